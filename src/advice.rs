@@ -121,10 +121,10 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
 pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     Hint::command(
         "fix the reason and delete the function; bootstrap-hub then creates it again",
-        format!(
-            "aws lambda delete-function --region {} --function-name {function}",
+        Invocation::aws(format!(
+            "lambda delete-function --region {} --function-name {function}",
             scope.region
-        ),
+        )),
     )
 }
 

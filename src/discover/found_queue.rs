@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::origin::{Attribution, Marks, Origin, attribution};
 use super::reader::{Reader, reader};
-use super::removal::{OwnedRules, removal};
-use super::sender::Sender;
+use super::removal::{OwnedRules, Removal, way};
+use super::sender::{Sender, queue};
 use super::verdict::{Verdict, verdict};
-use crate::error::Hint;
+use crate::model::event_rule::RuleTarget;
 use crate::model::fact::Fact;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
@@ -33,8 +33,9 @@ pub struct FoundQueue {
     pub reader: Reader,
     /// How many messages were sent to it in the last day, if that is known.
     pub sent: Option<u64>,
-    /// How to remove the rules that are replaced, for each tool that created some.
-    pub removals: Vec<Hint>,
+    /// How to remove the rules that are replaced, for each tool that created some. Rules that queues share are among those of
+    /// the first.
+    pub removals: Vec<Removal>,
 }
 
 impl FoundQueue {
@@ -58,7 +59,11 @@ impl FoundQueue {
                  hours, as a running Karpenter does"
             ),
             Reader::Waiting(messages) => format!(
-                "about {messages} messages waited in `{queue}` for a minute, and none was received: probably nothing reads it"
+                "about {} waited in `{queue}` for a minute, and none was received: probably nothing reads it",
+                match messages {
+                    1 => "1 message".to_owned(),
+                    several => format!("{several} messages"),
+                }
             ),
             Reader::NoQueue => format!("queue `{queue}` does not exist: the events of its rules are lost"),
         })
@@ -80,43 +85,83 @@ pub struct FoundRule {
     pub verdict: Verdict,
 }
 
-/// What is known of a queue, with the rules that send to it.
-pub(super) fn found(survey: &Survey, name: QueueName, senders: &[Sender<'_>]) -> FoundQueue {
-    let queue = survey.observed.queue(name.clone());
-    let attributed: Vec<Attribution> = senders.iter().map(|sender| attributed(survey, &name, sender)).collect();
-    let origin = most(&attributed);
-    let reads = match is_of_handler(&name, senders) {
-        true => Origin::NodeTerminationHandler,
-        false => origin,
-    };
-    let karpenter = reads.is_for_karpenter() || names_karpenter(&name, senders);
-    let is_of_bus = queue.is_some_and(|queue| queue.tags.cluster_of(&survey.scope.bus).is_some());
-    let saved = queue.and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
+/// Which program the rules of a queue, or its name, say that it is for.
+struct Use {
+    attributed: Vec<Attribution>,
+    origin: Origin,
+    is_for_karpenter: bool,
+}
+
+impl Use {
+    fn of(survey: &Survey, name: &QueueName, senders: &[Sender<'_>]) -> Self {
+        let attributed: Vec<Attribution> = senders.iter().map(|sender| attributed(survey, name, sender)).collect();
+        let origin = match is_of_handler(name, senders) {
+            true => Origin::NodeTerminationHandler,
+            false => most(&attributed),
+        };
+        let is_for_karpenter = origin.is_for_karpenter() || names_karpenter(name, senders);
+        Self {
+            attributed,
+            origin,
+            is_for_karpenter: is_for_karpenter && origin != Origin::NodeTerminationHandler,
+        }
+    }
+}
+
+/// The queues that receive Karpenter's events, with the rules that send to them.
+pub(super) fn found(survey: &Survey, queues: BTreeMap<QueueName, Vec<Sender<'_>>>) -> Vec<FoundQueue> {
+    let uses: BTreeMap<&QueueName, Use> = queues
+        .iter()
+        .map(|(name, senders)| (name, Use::of(survey, name, senders)))
+        .collect();
+    let each = queues.iter().map(|(name, senders)| one(survey, name, senders, &uses));
+    each.collect()
+}
+
+fn one(survey: &Survey, name: &QueueName, senders: &[Sender<'_>], uses: &BTreeMap<&QueueName, Use>) -> FoundQueue {
+    let Use {
+        attributed,
+        origin,
+        is_for_karpenter,
+    } = &uses[name];
+    let saved = survey.observed.queue(name.clone());
+    let saved = saved.and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
+    let is_of_bus = saved.is_some();
     let cluster = saved.or_else(|| attributed.iter().find_map(|one| one.cluster.clone()));
-    let cluster = cluster.filter(|_| karpenter && reads != Origin::NodeTerminationHandler);
-    let is_registered = cluster
-        .as_ref()
-        .is_some_and(|cluster| survey.registered().contains_key(cluster));
+    let cluster = cluster.filter(|_| *is_for_karpenter);
+    // The hub replaces a rule for all queues of Karpenter that it sends to.
+    let others = |sender: &Sender<'_>| {
+        let others = sender.others.iter();
+        let others = others.filter(|other| queue_of_karpenter(survey, other, uses).is_none());
+        others.map(|other| other.arn.clone()).collect()
+    };
     let rules: Vec<FoundRule> = senders
         .iter()
         .map(|sender| FoundRule {
             name: sender.rule.name.clone(),
             signals: sender.pattern.signals.clone(),
             enabled: sender.rule.enabled,
-            verdict: verdict(sender.rule, &sender.pattern, sender.others.clone(), reads, karpenter),
+            verdict: verdict(sender.rule, &sender.pattern, others(sender), *origin, *is_for_karpenter),
         })
         .collect();
     FoundQueue {
-        removals: removals(survey, &name, senders, &attributed, &rules),
-        reader: of_queue(survey, &name),
-        sent: activity(survey, &name).present().map(|activity| activity.sent),
+        removals: removals(survey, name, senders, &rules, uses),
+        reader: of_queue(survey, name),
+        sent: activity(survey, name).present().map(|activity| activity.sent),
+        is_registered: cluster
+            .as_ref()
+            .is_some_and(|cluster| survey.registered().contains_key(cluster)),
         cluster,
-        is_registered,
         is_of_bus,
-        origin: reads,
+        origin: *origin,
         rules,
-        name,
+        name: name.clone(),
     }
+}
+
+/// The queue of a target, if it is for a Karpenter.
+fn queue_of_karpenter(survey: &Survey, target: &RuleTarget, uses: &BTreeMap<&QueueName, Use>) -> Option<QueueName> {
+    queue(&survey.scope, &target.arn).filter(|name| uses.get(name).is_some_and(|of| of.is_for_karpenter))
 }
 
 /// What the name of a rule, its target and tags say.
@@ -174,29 +219,40 @@ fn activity<'a>(survey: &'a Survey, queue: &QueueName) -> &'a Fact<QueueActivity
     survey.event_rules.activity.get(queue).unwrap_or(&Fact::NotAsked)
 }
 
-/// How to remove the rules that are replaced. Each tool has its own way.
+/// How to remove the rules that are replaced, without those that are among the removals of an earlier queue. Each tool has its
+/// own way.
 fn removals(
     survey: &Survey,
-    queue: &QueueName,
+    name: &QueueName,
     senders: &[Sender<'_>],
-    attributed: &[Attribution],
     rules: &[FoundRule],
-) -> Vec<Hint> {
-    let mut owners: BTreeMap<Origin, OwnedRules<'_>> = BTreeMap::new();
-    for ((sender, attribution), rule) in senders.iter().zip(attributed).zip(rules) {
-        if rule.verdict != Verdict::Replace {
+    uses: &BTreeMap<&QueueName, Use>,
+) -> Vec<Removal> {
+    let mut owners: BTreeMap<(Origin, BTreeSet<QueueName>), OwnedRules<'_>> = BTreeMap::new();
+    for ((sender, attribution), rule) in senders.iter().zip(&uses[name].attributed).zip(rules) {
+        let others = sender.others.iter();
+        let mut queues: BTreeSet<QueueName> = others
+            .filter_map(|other| queue_of_karpenter(survey, other, uses))
+            .collect();
+        queues.insert(name.clone());
+        if rule.verdict != Verdict::Replace || queues.first() != Some(name) {
             continue;
         }
-        let owned = owners.entry(attribution.origin).or_insert_with(|| OwnedRules {
-            origin: attribution.origin,
-            stacks: BTreeSet::new(),
-            rules: Vec::new(),
-        });
+        let owned = owners
+            .entry((attribution.origin, queues))
+            .or_insert_with(|| OwnedRules {
+                origin: attribution.origin,
+                stacks: BTreeSet::new(),
+                rules: Vec::new(),
+            });
         owned.stacks.extend(attribution.stack.clone());
-        owned.rules.push((&sender.rule.name, sender.target));
+        let targets = std::iter::once(sender.target).chain(sender.others.iter().map(|other| other.id.as_str()));
+        owned.rules.push((&sender.rule.name, targets.collect()));
     }
-    owners
-        .values()
-        .map(|owned| removal(owned, &survey.scope.region, queue))
-        .collect()
+    let removal = |((_, queues), owned): ((Origin, BTreeSet<QueueName>), OwnedRules<'_>)| Removal {
+        queues,
+        rules: owned.rules.len(),
+        way: way(&owned, &survey.scope.region, name),
+    };
+    owners.into_iter().map(removal).collect()
 }

@@ -24,6 +24,7 @@ use sender::{by_queue, concerning, is_of_kibus, queue, targets};
 pub use found_queue::{FoundQueue, FoundRule};
 pub use origin::Origin;
 pub use reader::{Reader, Unread};
+pub use removal::Removal;
 pub use verdict::{KeepReason, Verdict};
 
 /// Everything that was found on the default event bus of an account and Region.
@@ -33,7 +34,9 @@ pub struct Discovery {
     pub rules: usize,
     /// How many it may have by default.
     pub limit: usize,
-    /// The queues that receive Karpenter's events, by cluster.
+    /// How many of them are rules of kibus for Karpenter's events.
+    pub own: usize,
+    /// The queues that receive Karpenter's events from other rules, by cluster.
     pub queues: Vec<FoundQueue>,
     /// Rules that match Karpenter's events and send them to no queue of this account and Region.
     pub elsewhere: Vec<FoundRule>,
@@ -113,14 +116,12 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
     if let Fact::Unreadable(fault) = &survey.event_rules.all {
         return Err(fault.clone());
     }
-    let mut queues: Vec<FoundQueue> = by_queue(survey)
-        .into_iter()
-        .map(|(name, senders)| found(survey, name, &senders))
-        .collect();
+    let mut queues = found(survey, by_queue(survey));
     queues.sort_by(|a, b| (a.cluster.is_none(), &a.cluster, &a.name).cmp(&(b.cluster.is_none(), &b.cluster, &b.name)));
     Ok(Discovery {
         rules: survey.event_rules.all.present().map_or(0, Vec::len),
         limit: rule_limit(&survey.scope.region),
+        own: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
         moves: moves::moves(survey, has_hub(survey), &queues),
         queues,
         elsewhere: elsewhere(survey),

@@ -26,8 +26,8 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
     let mut hints = Vec::new();
     let prefix = match has_hub {
         Some(false) => {
-            let prefix = most_common(&moves);
-            hints.push(bootstrap(&prefix));
+            let (prefix, count) = most_common(&moves);
+            hints.push(bootstrap(&prefix, count, moves.len()));
             prefix
         }
         Some(true) | None => survey.queue_prefix(),
@@ -83,8 +83,9 @@ fn of_clusters(queues: &[FoundQueue]) -> Vec<Move<'_>> {
     moves.collect()
 }
 
-/// The prefix that most queues have before the name of their cluster; the default, if it is one of these.
-fn most_common(moves: &[Move<'_>]) -> QueuePrefix {
+/// The prefix that the queues of most clusters have before their names, and how many these are; of several, the default if it
+/// is among them.
+fn most_common(moves: &[Move<'_>]) -> (QueuePrefix, usize) {
     let mut counts: BTreeMap<QueuePrefix, usize> = BTreeMap::new();
     for Move { cluster, queues } in moves {
         for queue in queues.keys() {
@@ -98,16 +99,22 @@ fn most_common(moves: &[Move<'_>]) -> QueuePrefix {
     let most = counts
         .into_iter()
         .max_by_key(|(prefix, count)| (*count, *prefix == default));
-    most.map_or(default, |(prefix, _)| prefix)
+    most.unwrap_or((default, 0))
 }
 
-fn bootstrap(prefix: &QueuePrefix) -> Hint {
+/// The command for a hub with the prefix that the queues of this many of the clusters have.
+fn bootstrap(prefix: &QueuePrefix, count: usize, clusters: usize) -> Hint {
     if *prefix == default_queue_prefix() {
         return Hint::command("Create the hub:", Invocation::kibus("bootstrap-hub"));
     }
     let option = format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()));
+    let of_all = match clusters {
+        _ if count < clusters => format!("{count} of these {clusters} clusters use"),
+        1 => "this cluster uses".to_owned(),
+        _ => "these clusters use".to_owned(),
+    };
     Hint::command(
-        "Create the hub. With this prefix, its queues have the names that most of these clusters use already:",
+        format!("Create the hub. With this prefix, its queues have the names that {of_all} already:"),
         Invocation::kibus(option),
     )
 }

@@ -1,24 +1,33 @@
-//! How the owner of rules removes them.
+//! How the owner of rules removes them. Rules that several queues share are removed once, after all of their clusters moved.
 
 use std::collections::BTreeSet;
 
 use super::origin::Origin;
-use crate::error::{Hint, listed, quoted};
+use crate::error::{Hint, Invocation, listed, quoted};
 use crate::model::name::{QueueName, Region, RuleName};
 
-/// Rules of one queue that one tool created.
+/// The rules that one tool created for the same queues, and how to remove them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    pub queues: BTreeSet<QueueName>,
+    /// How many rules.
+    pub rules: usize,
+    pub way: Hint,
+}
+
+/// Rules that one tool created for the same queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnedRules<'a> {
     pub origin: Origin,
     /// Their CloudFormation stacks, as far as they are known.
     pub stacks: BTreeSet<String>,
-    /// Each with the id of its target.
-    pub rules: Vec<(&'a RuleName, &'a str)>,
+    /// Each with the ids of its targets.
+    pub rules: Vec<(&'a RuleName, Vec<&'a str>)>,
 }
 
 /// The way of the tool to remove these rules: an option, a template, or commands. Whatever the tool, the queue is released first,
 /// because most tools delete it with the rules.
-pub(super) fn removal(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName) -> Hint {
+pub(super) fn way(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName) -> Hint {
     let by_variable = |variable: &str, of: &str| {
         Hint::text(format!(
             "set `{variable}` of {of}. It also deletes queue `{queue}`: to keep the queue, first release it and its queue policy with \
@@ -56,15 +65,16 @@ pub(super) fn removal(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName
 }
 
 /// A rule can be deleted when it has no target.
-fn commands(owned: &OwnedRules<'_>, region: &Region) -> String {
-    let lines = owned.rules.iter().map(|(rule, target)| {
-        format!(
-            "aws events remove-targets --region {region} --rule {rule} --ids {}\naws events delete-rule --region {region} --name \
-             {rule}",
-            quoted(&target.escape_debug().to_string())
-        )
+fn commands(owned: &OwnedRules<'_>, region: &Region) -> Invocation {
+    let calls = owned.rules.iter().flat_map(|(rule, targets)| {
+        let ids = targets.iter().map(|target| quoted(&target.escape_debug().to_string()));
+        let ids = ids.collect::<Vec<_>>().join(" ");
+        [
+            format!("events remove-targets --region {region} --rule {rule} --ids {ids}"),
+            format!("events delete-rule --region {region} --name {rule}"),
+        ]
     });
-    lines.collect::<Vec<_>>().join("\n")
+    Invocation::Aws(calls.collect())
 }
 
 #[cfg(test)]
@@ -105,15 +115,15 @@ mod tests {
             let owned = OwnedRules {
                 origin,
                 stacks: stacks.iter().map(ToString::to_string).collect(),
-                rules: vec![(&rule, "a target")],
+                rules: vec![(&rule, vec!["a target", "b"])],
             };
-            let hint = removal(&owned, &scope().region, &"q".parse().unwrap());
+            let hint = super::way(&owned, &scope().region, &"q".parse().unwrap());
             assert!(hint.text.contains(way), "{}", hint.text);
             assert_eq!(hint.command.is_some(), has_command, "{origin:?}");
             if let Some(command) = hint.command {
                 let line = command.line("");
                 assert!(
-                    line.contains("--rule spot --ids 'a target'\naws events delete-rule"),
+                    line.contains("--rule spot --ids 'a target' b\naws events delete-rule"),
                     "{line}"
                 );
             }

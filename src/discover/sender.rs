@@ -24,8 +24,8 @@ pub(super) struct Sender<'a> {
     pub(super) pattern: RulePattern,
     /// The id of the target that is the queue.
     pub(super) target: &'a str,
-    /// The ARNs of its other targets.
-    pub(super) others: Vec<String>,
+    /// Its other targets.
+    pub(super) others: Vec<&'a RuleTarget>,
 }
 
 /// The rules of others by the queue of this account and Region that they send to, in the order of their names.
@@ -43,7 +43,7 @@ pub(super) fn by_queue(survey: &Survey) -> BTreeMap<QueueName, Vec<Sender<'_>>> 
                     rule,
                     pattern: pattern.clone(),
                     target: &target.id,
-                    others: others.map(|other| other.arn.clone()).collect(),
+                    others: others.collect(),
                 });
             }
         }

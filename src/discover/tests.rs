@@ -256,7 +256,7 @@ fn each_tool_is_found_attributed_and_judged() {
         };
         assert_eq!(queue.origin, origin, "{rule}");
         assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), cluster, "{rule}");
-        let ways: Vec<&str> = queue.removals.iter().map(|hint| hint.text.as_str()).collect();
+        let ways: Vec<&str> = queue.removals.iter().map(|removal| removal.way.text.as_str()).collect();
         match way {
             Some(way) => assert!(ways.len() == 1 && ways[0].contains(way), "{rule}: {ways:?}"),
             None => assert_eq!(ways, Vec::<&str>::new(), "{rule}"),
@@ -363,6 +363,18 @@ fn each_rule_of_a_queue_has_its_own_verdict() {
     );
     assert_eq!(found.queues[0].origin, Origin::CloudFormation);
     assert_eq!(found.queues[0].removals.len(), 2, "one for each tool");
+}
+
+#[test]
+fn one_message_is_not_several() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    let mut queue = discovery(&survey).unwrap().queues.remove(0);
+    for (messages, said) in [(1, "about 1 message waited"), (2, "about 2 messages waited")] {
+        queue.reader = Reader::Waiting(messages);
+        let warning = queue.warning().unwrap();
+        assert!(warning.starts_with(said), "{warning}");
+    }
 }
 
 #[test]

@@ -5,8 +5,10 @@
 pub enum Invocation {
     /// A kibus subcommand with its arguments. The command layer adds the global options that reach the same bus.
     Kibus(String),
-    /// The same on another bus.
-    KibusOnBus { arguments: String, bus: String },
+    /// The same on another bus, or on none: about all of them.
+    KibusOnBus { arguments: String, bus: Option<String> },
+    /// Calls of the AWS CLI, which reach the account that kibus reaches.
+    Aws(Vec<String>),
     /// A complete command line.
     Shell(String),
 }
@@ -15,6 +17,11 @@ impl Invocation {
     /// A kibus subcommand with its arguments, without global options: `add-cluster base`.
     pub fn kibus(arguments: impl Into<String>) -> Self {
         Self::Kibus(arguments.into())
+    }
+
+    /// A call of the AWS CLI: `sqs tag-queue --queue-url URL`.
+    pub fn aws(call: impl Into<String>) -> Self {
+        Self::Aws(vec![call.into()])
     }
 
     /// The command line, with the global options that a kibus command needs to reach the same bus; `options` is empty
@@ -28,11 +35,29 @@ impl Invocation {
                     Some(rest) => rest.find(' ').map_or("", |end| &rest[end..]),
                     None => options,
                 };
-                format!("kibus {arguments} --bus {bus}{others}")
+                let bus = bus.as_ref().map_or_else(String::new, |bus| format!(" --bus {bus}"));
+                format!("kibus {arguments}{bus}{others}")
+            }
+            Self::Aws(calls) => {
+                let lines: Vec<String> = calls.iter().map(|call| aws_line(call, options)).collect();
+                lines.join("\n")
             }
             Self::Shell(line) => line.clone(),
         }
     }
+}
+
+/// A call of the AWS CLI with the profile and the endpoint among these options of kibus, which are the last of them. The
+/// variables of the sandbox are set for the call alone, so that it reaches nothing else if the sandbox is not running.
+fn aws_line(call: &str, options: &str) -> String {
+    if options.ends_with(" --sandbox") {
+        return format!(
+            r#"(env=$(kibus sandbox env) && eval "$env" && aws {call} --endpoint-url "$AWS_ENDPOINT_URL")"#
+        );
+    }
+    let shared = [" --profile ", " --endpoint-url "].iter();
+    let shared = shared.filter_map(|option| options.find(option)).min();
+    format!("aws {call}{}", shared.map_or("", |at| &options[at..]))
 }
 
 impl<T: Into<String>> From<T> for Invocation {
@@ -77,7 +102,7 @@ pub(crate) mod tests {
     fn a_command_on_another_bus_names_only_that_bus() {
         let command = Invocation::KibusOnBus {
             arguments: "remove-cluster base".to_owned(),
-            bus: "two".to_owned(),
+            bus: Some("two".to_owned()),
         };
         for (options, line) in [
             ("", "kibus remove-cluster base --bus two"),
@@ -92,6 +117,52 @@ pub(crate) mod tests {
             ),
         ] {
             assert_eq!(command.line(options), line);
+            let of_all = Invocation::KibusOnBus {
+                arguments: "list".to_owned(),
+                bus: None,
+            };
+            let others = line.strip_prefix("kibus remove-cluster base --bus two").unwrap();
+            assert_eq!(of_all.line(options), format!("kibus list{others}"));
+        }
+    }
+
+    #[test]
+    fn a_call_of_the_aws_cli_reaches_the_account_of_kibus() {
+        let command = Invocation::Aws(vec!["sts a".to_owned(), "sts b".to_owned()]);
+        for (options, line) in [
+            ("", "aws sts a\naws sts b"),
+            (" --bus two --region eu-west-1", "aws sts a\naws sts b"),
+            (
+                " --bus two --profile 'a b'",
+                "aws sts a --profile 'a b'\naws sts b --profile 'a b'",
+            ),
+            (
+                " --region eu-west-1 --profile p --endpoint-url http://[::1]:1",
+                "aws sts a --profile p --endpoint-url http://[::1]:1\naws sts b --profile p --endpoint-url http://[::1]:1",
+            ),
+        ] {
+            assert_eq!(command.line(options), line);
+        }
+    }
+
+    /// In a shell whose `kibus` prints the variables of the sandbox, or fails because the sandbox is not running.
+    #[test]
+    fn a_call_for_the_sandbox_reaches_nothing_else() {
+        let line = Invocation::aws("sts a").line(" --region eu-west-1 --sandbox");
+        for (kibus, reached) in [
+            (
+                "echo export AWS_ENDPOINT_URL=http://here",
+                "sts a --endpoint-url http://here",
+            ),
+            ("return 1", ""),
+        ] {
+            let script = format!("aws() {{ echo \"$@\"; }}\nkibus() {{ {kibus}; }}\n{line}");
+            let output = Command::new("sh").args(["-c", &script]).env_clear().output().unwrap();
+            assert_eq!(
+                String::from_utf8(output.stdout).unwrap().trim_end(),
+                reached,
+                "{script}"
+            );
         }
     }
 

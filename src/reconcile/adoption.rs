@@ -158,7 +158,7 @@ pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
 }
 
 /// Why the queue of a cluster is not one that the command may change.
-fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
+pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
     let live = survey.observed.queue(cluster.queue.clone())?;
     let (queue, name) = (cluster.queue.clone(), cluster.name.clone());
     match (Standing::of(&survey.scope, live), adopt) {
@@ -479,7 +479,9 @@ fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleN
         format!(
             "if cluster `{cluster}` has moved to bus `{bus}`, delete the policy that this bus has left on the role:"
         ),
-        format!("aws iam delete-role-policy --role-name {role} --policy-name {policy}"),
+        Invocation::aws(format!(
+            "iam delete-role-policy --role-name {role} --policy-name {policy}"
+        )),
     ))
 }
 
@@ -497,9 +499,9 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
         let (url, bus, region) = (scope.queue_url(None, &queue.name), &scope.bus, &scope.region);
         return Fix::Advice(Hint::command(
             "if it is of this bus: kibus changes no queue whose tags name another bus or cluster. Someone who may tag it runs:",
-            format!(
-                "aws sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"
-            ),
+            Invocation::aws(format!(
+                "sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"
+            )),
         ));
     }
     let adopt = if queue.origin(&survey.scope).is_none() {

@@ -88,3 +88,27 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
     };
     assert!(registered("base") && !registered("other"));
 }
+
+#[test]
+fn the_prefix_of_a_new_hub_says_how_many_clusters_use_it() {
+    for (templates, terraform, said) in [
+        (&["a"][..], &[][..], "this cluster uses"),
+        (&["a", "b"], &[], "these clusters use"),
+        (&["a"], &["b", "c"], "2 of these 3 clusters use"),
+        (&["a"], &["b"], "1 of these 2 clusters use"),
+    ] {
+        let mut survey = empty();
+        for cluster in templates {
+            add_template(&mut survey, cluster);
+        }
+        for cluster in terraform {
+            let queue = format!("Karpenter-{cluster}");
+            let rule = format!("KarpenterSpotInterrupt-{cluster}-2024");
+            add_queue(&mut survey, &queue, &[]);
+            add_rule(&mut survey, &rule, spot(), &[(TEMPLATE, arn(&queue))]);
+        }
+        let found = discovery(&survey).unwrap();
+        let text = &found.moves[0].text;
+        assert!(text.contains(&format!("have the names that {said} already")), "{text}");
+    }
+}

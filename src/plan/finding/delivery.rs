@@ -121,11 +121,11 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Findi
     let subject = Subject::Other(format!("mapping {uuid}"));
     let advice = Hint::command(
         "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
-        format!(
-            "aws lambda delete-event-source-mapping --uuid {} --region {}",
+        Invocation::aws(format!(
+            "lambda delete-event-source-mapping --uuid {} --region {}",
             quoted(uuid),
             scope.region
-        ),
+        )),
     );
     Some(Finding::new(FindingCode::ForeignMapping, subject, message).fixed_by(Fix::Advice(advice)))
 }
@@ -154,11 +154,11 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Find
         .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
     let advice = Hint::command(
         "find out who added it (CloudTrail, AddPermission), then remove it:",
-        format!(
-            "aws lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
+        Invocation::aws(format!(
+            "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
             quoted(sid),
             scope.region
-        ),
+        )),
     );
     let subject = Subject::Resource(ResourceId::Function(function));
     Finding::new(FindingCode::InvokePermission, subject, message).fixed_by(Fix::Advice(advice))
@@ -206,9 +206,9 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
 #[must_use]
 pub fn redriven(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, source: &QueueName) -> Finding {
     let (url, region) = (scope.queue_url(None, source), &scope.region);
-    let command = format!(
-        "aws sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region {region}"
-    );
+    let command = Invocation::aws(format!(
+        "sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region {region}"
+    ));
     let advice = format!("find out who uses queue `{source}`, and remove its redrive policy");
     let message = format!("receives the dead letters of queue `{source}`");
     Finding {
@@ -224,7 +224,7 @@ fn found(code: FindingCode, id: ResourceId, message: String) -> Finding {
 
 fn router_log(scope: &Scope) -> Invocation {
     let (group, region) = (scope.router_log_group(), &scope.region);
-    format!("aws logs tail {group} --region {region} --since 15m").into()
+    Invocation::aws(format!("logs tail {group} --region {region} --since 15m"))
 }
 
 fn counted(count: u64, what: &str) -> String {

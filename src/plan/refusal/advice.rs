@@ -26,7 +26,7 @@ impl Refusal {
                 ),
                 Invocation::KibusOnBus {
                     arguments: format!("remove-cluster {cluster}"),
-                    bus: bus.to_string(),
+                    bus: Some(bus.to_string()),
                 },
             ),
             Self::NotAdopted { cluster, .. } => Hint::command(

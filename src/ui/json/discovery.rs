@@ -9,7 +9,7 @@ objects! {
     /// What other tools set up on the default event bus for Karpenter.
     DiscoveryObject<'a>(
         Discovery {
-            rules, limit, queues, elsewhere, moves,
+            rules, limit, own, queues, elsewhere, moves,
             unread: _, // the document has an error then
             unmeasured: _, // a warning
         } in &'a Discovery,
@@ -19,7 +19,9 @@ objects! {
         rules: usize = *rules,
         /// The number of rules that a bus may have by default.
         rule_limit: usize = *limit,
-        /// The queues that receive Karpenter's events.
+        /// The number of rules of kibus for Karpenter's events among them.
+        rules_of_kibus: usize = *own,
+        /// The queues that receive Karpenter's events from other rules.
         queues: Vec<DiscoveredQueueObject<'a>> = queues.iter().map(|queue| DiscoveredQueueObject::of(queue, options)).collect(),
         /// Rules that match Karpenter's events and send them to no queue of this account and Region.
         rules_elsewhere: Vec<DiscoveredRuleObject<'a>> = elsewhere.iter().map(DiscoveredRuleObject::of).collect(),
@@ -41,8 +43,9 @@ objects! {
         /// The number of messages that were sent to it in the last day. Null if it is unknown.
         messages_sent: Option<u64> = queue.sent,
         rules: Vec<DiscoveredRuleObject<'a>> = queue.rules.iter().map(DiscoveredRuleObject::of).collect(),
-        /// How to remove the rules that are replaced, for each tool that created some.
-        removals: Vec<HintObject<'a>> = queue.removals.iter().map(|hint| HintObject::of(hint, options)).collect(),
+        /// How to remove the rules that are replaced, for each tool that created some. Rules that queues share are among those
+        /// of the first.
+        removals: Vec<HintObject<'a>> = queue.removals.iter().map(|removal| HintObject::of(&removal.way, options)).collect(),
     }
 
     /// A rule that matches Karpenter's events.

@@ -2,13 +2,14 @@
 //! others.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::error::hint;
 use super::escape::escape;
 use super::group::by_count;
 use super::{Style, capitalized, sentences};
-use crate::discover::{Discovery, FoundQueue, Reader, Unread, Verdict};
-use crate::model::name::ClusterName;
+use crate::discover::{Discovery, FoundQueue, Reader, Removal, Unread, Verdict};
+use crate::model::name::{ClusterName, RuleName};
 use crate::ui::{Heading, Table};
 
 /// The indentation of tables.
@@ -49,24 +50,38 @@ fn summary(found: &Discovery) -> String {
     let Discovery {
         rules,
         limit,
+        own,
         queues,
         unread,
         ..
     } = found;
-    let sending: usize = queues.iter().map(|queue| queue.rules.len()).sum();
+    let sending: BTreeSet<&RuleName> = queues
+        .iter()
+        .flat_map(|queue| &queue.rules)
+        .map(|rule| &rule.name)
+        .collect();
     let bus = format!("The default event bus has {rules} of {limit} rules (default limit).");
-    let sending = match sending {
+    let (bus, none, other) = match own {
+        0 => (bus, "None sends", ["sends", "send"]),
+        _ => (
+            format!("{bus} {own} of them are of kibus."),
+            "No other sends",
+            ["other sends", "others send"],
+        ),
+    };
+    let sending = match sending.len() {
         0 if !unread.is_empty() => return format!("{bus} Which of them send Karpenter's events to queues is unknown."),
-        0 => return format!("{bus} None sends Karpenter's events to a queue."),
-        1 => "1 sends".to_owned(),
-        several => format!("{several} send"),
+        0 => return format!("{bus} {none} Karpenter's events to a queue."),
+        1 => format!("1 {}", other[0]),
+        several => format!("{several} {}", other[1]),
     };
     let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.sent).collect();
     let day = match sent.iter().sum::<u64>() {
         _ if sent.is_empty() => String::new(),
         sum => format!(
-            " {} received {sum} messages in the last day.",
-            capitalized(&count(sent.len(), "queue"))
+            " {} received {} in the last day.",
+            capitalized(&count(sent.len(), "queue")),
+            count(usize::try_from(sum).unwrap_or(usize::MAX), "message")
         ),
     };
     format!(
@@ -130,6 +145,7 @@ fn warnings(queues: &[&FoundQueue]) -> Vec<String> {
     lines.iter().map(|line| format!("- {}", escape(line))).collect()
 }
 
+/// A rule that sends to several queues is one line.
 fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     let of_queues = queues.iter().flat_map(|queue| &queue.rules);
     let kept = of_queues
@@ -138,23 +154,26 @@ fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
             Verdict::Replace => None,
             Verdict::Keep(reason) => Some(format!("- `{}`: {}", rule.name, escape(&reason.to_string()))),
         });
-    kept.collect()
+    let mut lines = Vec::new();
+    for line in kept {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn removals(queues: &[&FoundQueue], options: &str) -> Vec<String> {
-    let of_queue = |queue: &&FoundQueue| {
-        let name = match &queue.cluster {
-            Some(cluster) => cluster.to_string(),
-            None => format!("queue {}", queue.name),
-        };
-        let rules = count(queue.replaced().count(), "rule");
-        let ways = queue.removals.iter();
-        let lines = ways.map(|way| format!("- {name} ({rules}): {}", hint(way, options)));
-        lines.collect::<Vec<_>>()
+    let name = |queue: &&&FoundQueue| match &queue.cluster {
+        Some(cluster) => cluster.to_string(),
+        None => format!("queue {}", queue.name),
     };
-    queues
-        .iter()
-        .flat_map(of_queue)
-        .map(|line| capitalized(&line))
-        .collect()
+    let line = |removal: &Removal| {
+        let of = queues.iter().filter(|queue| removal.queues.contains(&queue.name));
+        let names: Vec<String> = of.map(|queue| name(&queue)).collect();
+        let rules = count(removal.rules, "rule");
+        format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way, options))
+    };
+    let removals = queues.iter().flat_map(|queue| &queue.removals);
+    removals.map(|removal| capitalized(&line(removal))).collect()
 }
