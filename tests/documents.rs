@@ -24,6 +24,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("rollback", &["/hubs/0/error"]),
     ("teardown", &["/hubs/0/changes"]),
     ("explain K203", &["/explanation/text"]),
+    ("explain", &["/explanations/0/title"]),
     ("policy operator", &["/hubs/0/policy/Statement"]),
     ("policy router", &["/hubs/0/policy/Statement"]),
     ("policy controller base", &["/hubs/0/policy/Statement"]),

@@ -5,13 +5,16 @@ use clap::Command;
 /// What a command line does, and the command line.
 pub(super) type Example = (&'static str, &'static str);
 
-/// The exit codes of kibus.
+/// The exit codes of kibus, as the README has them.
 pub(super) const EXIT_CODES: [(&str, &str); 7] = [
-    ("0", "Done, or nothing to do"),
-    ("1", "Failed; for verify also: something could not be read"),
-    ("2", "verify: findings that need work; --detailed-exitcode: changes"),
+    ("0", "Done, nothing to do, or only warnings"),
+    ("1", "Failed, or something could not be read (verify, --check)"),
+    (
+        "2",
+        "Changes (--detailed-exitcode), findings (verify), or something missing (--check)",
+    ),
     ("3", "Not confirmed; nothing was changed"),
-    ("4", "Refused: not managed by kibus, or a check failed"),
+    ("4", "Refused: not managed by kibus, or a check forbids the plan"),
     ("64", "Wrong usage or input"),
     ("130, 143", "Interrupted by Ctrl-C, or terminated by SIGTERM"),
 ];
@@ -82,6 +85,15 @@ mod tests {
                     assert!(parsed.is_ok(), "`{command}`: {}", parsed.unwrap_err());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_readme_has_the_exit_codes_of_the_help() {
+        let readme = include_str!("../../README.md").replace('`', "").to_lowercase();
+        for (code, meaning) in EXIT_CODES {
+            let row = format!("| {code} | {} |", meaning.to_lowercase());
+            assert!(readme.contains(&row), "{row}");
         }
     }
 

@@ -56,7 +56,7 @@ fn variable(arg: Arg) -> Arg {
 }
 
 /// The error with the variable instead of the flag where the value came from the variable, and without suggestions
-/// that are not close.
+/// that are not close or that people do not see.
 fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         if let Some(ContextValue::String(option)) = error.get(kind)
@@ -70,7 +70,7 @@ fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::
         error.get(ContextKind::SuggestedSubcommand),
     ) {
         let mut close = suggested.clone();
-        close.retain(|name| strsim::jaro(name, typed) >= CLOSE);
+        close.retain(|name| strsim::jaro(name, typed) >= CLOSE && shown(command).any(|known| known.get_name() == name));
         if close.is_empty() {
             error.remove(ContextKind::SuggestedSubcommand);
             error.remove(ContextKind::Suggested);
@@ -233,6 +233,7 @@ mod tests {
             ("tear-down", Some("teardown")),
             ("destroy", None),
             ("lst", Some("list")),
+            ("referenc", None),
         ] {
             let error = parse(&["kibus", typed].map(OsString::from)).unwrap_err().to_string();
             match suggested {

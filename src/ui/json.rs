@@ -42,6 +42,7 @@ pub struct Report {
     /// What AWS has throttled.
     pub slowdown: Slowdown,
     pub explanation: Option<Explanation>,
+    pub explanations: Vec<Explanation>,
     pub build: Option<Build>,
     pub sandbox: Option<SandboxState>,
     pub environment: Option<Environment>,
@@ -126,7 +127,7 @@ objects! {
     /// output of the kibus version that it ships with.
     #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
     DocumentObject<'a>(
-        Report { hubs, slowdown, explanation, build, sandbox, environment, demo, error } in &'a Report
+        Report { hubs, slowdown, explanation, explanations, build, sandbox, environment, demo, error } in &'a Report
     ) {
         #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
         format_version: u32 = FORMAT_VERSION,
@@ -138,8 +139,10 @@ objects! {
         #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
         throttled_calls: &'a BTreeMap<&'static str, u64> =
             (!slowdown.throttled.is_empty()).then_some(&slowdown.throttled),
-        /// Present for `explain` only.
+        /// Present for `explain CODE` only.
         explanation: &'a Explanation = explanation.as_ref(),
+        /// Present for `explain` without a code only: one entry per code.
+        explanations: &'a Vec<Explanation> = (!explanations.is_empty()).then_some(explanations),
         /// Present for `version` only.
         build: &'a Build = build.as_ref(),
         /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.

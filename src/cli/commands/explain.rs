@@ -10,9 +10,9 @@ const PAGE: &str = include_str!("../../../docs/findings.md");
 /// Explain a finding: what it means, what to do if you are paged, and how to fix it.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Code of a finding, such as K203.
+    /// Code of a finding, such as K203 [default: list the codes].
     #[arg(value_name = "CODE", value_parser = code)]
-    code: FindingCode,
+    code: Option<FindingCode>,
 }
 
 fn code(text: &str) -> Result<FindingCode, String> {
@@ -21,22 +21,48 @@ fn code(text: &str) -> Result<FindingCode, String> {
         .find(|code| code.as_str().eq_ignore_ascii_case(text));
     found
         .copied()
-        .ok_or_else(|| "no finding has this code; codes are like K203, and `kibus verify` prints them".to_owned())
+        .ok_or_else(|| "no finding has this code; `kibus explain` lists the codes".to_owned())
 }
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    let (title, body) = section(args.code).unwrap_or_default();
-    let text = paragraphs(body);
-    ui.result(&text::sentences(&format!("{title}\n\n{text}"), ui.result_style()))?;
-    ui.report(&Report {
-        explanation: Some(Explanation {
-            code: args.code.as_str(),
-            title: title.to_owned(),
-            text,
-        }),
-        ..Report::default()
-    })?;
+    let (text, report) = match args.code {
+        Some(code) => {
+            let explanation = explanation(code);
+            let Explanation { title, text, .. } = &explanation;
+            let text = format!("{title}\n\n{text}");
+            let explanation = Some(explanation);
+            (
+                text,
+                Report {
+                    explanation,
+                    ..Report::default()
+                },
+            )
+        }
+        None => {
+            let explanations: Vec<Explanation> = FindingCode::ALL.iter().copied().map(explanation).collect();
+            let titles: Vec<&str> = explanations.iter().map(|one| one.title.as_str()).collect();
+            (
+                titles.join("\n"),
+                Report {
+                    explanations,
+                    ..Report::default()
+                },
+            )
+        }
+    };
+    ui.result(&text::sentences(&text, ui.result_style()))?;
+    ui.report(&report)?;
     Ok(Ending::Done)
+}
+
+fn explanation(code: FindingCode) -> Explanation {
+    let (title, body) = section(code).unwrap_or_default();
+    Explanation {
+        code: code.as_str(),
+        title: title.to_owned(),
+        text: paragraphs(body),
+    }
 }
 
 /// The title and text of a code's section. Every code has one, which a test holds.
