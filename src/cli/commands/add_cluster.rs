@@ -19,8 +19,8 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// IAM role of the Karpenter controller; `{cluster}` in it is replaced by the name [default: the role that EKS and trust
-    /// policies show, else the usual name].
+    /// IAM role of the Karpenter controller: a name, a path and name, or an ARN; `{cluster}` in it is replaced by the name of
+    /// the cluster [default: the role that EKS and trust policies show, else the usual name].
     #[arg(
         long,
         env = "KIBUS_CONTROLLER_ROLE",
@@ -69,7 +69,15 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
                     .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"),
             );
         }
-        (Some(template), _) => RoleOption::Named(template),
+        (Some(template), _) => {
+            if let Some(hub) = hubs.list.iter().find(|hub| !template.is_of(&hub.scope)) {
+                let account = &hub.scope.account;
+                return Err(Error::usage(format!(
+                    "--controller-role names no role of account {account}"
+                )));
+            }
+            RoleOption::Named(template)
+        }
         (None, Some(true)) => RoleOption::Unmanaged,
         (None, _) => RoleOption::Search,
     };

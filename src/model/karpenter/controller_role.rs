@@ -5,19 +5,31 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use crate::model::name::{ClusterName, NameError, RoleName};
+use crate::model::scope::Scope;
 
 /// The place of the cluster's name in a [`RoleTemplate`].
 const PLACEHOLDER: &str = "{cluster}";
 
-/// The name of a controller role, or a pattern of names with `{cluster}` for the cluster's name.
+/// A controller role by its name, its path and name, or its ARN, with `{cluster}` for the cluster's name. The name alone tells
+/// the roles of an account apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoleTemplate(String);
+pub struct RoleTemplate {
+    /// What an ARN has before the path.
+    roles_arn: Option<String>,
+    name: String,
+}
 
 impl RoleTemplate {
     /// Whether the name has the placeholder, so that each cluster has its own role.
     #[must_use]
     pub fn names_the_cluster(&self) -> bool {
-        self.0.contains(PLACEHOLDER)
+        self.name.contains(PLACEHOLDER)
+    }
+
+    /// Whether the role can be one of this account and partition.
+    #[must_use]
+    pub fn is_of(&self, scope: &Scope) -> bool {
+        self.roles_arn.as_ref().is_none_or(|arn| *arn == scope.roles_arn(""))
     }
 
     /// The role of a cluster.
@@ -25,7 +37,7 @@ impl RoleTemplate {
     /// # Errors
     /// When the name is too long for a role.
     pub fn role(&self, cluster: &ClusterName) -> Result<RoleName, NameError> {
-        self.0.replace(PLACEHOLDER, cluster.as_str()).parse()
+        self.name.replace(PLACEHOLDER, cluster.as_str()).parse()
     }
 }
 
@@ -33,8 +45,22 @@ impl FromStr for RoleTemplate {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, NameError> {
-        text.replace(PLACEHOLDER, "cluster").parse::<RoleName>()?;
-        Ok(Self(text.to_owned()))
+        const ROLE: &str = ":role/";
+        let expected = "a role's name, its path and name, or its ARN, with `{cluster}` for the cluster's name";
+        let wrong = || NameError::new("role", text, expected);
+        let (roles_arn, path) = match text.split_once(ROLE) {
+            Some((before, path)) if before.starts_with("arn:") => (Some(format!("{before}{ROLE}")), path),
+            _ => (None, text),
+        };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+        let is_role = name.replace(PLACEHOLDER, "cluster").parse::<RoleName>().is_ok();
+        (is_path && is_role)
+            .then(|| Self {
+                roles_arn,
+                name: name.to_owned(),
+            })
+            .ok_or_else(wrong)
     }
 }
 
@@ -131,6 +157,7 @@ fn without_suffix(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::scope::tests::scope;
 
     fn roles(names: &[&str]) -> BTreeSet<RoleName> {
         names.iter().map(|name| name.parse().unwrap()).collect()
@@ -178,6 +205,35 @@ mod tests {
         assert!(template.role(&"c".repeat(60).parse().unwrap()).is_err());
         assert!("{name}".parse::<RoleTemplate>().is_err());
         assert!(!"role".parse::<RoleTemplate>().unwrap().names_the_cluster());
+    }
+
+    #[test]
+    fn a_role_is_given_by_its_name_its_path_or_its_arn() {
+        for (given, name, is_ours) in [
+            ("base-karpenter", Some("base-karpenter"), true),
+            ("team/{cluster}-karpenter", Some("base-karpenter"), true),
+            ("/team/x", Some("x"), true),
+            ("arn:aws:iam::111122223333:role/x", Some("x"), true),
+            ("arn:aws:iam::111122223333:role/team/{cluster}", Some("base"), true),
+            ("arn:aws:iam::444455556666:role/x", Some("x"), false),
+            ("arn:aws-cn:iam::111122223333:role/x", Some("x"), false),
+            ("arn:aws:sts::111122223333:assumed-role/x/session", None, false),
+            ("arn:aws:iam::111122223333:user/x", None, false),
+            ("arn:aws:iam::111122223333:role/", None, false),
+            ("a b/x", None, false),
+            ("", None, false),
+        ] {
+            let template = given.parse::<RoleTemplate>().ok();
+            let role = template
+                .as_ref()
+                .map(|template| template.role(&"base".parse().unwrap()).unwrap());
+            assert_eq!(role.as_ref().map(RoleName::as_str), name, "{given}");
+            assert_eq!(
+                template.is_some_and(|template| template.is_of(&scope())),
+                is_ours,
+                "{given}"
+            );
+        }
     }
 
     #[test]
