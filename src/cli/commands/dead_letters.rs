@@ -17,7 +17,8 @@ use crate::ui::{HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
-/// Shows the reason for each. Reads up to 1000 dead letters and makes them visible again; only their receive counts
+/// Shows the reason for each. Events that the router dropped are none of them: they are in its log, and counted in its metrics.
+/// Reads up to 1000 dead letters and makes them visible again; only their receive counts
 /// change. --redrive and --purge apply only to the messages that were shown.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.

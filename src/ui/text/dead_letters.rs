@@ -19,7 +19,9 @@ pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) 
     } = report;
     if letters.is_empty() {
         return match about {
-            0 => format!("No dead letters in queue {queue}."),
+            0 => format!(
+                "No dead letters in queue {queue}. Dropped events are no dead letters: the log of the router has them."
+            ),
             about => format!(
                 "No dead letters are visible in queue {queue}; SQS counts about {about}. Another command may hide them for \
                  seconds, and SQS counts late."
