@@ -1,11 +1,12 @@
 //! The sandbox on a machine with other users, and in a directory with any content.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use kibus::sandbox::Sandbox;
 use tempfile::TempDir;
 
 /// The home of a sandbox with the record of a process that stands for the server.
@@ -101,4 +102,68 @@ fn stopping_the_server_runs_no_program_of_the_current_directory() {
     let ran = directory.path().join("ran").exists();
     assert!(output.status.success() && !ran, "ran: {ran}, {output:?}");
     assert!(!home.server.wait().unwrap().success(), "ended by the signal");
+}
+
+/// A sandbox of its own, with the emulator that the user's has installed.
+struct Private(TempDir);
+
+impl Private {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let log = Sandbox::open().unwrap().log_path();
+        let home = log.ancestors().nth(2).unwrap();
+        for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with("emulator-") {
+                symlink(entry.path(), directory.path().join(entry.file_name())).unwrap();
+            }
+        }
+        Self(directory)
+    }
+
+    fn kibus(&self, line: &str) -> (String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
+            .args(line.split(' '))
+            .env("KIBUS_SANDBOX_HOME", self.0.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(output.status.success(), "{line}\n{out}{err}");
+        (out, err)
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        self.kibus("sandbox down");
+    }
+}
+
+/// The command that a text prints after this line.
+fn after<'a>(text: &'a str, line: &str) -> &'a str {
+    let mut lines = text.lines().skip_while(|other| !other.ends_with(line)).skip(1);
+    lines
+        .next()
+        .and_then(|command| command.trim().strip_prefix("kibus "))
+        .unwrap()
+}
+
+/// What a new user would type: each step is the one that the step before prints.
+#[test]
+fn the_printed_steps_work_in_the_sandbox() {
+    let sandbox = Private::new();
+    let (up, _) = sandbox.kibus("sandbox up");
+    let (hub, _) = sandbox.kibus(&format!("{} --yes", after(&up, "Next:")));
+    let add = after(&hub, "Next:");
+    assert_eq!(add, "add-cluster NAME --no-controller-role --no-eks-check --sandbox");
+    let (added, _) = sandbox.kibus(&format!("{} --yes", add.replace("NAME", "base")));
+    assert!(added.contains("Created 1 in"), "{added}");
+    let (verified, _) = sandbox.kibus("verify --sandbox");
+    assert_eq!(verified, "No findings. Hub kibus and 1 cluster are up to date.\n");
+    let (script, said) = sandbox.kibus("sandbox env");
+    assert!(script.contains("export AWS_ENDPOINT_URL=http://127.0.0.1:"), "{script}");
+    assert!(
+        said.contains("In version 1, `aws sqs` also needs --endpoint-url"),
+        "{said}"
+    );
 }

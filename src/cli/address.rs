@@ -13,6 +13,9 @@ pub struct HubAddress {
     /// Name of the bus; the names of its resources begin with it.
     #[arg(long, env = "KIBUS_BUS", default_value = "kibus")]
     pub bus: BusName,
+    /// Whether the command line names the bus, and not a variable or the default.
+    #[arg(skip)]
+    pub names_bus: bool,
     /// AWS Region [default: AWS_REGION, else that of the profile].
     #[arg(long, env = "KIBUS_REGION")]
     pub region: Option<Region>,

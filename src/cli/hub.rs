@@ -10,11 +10,11 @@ use super::address::HubAddress;
 use super::global::Global;
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
-use crate::error::Error;
+use crate::error::{Error, Invocation};
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
 use crate::model::slowdown::{Slowdown, reason};
-use crate::reconcile::Intent;
+use crate::reconcile::{ADD_CLUSTER, Intent, NextStep};
 use crate::ui::{Heading, HubReport, Ui, text};
 
 /// A hub that is reached: with a session, options and messages of its own.
@@ -48,6 +48,26 @@ impl ConnectedHub {
             command_line: command_line.to_owned(),
             limit,
         }
+    }
+
+    /// The steps after an intent. The sandbox has neither controller roles nor EKS clusters.
+    pub(super) fn next_steps(&self, intent: &Intent) -> Vec<NextStep> {
+        let mut steps = intent.next.clone();
+        for step in steps.iter_mut().filter(|_| self.address.sandbox) {
+            match step {
+                NextStep::Run(hint) if hint.command == Some(Invocation::kibus(ADD_CLUSTER)) => {
+                    let options = "--no-controller-role --no-eks-check";
+                    hint.command = Some(Invocation::kibus(format!("{ADD_CLUSTER} {options}")));
+                }
+                _ => {}
+            }
+        }
+        steps
+    }
+
+    /// The bus that the command line names.
+    pub(super) fn named_bus(&self) -> Option<&BusName> {
+        self.address.names_bus.then_some(&self.scope.bus)
     }
 
     /// The hub of another bus in the same account and Region.

@@ -7,6 +7,7 @@ use std::num::ParseIntError;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
@@ -24,7 +25,11 @@ pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     command
         .clone()
         .try_get_matches_from(args)
-        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .and_then(|matches| {
+            let mut cli = Cli::from_arg_matches(&matches)?;
+            cli.global.hub.names_bus = matches.value_source("bus") == Some(ValueSource::CommandLine);
+            Ok(cli)
+        })
         .map_err(|error| {
             let mut built = command;
             built.build();

@@ -344,7 +344,7 @@ fn conclude(hubs: &Hubs<'_>, hub: &ConnectedHub, result: &Planned) -> Result<(),
     };
     hubs.part(hub, false)?;
     hub.ui.sentence(&text)?;
-    hub.ui.next_steps(&result.intent.next, &hub.options)
+    hub.ui.next_steps(&hub.next_steps(&result.intent), &hub.options)
 }
 
 /// Writes the one JSON document and shows the errors, the same error of several hubs once. Gives the worst ending.

@@ -41,6 +41,7 @@ pub use eks_check::permissions as permissions_for_eks;
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
 pub use needs::needs;
+pub use outcome::ADD_CLUSTER;
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};

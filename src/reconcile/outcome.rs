@@ -13,6 +13,9 @@ use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
 
+/// The next step after a hub.
+pub const ADD_CLUSTER: &str = "add-cluster NAME";
+
 /// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
 pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     let scope = &case.survey.scope;
@@ -76,7 +79,7 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
 fn after_hub(case: &Case<'_>) -> Option<Hint> {
     match &case.target.hub {
         HubTarget::Set(_) if case.before.is_none() && case.set.is_empty() => {
-            Some(Hint::command("Next:", Invocation::kibus("add-cluster NAME")))
+            Some(Hint::command("Next:", Invocation::kibus(ADD_CLUSTER)))
         }
         HubTarget::Set(_) if case.before.is_some() && changes_cluster_queues(case) => Some(Hint::command(
             "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",

@@ -1,22 +1,26 @@
 use std::collections::BTreeSet;
 
 use super::status::report_of;
-use crate::cli::hub::Hubs;
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 use crate::reconcile::status::{needs, status};
 use crate::reconcile::{Blocked, Intent};
 use crate::survey;
 use crate::ui::{HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
+///
+/// With --bus on the command line, lists only this bus.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
 /// Finds the buses by their tags, and surveys the hub of each.
 pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let options = hubs.list.first().map(|hub| hub.options.clone()).unwrap_or_default();
+    let none = none_of(&hubs.list);
     let found = hubs.each(async |hub| {
         let _listing = hub.ui.spinner("looking for buses");
         survey::buses(&hub.cloud).await
@@ -24,7 +28,10 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let mut list = Vec::new();
     for (hub, buses) in hubs.list.iter().zip(found.await) {
         match buses {
-            Ok(buses) => list.extend(buses.into_iter().map(|bus| hub.of_bus(bus))),
+            Ok(mut buses) => {
+                buses.retain(|bus| hub.named_bus().is_none_or(|named| named == bus));
+                list.extend(buses.into_iter().map(|bus| hub.of_bus(bus)));
+            }
             Err(fault) => {
                 let error = failure::call_failed(hub, "list the buses", &fault);
                 hubs.unreached.push(hub.left_out(error)?);
@@ -58,7 +65,21 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     }
     // A bus that could not be read is not "no bus".
     if !buses.is_empty() || reports.is_empty() && hubs.unreached.is_empty() {
-        hubs.ui.result(&text::buses(&buses, &options, hubs.ui.result_style()))?;
+        hubs.ui
+            .result(&text::buses(&buses, &none, &options, hubs.ui.result_style()))?;
     }
     stages::finish(&hubs, reports, Ending::Done)
+}
+
+/// What there is none of, if no bus is found.
+fn none_of(hubs: &[ConnectedHub]) -> String {
+    let places = hubs.iter().map(|hub| {
+        let Scope { region, account, .. } = &hub.scope;
+        format!("{region} of account {account}")
+    });
+    let buses = match hubs.first().and_then(ConnectedHub::named_bus) {
+        Some(bus) => format!("bus `{bus}`"),
+        None => "buses".to_owned(),
+    };
+    format!("{buses} in {}", places.collect::<Vec<_>>().join(" and "))
 }

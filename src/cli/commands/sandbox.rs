@@ -18,11 +18,13 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum SandboxCommand {
-    /// Start the sandbox; the first time, install the emulator.
+    /// Start the sandbox; the first time, install the emulator from a Python package index.
     Up,
     /// Stop the sandbox and delete everything in it.
     Down,
-    /// Print the variables that point AWS tools at the sandbox: eval "$(kibus sandbox env)".
+    /// Print the variables that point SDKs and the AWS CLI at the sandbox: eval "$(kibus sandbox env)".
+    ///
+    /// Version 1 of the AWS CLI ignores them for `aws sqs`, which needs --endpoint-url "$AWS_ENDPOINT_URL" too.
     Env,
     /// Show whether the sandbox is running, and its endpoint.
     Status,
@@ -49,11 +51,13 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 
 /// Reports slow steps on stderr.
 pub(super) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
-    |step| match step {
+    |step| {
+        match step {
         SetupStep::Installing => {
-            ui.say("Installing the local AWS emulator. This happens once and takes a few seconds.")
+            ui.say("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.")
         }
         SetupStep::Starting => ui.say("Starting the local AWS emulator."),
+    }
     }
 }
 
@@ -94,6 +98,9 @@ fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxSe
 async fn env(ui: &Ui) -> Result<(), Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     ui.result(&script(&variables))?;
+    ui.say(
+        "For SDKs and version 2 of the AWS CLI. In version 1, `aws sqs` also needs --endpoint-url \"$AWS_ENDPOINT_URL\".",
+    );
     ui.report(&Report {
         environment: Some(Environment {
             set: variables.set.into_iter().collect(),

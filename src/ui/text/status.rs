@@ -67,12 +67,12 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     lines.join("\n")
 }
 
-/// The buses of an account and Region, each with its clusters.
+/// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where.
 #[must_use]
-pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Style) -> String {
+pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, options: &str, style: Style) -> String {
     if buses.is_empty() {
         let create = Invocation::kibus("bootstrap-hub").line(options);
-        return format!("No buses in this account and Region. To create one:\n    {create}");
+        return format!("No {none}. To create one:\n    {create}");
     }
     let mut lines = Vec::new();
     for (heading, clusters) in buses {
