@@ -43,8 +43,8 @@ pub enum Blocked {
     RolesNotFound(Vec<RoleSearch>),
     /// Queues that are to be taken over do not exist.
     NothingToAdopt(Vec<NothingToAdopt>),
-    /// Names of clusters that do not exist, each close to registered clusters.
-    UnknownClusters(Vec<UnknownCluster>),
+    /// Names of clusters that do not exist, and those that are to be removed with them.
+    UnknownClusters(Vec<UnknownCluster>, BTreeSet<ClusterName>),
     /// Clusters to register that EKS does not have, although it has others.
     NotInEks(Vec<UnknownCluster>),
     /// There is no version of the router to roll back to.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{HubTarget, Target};
+use super::target::{Adopt, HubTarget, Target};
 use super::{
     Blocked, Case, Intent, adoption, clusters, duplicate_rule, hub, key, live_version, names, orphan, redrive,
     router_code,
@@ -49,7 +49,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     if survey.settings().is_some() {
         findings.extend(adoption::lost_queues(survey, target));
     }
-    findings.extend(missing(survey, target, &findings)?);
+    findings.extend(not_registered(case, &findings));
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
     router_code::fix_by_option(case, router, &mut findings);
@@ -117,17 +117,28 @@ fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
     orphans.collect()
 }
 
-/// Findings for other clusters that are not registered, but of which some resource exists.
-fn missing(survey: &Survey, target: &Target, known: &[Finding]) -> Result<Vec<Finding>, Blocked> {
+/// Findings for named clusters that are not registered, besides those that another finding names.
+fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
+    let Case { survey, target, .. } = case;
     if survey.discovered.fault().is_some() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
-    let mut unregistered = names::unregistered(survey, &target.kept());
-    unregistered.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
-    let exists = |name: &ClusterName| names::leaves_traces(survey, name);
-    let (exist, unknown): (BTreeSet<_>, BTreeSet<_>) = unregistered.into_iter().partition(exists);
-    names::all_known(survey, &unknown)?;
-    Ok(exist.into_iter().map(finding::not_registered).collect())
+    let mut names = names::unregistered(survey, &target.kept());
+    names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
+    let finding = |name: ClusterName| {
+        let similar = names::close(&name, survey.registered().into_keys());
+        let cluster = adoption::registered(survey, &case.after, name.clone(), None);
+        let fix = match adoption::not_of_bus(survey, &cluster, Adopt::No) {
+            Some(refusal) => Fix::Advice(refusal.advice(&survey.scope, false)),
+            None if names::leaves_traces(survey, &name) => Fix::AddCluster(name.clone()),
+            None => Fix::Advice(Hint::command(
+                "check the name, the bus, the account and the Region; if they are right:",
+                Invocation::kibus(format!("add-cluster {name}")),
+            )),
+        };
+        finding::not_registered(name, &similar, fix)
+    };
+    names.into_iter().map(finding).collect()
 }
 
 fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {

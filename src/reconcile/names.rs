@@ -18,22 +18,31 @@ pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<
     unregistered(survey, names).iter().flat_map(usual_names).collect()
 }
 
-/// Fails if a cluster is to be removed that never existed, and its name is close to another.
+/// Fails if a cluster is to be removed that never existed, if something of the others would be removed, or its name is close to
+/// that of a registered cluster.
 pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let mut never = never_existed(survey, target);
-    never.retain(|name| !close(name, survey.registered().into_keys()).is_empty());
-    all_known(survey, &never)
+    let mut others: BTreeSet<ClusterName> = target.removed().into_keys().cloned().collect();
+    others.retain(|name| survey.clusters().contains_key(name) || !roles_with_policy(survey, name).is_empty());
+    if others.is_empty() {
+        never.retain(|name| !close(name, survey.registered().into_keys()).is_empty());
+    }
+    all_known(survey, &never, others)
 }
 
-/// Fails if there are names that no cluster has.
-pub(super) fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
+/// Fails if there are names that no cluster has, beside these others.
+pub(super) fn all_known(
+    survey: &Survey,
+    unknown: &BTreeSet<ClusterName>,
+    others: BTreeSet<ClusterName>,
+) -> Result<(), Blocked> {
     let unknown = unknown.iter().map(|name| UnknownCluster {
         name: name.clone(),
         similar: close(name, survey.registered().into_keys()),
     });
     match unknown.len() {
         0 => Ok(()),
-        _ => Err(Blocked::UnknownClusters(unknown.collect())),
+        _ => Err(Blocked::UnknownClusters(unknown.collect(), others)),
     }
 }
 

@@ -72,7 +72,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Unreadable(fault) => return Err(Blocked::unreadable(settings::id(survey), fault)),
     }
     if survey.discovered.fault().is_none() {
-        names::all_known(survey, &names::unregistered(survey, names))?;
+        names::all_known(survey, &names::unregistered(survey, names), BTreeSet::new())?;
     }
     let mut clusters = cluster::summaries(survey);
     clusters.retain(|cluster| names.is_empty() || names.contains(&cluster.name));

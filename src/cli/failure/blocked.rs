@@ -37,7 +37,7 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::RolesNotFound(searches) => roles_not_found(hub, searches),
         Blocked::NotInEks(names) => not_in_eks(hub, names),
         Blocked::NothingToAdopt(absent) => nothing_to_adopt(absent),
-        Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
+        Blocked::UnknownClusters(names, others) => unknown_clusters(hub, names, others),
         Blocked::NoVersion(none) => no_version(none),
         Blocked::VersionGone(version) => unusable_version(format!("version {version} of the router was deleted")),
         Blocked::NotPublished(version) => {
@@ -280,7 +280,7 @@ pub(in crate::cli) fn no_single_role(cluster: &ClusterName, candidates: &[RoleNa
     }
 }
 
-fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
+fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster], others: &BTreeSet<ClusterName>) -> Error {
     let error = match names {
         [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, hub.scope.bus)),
         several => Error::failed(format!(
@@ -289,7 +289,15 @@ fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
             hub.scope.bus
         )),
     };
-    did_you_mean(error, names).hint_command("to list the clusters:", Invocation::kibus("status"))
+    let error = did_you_mean(error, names).hint_command("to list the clusters:", Invocation::kibus("status"));
+    let others: Vec<&str> = others.iter().map(ClusterName::as_str).collect();
+    match others.is_empty() {
+        true => error,
+        false => error.hint_command(
+            "to remove the others:",
+            Invocation::kibus(format!("remove-cluster {}", others.join(" "))),
+        ),
+    }
 }
 
 /// EKS has clusters, and not these.
@@ -359,7 +367,10 @@ fn no_hub(hub: &ConnectedHub) -> Error {
     ))
     .hint_command(
         "if it exists elsewhere, use --bus, --region or --profile; to list the buses here:",
-        Invocation::kibus("list"),
+        Invocation::KibusOnBus {
+            arguments: "list".to_owned(),
+            bus: None,
+        },
     )
     .hint_command("to create it:", Invocation::kibus("bootstrap-hub"))
 }

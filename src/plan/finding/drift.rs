@@ -134,11 +134,14 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
     Some(Finding::new(FindingCode::KeyBlocksEventBridge, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
 }
 
-/// A requested cluster that is not registered.
+/// A requested cluster that is not registered. `similar` are clusters that may have been meant.
 #[must_use]
-pub fn not_registered(cluster: ClusterName) -> Finding {
-    let subject = Subject::Cluster(cluster.clone());
-    Finding::new(FindingCode::ClusterNotRegistered, subject, "not registered").fixed_by(Fix::AddCluster(cluster))
+pub fn not_registered(cluster: ClusterName, similar: &BTreeSet<ClusterName>, fix: Fix) -> Finding {
+    let message = match similar.is_empty() {
+        true => "not registered".to_owned(),
+        false => format!("not registered; did you mean {}?", listed(similar)),
+    };
+    Finding::new(FindingCode::ClusterNotRegistered, Subject::Cluster(cluster), message).fixed_by(fix)
 }
 
 /// A cluster whose queue is missing, while this role still has the policy that kibus wrote for it.

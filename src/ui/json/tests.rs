@@ -73,7 +73,11 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
             cluster("base", Some("KarpenterServiceAccount-base")),
             cluster("other", None),
         ],
-        findings: vec![crate::plan::finding::not_registered("third".parse().unwrap())],
+        findings: vec![crate::plan::finding::not_registered(
+            "third".parse().unwrap(),
+            &std::collections::BTreeSet::new(),
+            crate::plan::finding::Fix::AddCluster("third".parse().unwrap()),
+        )],
         warnings: vec![Hint::text("a warning")],
         ..Intent::default()
     };
