@@ -153,6 +153,7 @@ fn after<'a>(text: &'a str, line: &str) -> &'a str {
 fn the_printed_steps_work_in_the_sandbox() {
     let sandbox = Private::new();
     let (up, _) = sandbox.kibus("sandbox up");
+    sandbox.kibus("bootstrap-hub --check --sandbox");
     let (hub, _) = sandbox.kibus(&format!("{} --yes", after(&up, "Next:")));
     let add = after(&hub, "Next:");
     assert_eq!(add, "add-cluster NAME --no-controller-role --no-eks-check --sandbox");

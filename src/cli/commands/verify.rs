@@ -176,6 +176,9 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Pro
     });
     let mut running: FuturesUnordered<_> = bus.into_iter().chain(probes).collect();
     let all = running.len();
+    if all == 0 {
+        return Vec::new();
+    }
     let what = match (target.others == Others::Keep, clusters.len()) {
         (true, 0) => "the bus".to_owned(),
         (true, count) => format!("the bus and {}", counted(count)),
