@@ -320,5 +320,8 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
 
     let missing = hub.kibus("verify --probe other");
     missing.is(2, &[]);
-    assert!(missing.out.contains("K110  cluster other: not registered"), "{missing:?}");
+    assert!(
+        missing.out.contains("K110  cluster other: not registered"),
+        "{missing:?}"
+    );
 }
