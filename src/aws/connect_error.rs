@@ -3,7 +3,6 @@
 use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, quoted};
 use crate::model::name::{NameError, Region};
-use crate::model::time::{clock_text, is_skewed};
 
 /// How the TLS library begins its error about a certificate.
 const UNTRUSTED: &str = "invalid peer certificate";
@@ -49,8 +48,6 @@ pub enum ConnectError {
         endpoint: Option<String>,
         /// The profile, if one was given.
         profile: Option<String>,
-        /// How many seconds the local clock is ahead of AWS's, if AWS answered.
-        clock_ahead: Option<i64>,
     },
 }
 
@@ -79,26 +76,9 @@ impl From<ConnectError> for Error {
                 fault,
                 endpoint,
                 profile,
-                clock_ahead,
-            } => match clock_ahead.filter(|seconds| is_skewed(*seconds)) {
-                Some(seconds) if is_signature(&fault) => skewed(&fault, seconds),
-                _ => refused(&fault, endpoint.as_deref(), profile.as_deref()),
-            },
+            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
         }
     }
-}
-
-/// Whether AWS rejects what the credentials sign.
-fn is_signature(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::BadCredentials | FaultKind::ExpiredCredentials)
-}
-
-/// AWS rejects a signature that is too old or too new, with the codes of wrong or expired credentials.
-fn skewed(fault: &Fault, ahead: i64) -> Error {
-    Error::failed("AWS rejected the signature of the call")
-        .note(format!("the clock of this machine is {}", clock_text(ahead)))
-        .note(&fault.message)
-        .hint("set the clock of this machine, for example with NTP")
 }
 
 fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
@@ -163,43 +143,6 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
 mod tests {
     use super::*;
     use crate::error::invocation::tests::shell_words;
-
-    #[test]
-    fn a_wrong_clock_is_named_before_wrong_credentials() {
-        let connect = |kind: &FaultKind, clock_ahead| {
-            Error::from(ConnectError::Refused {
-                fault: Fault {
-                    kind: kind.clone(),
-                    action: "sts:GetCallerIdentity".to_owned(),
-                    code: Some("SignatureDoesNotMatch".to_owned()),
-                    message: "Signature expired".to_owned(),
-                },
-                endpoint: None,
-                profile: None,
-                clock_ahead,
-            })
-        };
-        for (kind, clock_ahead, note) in [
-            (
-                FaultKind::BadCredentials,
-                Some(420),
-                "the clock of this machine is 7m ahead of AWS",
-            ),
-            (
-                FaultKind::ExpiredCredentials,
-                Some(-86_400),
-                "the clock of this machine is 1d behind AWS",
-            ),
-            (FaultKind::BadCredentials, Some(30), "Signature expired"),
-            (FaultKind::BadCredentials, None, "Signature expired"),
-        ] {
-            assert_eq!(connect(&kind, clock_ahead).notes[0], note, "{kind:?} {clock_ahead:?}");
-        }
-        assert_eq!(
-            connect(&FaultKind::Throttled, Some(420)).message,
-            "AWS throttles the call for the caller's identity"
-        );
-    }
 
     #[test]
     fn a_printed_command_names_the_profile_as_it_was_given() {

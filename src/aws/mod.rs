@@ -38,7 +38,6 @@ mod role_details;
 mod role_policy;
 mod rule;
 mod self_test;
-mod server_time;
 mod session;
 mod still_absent;
 mod tagging;
@@ -77,7 +76,6 @@ use wait::{Tried, WaitReason};
 pub struct AwsCloud {
     scope: Scope,
     caller: String,
-    clock_ahead: Option<i64>,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
@@ -103,7 +101,6 @@ pub struct AwsCloud {
 
 impl AwsCloud {
     /// A bus in the account and Region of a session.
-    #[must_use]
     pub fn new(session: &Session, bus: BusName) -> Self {
         let config = session.config();
         macro_rules! client {
@@ -128,7 +125,6 @@ impl AwsCloud {
         Self {
             scope: session.scope(bus),
             caller: session.caller.clone(),
-            clock_ahead: session.clock_ahead,
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             bounded: role::Bounded::default(),
@@ -154,21 +150,18 @@ impl AwsCloud {
 
     /// The same with an archive for the function's code. Without it, or with another archive than the planned one,
     /// no code is written.
-    #[must_use]
     pub fn with_archive(mut self, archive: Vec<u8>) -> Self {
         self.archive = Some(archive);
         self
     }
 
     /// The same until someone asks to stop: then no call waits for the rate of its service any more.
-    #[must_use]
     pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
         self.stop = Some(stop);
         self
     }
 
     /// The bus with its account and Region.
-    #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
     }

@@ -20,10 +20,6 @@ impl Preflight for AwsCloud {
         &self.caller
     }
 
-    fn clock_ahead(&self) -> Option<i64> {
-        self.clock_ahead
-    }
-
     async fn rule_count(&self) -> Result<usize, Fault> {
         Ok(event_rules::all(self).await?.len())
     }

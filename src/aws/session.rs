@@ -20,7 +20,6 @@ use super::error::{failed, rejected};
 use super::http_client::{behavior, http_client, plain_endpoint};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
-use super::server_time::ServerTime;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
@@ -63,8 +62,6 @@ pub struct Session {
     pub region: Region,
     /// The caller's ARN.
     pub caller: String,
-    /// How many seconds the local clock is ahead of AWS's; negative if it is behind. `None` if AWS's is unknown.
-    pub(super) clock_ahead: Option<i64>,
 }
 
 impl Connect {
@@ -86,7 +83,6 @@ impl Connect {
         }
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
         let endpoint = config.endpoint_url().map(str::to_owned);
-        let time = ServerTime::default();
         let refused = |fault: Fault| match fault.kind {
             FaultKind::Unreachable if endpoint.is_none() && fault.message.contains("lookup") => {
                 ConnectError::NoEndpoint {
@@ -98,18 +94,16 @@ impl Connect {
                 fault,
                 endpoint: endpoint.clone(),
                 profile: self.profile.clone(),
-                clock_ahead: time.clock_ahead(),
             },
         };
         let pace = Arc::default();
-        let (account, caller) = identity(&pace, &config, FIRST, &time).await.map_err(refused)?;
+        let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
         Ok(Session {
             account: account.parse()?,
             partition,
             region,
             caller,
-            clock_ahead: time.clock_ahead(),
             config,
             pace,
         })
@@ -159,7 +153,6 @@ impl Connect {
 
 impl Session {
     /// A bus in this session's account and Region.
-    #[must_use]
     pub fn scope(&self, bus: BusName) -> Scope {
         Scope {
             bus,
@@ -170,35 +163,26 @@ impl Session {
     }
 
     /// What AWS has throttled, now and from now on.
-    #[must_use]
     pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
         self.pace.slowdown()
     }
 
     /// The endpoint of every service, if it is not AWS's own.
-    #[must_use]
     pub fn endpoint_url(&self) -> Option<&str> {
         self.config.endpoint_url()
     }
 
     /// The configuration of the clients of every service.
-    #[must_use]
     pub fn config(&self) -> &SdkConfig {
         &self.config
     }
 }
 
-/// The account and the ARN of the caller. Notes the time of the answer.
-async fn identity(
-    pace: &Pace,
-    config: &SdkConfig,
-    longest: Duration,
-    time: &ServerTime,
-) -> Result<(String, String), Fault> {
+/// The account and the ARN of the caller.
+async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
-        .interceptor(time.clone())
         .retry_classifier(FinalAnswers)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(
@@ -309,8 +293,8 @@ mod tests {
             }
         });
         let began = Instant::now();
-        let (pace, time) = (Pace::default(), ServerTime::default());
-        let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500), &time)
+        let pace = Pace::default();
+        let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500))
             .await
             .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");

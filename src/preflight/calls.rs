@@ -30,13 +30,11 @@ pub struct PlannedCalls {
 const LISTS: [&str; 3] = ["aws:TagKeys", "events:source", "events:TargetArn"];
 
 /// Whether a condition key has a list of values.
-#[must_use]
 pub fn is_list(key: &str) -> bool {
     LISTS.contains(&key)
 }
 
 /// The calls of a plan, by an operator's document for these options.
-#[must_use]
 pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, plan: &Plan) -> PlannedCalls {
     let mut groups: BTreeMap<Requests, (BTreeSet<Call>, Tags)> = BTreeMap::new();
     let mut without = Vec::new();

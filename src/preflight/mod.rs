@@ -20,9 +20,6 @@ pub trait Preflight: Send + Sync {
     /// The caller's ARN, as STS gives it.
     fn caller(&self) -> &str;
 
-    /// How many seconds the local clock is ahead of AWS's; negative if it is behind. `None` if no answer had a time.
-    fn clock_ahead(&self) -> Option<i64>;
-
     /// How many rules the default event bus has, whoever created them.
     fn rule_count(&self) -> impl Future<Output = Result<usize, Fault>> + Send;
 }
@@ -32,8 +29,6 @@ pub trait Preflight: Send + Sync {
 pub struct Answers {
     /// The caller's ARN.
     pub caller: String,
-    /// How many seconds the local clock is ahead.
-    pub clock_ahead: Option<i64>,
     /// The number of rules.
     pub rules: Fact<usize>,
     /// The answers to the simulations, or why there are none.
@@ -67,7 +62,6 @@ pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[
     let (rules, simulated) = tokio::join!(cloud.rule_count(), simulated);
     Answers {
         caller: cloud.caller().to_owned(),
-        clock_ahead: cloud.clock_ahead(),
         rules: Fact::of(rules),
         simulated,
     }

@@ -13,7 +13,6 @@ use crate::model::hub::MAXIMUM_CONCURRENCY;
 use crate::model::resource::{Kind, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::simulation::{Answered, Call};
-use crate::model::time::{clock_text, is_skewed};
 use crate::plan::{Action, Plan};
 
 /// Everything that a preflight found.
@@ -24,7 +23,6 @@ pub struct PreflightReport {
 
 impl PreflightReport {
     /// How many items have this result.
-    #[must_use]
     pub fn count(&self, result: PreflightResult) -> usize {
         self.items.iter().filter(|item| item.result == result).count()
     }
@@ -58,7 +56,6 @@ pub enum PreflightResult {
 
 impl PreflightResult {
     /// The word that text uses.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -71,7 +68,6 @@ impl PreflightResult {
 
 impl PreflightItem {
     /// An item without details.
-    #[must_use]
     pub fn new(subject: &'static str, result: PreflightResult, text: impl Into<String>) -> Self {
         Self {
             subject,
@@ -113,11 +109,9 @@ pub struct Findings<'a> {
 }
 
 /// The list, in the order in which a person fixes it.
-#[must_use]
 pub fn items(findings: Findings<'_>, answers: &Answers) -> PreflightReport {
     let items = vec![
         PreflightItem::new("credentials", PreflightResult::Ok, &answers.caller),
-        clock(answers.clock_ahead),
         reads(&findings),
         findings.router.clone(),
         findings.planned.clone(),
@@ -126,25 +120,6 @@ pub fn items(findings: Findings<'_>, answers: &Answers) -> PreflightReport {
         concurrency(findings.concurrency),
     ];
     PreflightReport { items }
-}
-
-/// A clock that is set by the network differs by less. In seconds.
-const SKEW_NOTED: u64 = 60;
-
-fn clock(ahead: Option<i64>) -> PreflightItem {
-    use PreflightResult::{Failed, Ok, Unknown, Warning};
-    let item = |result, text: String| PreflightItem::new("clock", result, text);
-    let Some(seconds) = ahead else {
-        return item(Unknown, "no answer of AWS has a time".to_owned());
-    };
-    let result = match seconds.unsigned_abs() {
-        0..SKEW_NOTED => return item(Ok, "differs from AWS by less than 1m".to_owned()),
-        _ if is_skewed(seconds) => Failed,
-        _ => Warning,
-    };
-    let text = format!("the clock of this machine is {}", clock_text(seconds));
-    let advice = "set the clock of this machine, for example with NTP: AWS rejects requests from 5m on";
-    item(result, text).hint(Hint::text(advice))
 }
 
 fn reads(findings: &Findings<'_>) -> PreflightItem {

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
 use hyper::body::Bytes;
 use hyper::{Request, Response};
 use serde_json::Value;
@@ -53,8 +50,6 @@ struct State {
     caller: Option<String>,
     /// What simulates the caller's policies, if not the server.
     simulator: Option<PolicySimulator>,
-    /// How far the clock of AWS differs from this machine's: how long, and whether it is behind.
-    clock: Option<(Duration, bool)>,
 }
 
 /// A proxy on the loopback interface.
@@ -143,11 +138,6 @@ impl Proxy {
         self.state.lock().unwrap().simulator.as_mut().unwrap().change(words);
     }
 
-    /// From now on, the clock of AWS differs by this time.
-    pub(super) fn set_clock(&self, by: Duration, behind: bool) {
-        self.state.lock().unwrap().clock = Some((by, behind));
-    }
-
     async fn pass(self, mut request: Request<Bytes>) -> Result<Answer, Broken> {
         let operation = Operation::of(&request);
         let (interference, untruths, partition) = {
@@ -169,9 +159,9 @@ impl Proxy {
         if let Some(partition) = &partition {
             for_server(&mut request, partition)?;
         }
-        let (caller, simulator, clock) = {
+        let (caller, simulator) = {
             let state = self.state.lock().unwrap();
-            (state.caller.clone(), state.simulator.clone(), state.clock)
+            (state.caller.clone(), state.simulator.clone())
         };
         let mut answer = match simulator.filter(|_| operation.name == "iam:SimulatePrincipalPolicy") {
             Some(simulator) if interference.is_none() => match simulator.answer(request.body()) {
@@ -185,12 +175,6 @@ impl Proxy {
             if let Some((before, after)) = text.split_once("<Arn>").zip(text.split_once("</Arn>")) {
                 *answer.body_mut() = format!("{}<Arn>{caller}</Arn>{}", before.0, after.1).into();
             }
-        }
-        if let Some((by, behind)) = clock {
-            let now = SystemTime::now();
-            let time = if behind { now - by } else { now + by };
-            let time = DateTime::from(time).fmt(Format::HttpDate)?;
-            answer.headers_mut().insert("date", time.parse()?);
         }
         if !untruths.is_empty() {
             change_json(&mut answer, |said| {

@@ -46,7 +46,6 @@
 //!   whose only policy is the document that a command prints; `% policy lacks ACTION`, `% policy organization|boundary ACTION`,
 //!   `% policy denies|allows ACTION [with KEY [VALUE]|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
 //!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
-//! - `% clock DURATION ahead|behind`: from now on the clock of AWS is so far ahead of that of kibus, or behind
 //! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them
 //! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,

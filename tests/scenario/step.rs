@@ -121,11 +121,6 @@ impl Scenario {
                 self.proxy.change_policy(&words[1..]);
                 String::new()
             }
-            ["clock", by, side] => {
-                let by = Duration::from_secs(parse_duration(by).unwrap());
-                self.proxy.set_clock(by, side == "behind");
-                String::new()
-            }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);
                 String::new()

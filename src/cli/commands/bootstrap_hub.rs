@@ -26,7 +26,7 @@ pub(in crate::cli) struct Args {
     /// Save these options for a hub whose settings are lost or damaged; without it, resources of such a hub are refused.
     #[arg(long, hide_short_help = true)]
     restore_settings: bool,
-    /// Check what the plan needs instead: credentials, clock, permissions, quotas and the router.
+    /// Check what the plan needs instead: credentials, permissions, quotas and the router.
     ///
     /// Changes nothing. Exits with 2 if something is missing, and with 1 if AWS did not answer a question.
     #[arg(long, hide_short_help = true, conflicts_with_all = ["yes", "dry_run"])]

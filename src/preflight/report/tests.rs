@@ -29,7 +29,6 @@ fn denied() -> Fault {
 fn answers() -> Answers {
     Answers {
         caller: "arn:aws:iam::111122223333:user/operator".to_owned(),
-        clock_ahead: Some(0),
         rules: Fact::Present(7),
         simulated: Ok(Vec::new()),
     }
@@ -89,23 +88,6 @@ impl Case {
             policy: Invocation::kibus("policy operator"),
         };
         items(findings, &self.answers)
-    }
-}
-
-#[test]
-fn a_clock_may_differ_by_less_than_five_minutes() {
-    for (ahead, expected) in [
-        (Some(0), "ok: differs from AWS by less than 1m"),
-        (Some(-59), "ok: differs from AWS by less than 1m"),
-        (Some(60), "warning: the clock of this machine is 1m ahead of AWS"),
-        (Some(-299), "warning: the clock of this machine is 4m behind AWS"),
-        (Some(300), "failed: the clock of this machine is 5m ahead of AWS"),
-        (Some(-86_400), "failed: the clock of this machine is 1d behind AWS"),
-        (None, "unknown: no answer of AWS has a time"),
-    ] {
-        let mut case = Case::new("us-west-2");
-        case.answers.clock_ahead = ahead;
-        assert_eq!(item("clock", &case.report()).0, expected, "{ahead:?}");
     }
 }
 
