@@ -6,7 +6,6 @@ use crate::model::name::FunctionName;
 use crate::model::scope::Scope;
 
 /// Why a call failed, one line each, and what helps.
-#[must_use]
 pub fn explanation(fault: &Fault, scope: &Scope) -> (Vec<String>, Option<Hint>) {
     (notes(fault), hint(fault, scope))
 }

@@ -207,14 +207,12 @@ pub struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     /// Reports to `report`; ends once `stop` is true.
-    #[must_use]
     pub fn new(report: &'a (dyn Fn(&str) + Sync), stop: &'a watch::Receiver<bool>) -> Self {
         let stop = Some(stop);
         Self { report, stop }
     }
 
     /// Reports to nobody, and nobody asks it to stop.
-    #[must_use]
     pub fn unattended() -> Self {
         Self {
             report: &|_| {},

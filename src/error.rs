@@ -88,7 +88,6 @@ pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
 }
 
 /// A next step: a sentence, and the command to copy, if any.
-#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The reason or the condition for this step.
@@ -145,7 +144,6 @@ impl fmt::Display for Progress {
 }
 
 /// The error that a command ends with.
-#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {

@@ -75,7 +75,6 @@ pub struct Outcome {
 
 impl Outcome {
     /// Before the first step of a plan.
-    #[must_use]
     pub fn of(plan: &Plan) -> Self {
         Self {
             not_tried: (0..plan.changes.len()).collect(),
@@ -84,13 +83,11 @@ impl Outcome {
     }
 
     /// Whether every change was applied.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.unknown.is_empty() && self.not_tried.is_empty()
     }
 
     /// The counts of changes.
-    #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
             done: self.done.len(),

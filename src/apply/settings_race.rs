@@ -8,7 +8,6 @@ use crate::model::settings::SettingsChange;
 use crate::plan::{Action, Change, Op, Plan};
 
 /// Whether another run was the first to create the settings: nothing of the plan was applied.
-#[must_use]
 pub fn is_lost(plan: &Plan, outcome: &Outcome) -> bool {
     outcome.done.is_empty()
         && outcome.failed.iter().any(|(place, fault)| {

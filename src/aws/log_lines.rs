@@ -38,9 +38,6 @@ pub(super) async fn dropped(cloud: &AwsCloud, group: &LogGroupName, now: u64) ->
 
 impl AwsCloud {
     /// The lines in a log group; none if the group does not exist.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
     pub async fn log_lines(&self, group: &LogGroupName) -> Result<Vec<String>, Fault> {
         let (lines, _) = lines(self, group, None, None, usize::MAX).await?;
         Ok(lines)

@@ -10,9 +10,6 @@ use crate::model::name::QueueName;
 
 impl AwsCloud {
     /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
     pub async fn send_message(&self, queue: &QueueName, body: &str) -> Result<(), Fault> {
         let call = self.sqs.send_message().queue_url(self.queue_url(queue));
         let call = call.message_body(body);
@@ -20,9 +17,6 @@ impl AwsCloud {
     }
 
     /// Receives all messages that are available in a queue, and deletes them. Returns their bodies.
-    ///
-    /// # Errors
-    /// When a call is refused or not answered.
     pub async fn receive_messages(&self, queue: &QueueName) -> Result<Vec<String>, Fault> {
         let mut bodies = Vec::new();
         loop {

@@ -52,7 +52,6 @@ pub struct CommandLine {
 
 /// Parses the command line, runs the command, and returns the exit code. For the completion script of a shell, writes
 /// candidates instead.
-#[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(exit_code) = completion::answer(&args) {
@@ -87,7 +86,6 @@ impl CommandLine {
     }
 
     /// Runs the command for all of its hubs, and returns the exit code: that of the worst ending of a hub.
-    #[must_use]
     pub fn run(self) -> u8 {
         let global = &self.cli.global;
         let talk = Talk {

@@ -23,9 +23,6 @@ pub(super) struct RouterFile {
 
 impl RouterFile {
     /// Gives a target its router, as far as a survey shows that it needs one. Returns the archive that may be uploaded.
-    ///
-    /// # Errors
-    /// As [`RouterFile::offer`].
     pub(super) fn complete(&self, ui: &Ui, target: &mut Target, survey: &Survey) -> Result<Option<Vec<u8>>, Error> {
         let Some(need) = archive_need(survey, target) else {
             return Ok(None);

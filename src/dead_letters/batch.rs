@@ -12,7 +12,6 @@ const PAYLOAD: usize = 6_000_000;
 
 /// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
 /// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
-#[must_use]
 pub fn batch_event(letters: &[&DeadLetter]) -> Value {
     json!({ "Records": letters.iter().map(|letter| record(letter)).collect::<Vec<_>>() })
 }
@@ -77,7 +76,6 @@ pub struct RouterDecision {
 
 impl RouterAnswer {
     /// Reads the answer about these messages. Decisions that cannot be read are unknown.
-    #[must_use]
     pub fn read(answer: &[u8], sent: &[&str]) -> Self {
         Self {
             returned: failed_messages(answer, sent).into_iter().map(str::to_owned).collect(),

@@ -33,7 +33,6 @@ pub struct LetterEvent {
 
 impl DeadLetter {
     /// What it says at the time `now`, in milliseconds of the Unix epoch; `None` if it is not an event.
-    #[must_use]
     pub fn event(&self, now: i64) -> Option<LetterEvent> {
         let event: Value = serde_json::from_str(&self.body).ok()?;
         let (source, detail_type) = (event["source"].as_str()?, event["detail-type"].as_str()?);

@@ -31,9 +31,6 @@ pub struct SeenLetters {
 }
 
 /// Reads the dead letters until SQS returns no more or no others of them, at most [`MOST`].
-///
-/// # Errors
-/// When they cannot be received.
 pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLetters, Fault> {
     let mut seen: BTreeMap<String, DeadLetter> = BTreeMap::new();
     let (mut bytes, mut again) = (0, 0);

@@ -32,7 +32,6 @@ pub struct ReportedLetter {
 
 /// The report about what was seen at `now`, in milliseconds of the Unix epoch, with the router's log if it could be read.
 /// `count` is the number of messages that the queue holds, as SQS counts.
-#[must_use]
 pub fn report(
     queue: QueueName,
     count: u64,

@@ -13,7 +13,6 @@ pub struct RetryLine {
 
 impl RetryLine {
     /// Reads a line; `None` if it is about something else.
-    #[must_use]
     pub fn read(line: &str) -> Option<Self> {
         let line: Value = serde_json::from_str(line).ok()?;
         let text = |name: &str| line[name].as_str().map(str::to_owned);

@@ -69,7 +69,6 @@ pub struct Treated {
 
 impl Treated {
     /// A run that was abandoned: the results of the dead letters are unknown.
-    #[must_use]
     pub fn abandoned(treatment: Treatment) -> Self {
         Self {
             treatment,
@@ -81,13 +80,11 @@ impl Treated {
     }
 
     /// The number of dead letters with this result.
-    #[must_use]
     pub fn count(&self, became: impl Fn(&LetterOutcome) -> bool) -> usize {
         self.letters.values().filter(|outcome| became(outcome)).count()
     }
 
     /// Why a dead letter is left.
-    #[must_use]
     pub fn why_left(&self) -> &'static str {
         match self.stopped || self.fault.is_some() {
             true => "not tried",
@@ -96,13 +93,11 @@ impl Treated {
     }
 
     /// The number of dead letters that are deleted, and were routed before if that was asked for.
-    #[must_use]
     pub fn done(&self) -> usize {
         self.count(|outcome| *outcome == LetterOutcome::Done)
     }
 
     /// What the router decided about a dead letter that is deleted.
-    #[must_use]
     pub fn routing(&self, id: &str) -> Routing {
         match self.decisions.get(id).map(Vec::as_slice) {
             None | Some([]) => Routing::Unknown,

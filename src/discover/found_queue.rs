@@ -40,7 +40,6 @@ pub struct FoundQueue {
 
 impl FoundQueue {
     /// What a person should know about the reader of the queue, if something may be wrong.
-    #[must_use]
     pub fn warning(&self) -> Option<String> {
         let queue = &self.name;
         let is_old = self.is_registered && !self.is_of_bus;

@@ -49,7 +49,6 @@ pub struct Discovery {
 }
 
 /// What must be read next; an empty query ends the survey.
-#[must_use]
 pub fn needs(survey: &Survey) -> Query {
     if !survey.began() {
         return Query {
@@ -73,14 +72,12 @@ pub fn needs(survey: &Survey) -> Query {
 }
 
 /// The rules whose targets say which queues receive Karpenter's events.
-#[must_use]
 pub fn rules_to_read(survey: &Survey) -> BTreeSet<RuleName> {
     concerning(survey).map(|(rule, _)| rule.name.clone()).collect()
 }
 
 /// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
 /// node termination handler.
-#[must_use]
 pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
     let senders = by_queue(survey).remove(queue).unwrap_or_default();
     !is_of_handler(queue, &senders)
@@ -92,7 +89,6 @@ pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
 }
 
 /// The queues whose messages must be counted for a minute: messages wait, and CloudWatch does not say whether they are read.
-#[must_use]
 pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
     let is_open = |queue: &QueueName| {
         survey

@@ -38,7 +38,6 @@ pub enum Origin {
 
 impl Origin {
     /// The name of the tool.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CloudFormation => "CloudFormation",
@@ -56,7 +55,6 @@ impl Origin {
     }
 
     /// Whether the tool sets up a queue for a cluster's Karpenter.
-    #[must_use]
     pub fn is_for_karpenter(self) -> bool {
         !matches!(self, Self::NodeTerminationHandler | Self::OtherHub | Self::Unknown)
     }

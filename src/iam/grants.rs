@@ -11,7 +11,6 @@ use crate::model::queue_policy::is_locked;
 
 /// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
 /// `*` as its resource names no queue.
-#[must_use]
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
     policy
         .statements()
@@ -25,7 +24,6 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
 
 /// Whom the policy of a queue allows to send, in statements that kibus did not write. A statement for all but some
 /// actions may allow it too.
-#[must_use]
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
     let of_others = statements.filter(|statement| allows_to_send(statement) && !is_ours(statement));
@@ -40,7 +38,6 @@ const READS: [&str; 2] = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl"];
 
 /// The statements that kibus did not write and that allow more than a service of Karpenter's tools to send: each by its Sid,
 /// or by its principals.
-#[must_use]
 pub fn other_permissions(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
     let others = statements.filter(|statement| {
@@ -71,7 +68,6 @@ fn lets_only_services_send(statement: &Value) -> bool {
 }
 
 /// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.
-#[must_use]
 pub fn lets_anyone_send(policy: &Document) -> bool {
     let anyone = |statement: &Value| {
         allows_to_send(statement) && statement.get("Condition").is_none() && principals(statement).contains(&"*")

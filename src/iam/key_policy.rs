@@ -26,7 +26,6 @@ pub enum LetsIn {
 }
 
 /// Whether rules of these ARNs, in this account, can send to queues under a key with this policy.
-#[must_use]
 pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -> LetsIn {
     let mut missing = BTreeSet::new();
     let mut unclear = false;

@@ -46,7 +46,6 @@ pub use fit::{fitted, parts, too_long};
 
 /// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
-#[must_use]
 pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
     let prefix = options.queue_prefix();
     let hub = scope.queue_arn(&scope.hub_queue());
@@ -121,7 +120,6 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
 
 /// The additional policy of an operator with many clusters: read all roles of the account in few calls, instead of each
 /// role in some. It allows reading the rest of IAM too, so no other document has it.
-#[must_use]
 pub fn many_clusters() -> Document {
     template::fill(
         include_str!("../../templates/policies/operator-many-clusters.json"),
@@ -132,7 +130,6 @@ pub fn many_clusters() -> Document {
 /// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
 /// Simulating a principal's policies tells what that principal may do, so no other document allows it. No policy variable
 /// is the ARN of the caller's own user or role, so it covers all of the account.
-#[must_use]
 pub fn check(scope: &Scope) -> Document {
     let values = [
         ("partition", scope.partition.as_str().into()),
@@ -143,14 +140,12 @@ pub fn check(scope: &Scope) -> Document {
 
 /// The additional policy of an operator whose `add-cluster` asks EKS about new clusters. The ordinary document has no space
 /// for it.
-#[must_use]
 pub fn eks(scope: &Scope) -> Document {
     of_region(scope, include_str!("../../templates/policies/operator-eks.json"))
 }
 
 /// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
 /// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
-#[must_use]
 pub fn discover(scope: &Scope) -> Document {
     of_region(scope, include_str!("../../templates/policies/operator-discover.json"))
 }
@@ -184,7 +179,6 @@ const READS_OF_CHANGES: [&str; 3] = [
 
 /// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
 /// is about this bus.
-#[must_use]
 pub fn reads(mut document: Document) -> Document {
     let is_read = |action: &Value| {
         let action = action.as_str().unwrap_or_default();

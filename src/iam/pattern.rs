@@ -1,13 +1,11 @@
 //! The patterns of policies, with `*` and `?`.
 
 /// Whether an action matches a pattern; in actions, case does not count.
-#[must_use]
 pub fn matches_action(pattern: &str, action: &str) -> bool {
     matches(&pattern.to_lowercase(), &action.to_lowercase())
 }
 
 /// Whether a text matches a pattern with `*` for any characters and `?` for any one, as IAM's policies have them.
-#[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);

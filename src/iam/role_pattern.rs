@@ -22,14 +22,12 @@ names! {
 
 impl RolePattern {
     /// Whether it may match more than one role. `*` matches `/` too.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.0.contains(['*', '?'])
     }
 
     /// The ARN, or pattern of ARNs, for a document: of a name alone, the ARN in `known`, else that of the path `/`. `None`
     /// for the ARN of another account or partition.
-    #[must_use]
     pub fn arn(&self, scope: &Scope, known: &BTreeMap<RoleName, String>) -> Option<String> {
         if self.0.starts_with(ARN) {
             return self.0.starts_with(&scope.roles_arn("")).then(|| self.0.clone());

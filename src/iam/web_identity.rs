@@ -8,7 +8,6 @@ use crate::model::document::{Document, texts};
 /// Whether a trust policy names a service account of this name, in one namespace or a pattern of them, for the web
 /// identities of a provider, by its ARN. The subject of such an identity is `system:serviceaccount:NAMESPACE:NAME` (EKS user
 /// guide, "Assign IAM roles to Kubernetes service accounts"). A policy for every service account names none.
-#[must_use]
 pub fn names_service_account(trust: &Document, provider: &str, service_account: &str) -> bool {
     let Some((_, issuer)) = provider.split_once(":oidc-provider/") else {
         return false;

@@ -39,7 +39,6 @@ pub struct Cluster {
 
 impl Cluster {
     /// A cluster on the hub whose queues begin with this prefix, with a queue that kibus creates.
-    #[must_use]
     pub fn new(scope: &Scope, prefix: &QueuePrefix, name: ClusterName, controller_role: Option<RoleName>) -> Self {
         let queue = scope.cluster_queue(prefix, &name);
         Self {
@@ -55,13 +54,11 @@ impl Cluster {
     }
 
     /// Its desired resources, on a hub with these settings.
-    #[must_use]
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
         self.with_policy_on(&self.controller_role, scope, settings)
     }
 
     /// The same with the policy on these roles, whichever role its queue names.
-    #[must_use]
     pub fn with_policy_on<'a>(
         &self,
         roles: impl IntoIterator<Item = &'a RoleName>,
@@ -103,7 +100,6 @@ impl Cluster {
     }
 
     /// The id of the policy on a role.
-    #[must_use]
     pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {
         ResourceId::RolePolicy(role.clone(), scope.controller_policy(cluster))
     }

@@ -13,13 +13,11 @@ pub struct Document(Arc<Value>);
 
 impl Document {
     /// A document of a value. Its copies share the value.
-    #[must_use]
     pub fn new(value: Value) -> Self {
         Self(Arc::new(value))
     }
 
     /// What it says.
-    #[must_use]
     pub fn value(&self) -> &Value {
         &self.0
     }
@@ -30,27 +28,21 @@ impl Document {
     }
 
     /// Reads a document from text.
-    ///
-    /// # Errors
-    /// When the text is not JSON.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).map(Self::new)
     }
 
     /// The document on one line, as AWS accepts it.
-    #[must_use]
     pub fn compact(&self) -> String {
         self.0.to_string()
     }
 
     /// The document over several lines, in an order that does not depend on how it was written.
-    #[must_use]
     pub fn pretty(&self) -> String {
         format!("{:#}", normal(&self.0))
     }
 
     /// The statements of a policy, none if it has none.
-    #[must_use]
     pub fn statements(&self) -> Vec<&Value> {
         match self.0.get("Statement") {
             Some(Value::Array(statements)) => statements.iter().collect(),
@@ -61,7 +53,6 @@ impl Document {
 }
 
 /// The texts of a member that has one text or a list. Other values are skipped.
-#[must_use]
 pub fn texts(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),

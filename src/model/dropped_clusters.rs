@@ -28,7 +28,6 @@ pub struct DroppedEvents {
 
 impl DroppedClusters {
     /// Reads lines of the log, the oldest first. Those about something else do not count.
-    #[must_use]
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, complete: bool) -> Self {
         let mut clusters: BTreeMap<ClusterName, DroppedEvents> = BTreeMap::new();
         for line in lines {

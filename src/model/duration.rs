@@ -4,7 +4,6 @@
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// The seconds of a duration with a unit, such as `90s` or `1d`.
-#[must_use]
 pub fn parse_duration(text: &str) -> Option<u64> {
     UNITS.iter().find_map(|(unit, seconds)| {
         let number = text.strip_suffix(unit)?;
@@ -14,7 +13,6 @@ pub fn parse_duration(text: &str) -> Option<u64> {
 }
 
 /// Seconds in the longest unit that divides them.
-#[must_use]
 pub fn duration_text(seconds: u64) -> String {
     let divides = |(_, unit): &&(&str, u64)| seconds > 0 && seconds.is_multiple_of(*unit);
     match UNITS.iter().find(divides) {

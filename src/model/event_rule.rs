@@ -24,7 +24,6 @@ pub struct RuleTarget {
 }
 
 /// The default number of rules that an event bus may have (Service Quotas, Amazon EventBridge).
-#[must_use]
 pub fn rule_limit(region: &Region) -> usize {
     match region.as_str() {
         "af-south-1" | "eu-south-1" => 100,

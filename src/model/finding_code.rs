@@ -22,7 +22,6 @@ pub enum Severity {
 
 impl Severity {
     /// The severity as a word.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -32,7 +31,6 @@ impl Severity {
     }
 
     /// Whether someone has to do something about it.
-    #[must_use]
     pub fn needs_work(self) -> bool {
         self < Self::Warning
     }
@@ -52,7 +50,6 @@ macro_rules! codes {
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
             /// The code, which never changes.
-            #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $code,)*
@@ -60,7 +57,6 @@ macro_rules! codes {
             }
 
             /// How urgent it is.
-            #[must_use]
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$name => Severity::$severity,)*
@@ -68,7 +64,6 @@ macro_rules! codes {
             }
 
             /// What it means for events, in one sentence without a full stop.
-            #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$name => $meaning,)*
@@ -156,7 +151,6 @@ codes! {
 
 impl FindingCode {
     /// Whether it says that something could not be read.
-    #[must_use]
     pub fn is_unknown_state(self) -> bool {
         matches!(self, Self::Denied | Self::Unreadable)
     }

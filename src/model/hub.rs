@@ -68,7 +68,6 @@ impl Hub {
     }
 
     /// Its desired resources.
-    #[must_use]
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
         let policy = policy::router(&self.scope, self.options());
@@ -239,7 +238,6 @@ impl Hub {
 }
 
 /// Whether a hub with these options has the rule of a signal.
-#[must_use]
 pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
     match signal.opt_in() {
         None => true,
@@ -248,7 +246,6 @@ pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
 }
 
 /// Every id that a hub can have with any options. All must be read to know what exists.
-#[must_use]
 pub fn ids(scope: &Scope) -> Vec<ResourceId> {
     let mut ids = vec![
         ResourceId::Parameter(scope.settings_parameter()),
@@ -267,7 +264,6 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
 }
 
 /// The default prefix of cluster queues.
-#[must_use]
 pub fn default_queue_prefix() -> QueuePrefix {
     HubOptions::default().queue_prefix()
 }

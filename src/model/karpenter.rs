@@ -37,25 +37,21 @@ pub struct KarpenterVersion {
 
 impl KarpenterVersion {
     /// Whether it panics at start if its queue is missing: v0.33 to v1.3.
-    #[must_use]
     pub fn panics_without_queue(self) -> bool {
         !self.is_before(0, 33) && self.is_before(1, 4)
     }
 
     /// Whether it also asks EC2 for maintenance and failed status checks: from v1.12 on.
-    #[must_use]
     pub fn asks_ec2(self) -> bool {
         !self.is_before(1, 12)
     }
 
     /// Whether its major and minor version are lower than these.
-    #[must_use]
     pub fn is_before(self, major: u32, minor: u32) -> bool {
         (self.major, self.minor) < (major, minor)
     }
 
     /// Whether it is known to the patch.
-    #[must_use]
     pub fn has_patch(self) -> bool {
         self.patch.is_some()
     }

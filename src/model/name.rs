@@ -20,7 +20,6 @@ pub struct NameError {
 
 impl NameError {
     /// A value that is not a name of this kind, and what was expected.
-    #[must_use]
     pub fn new(kind: &'static str, value: &str, expected: &'static str) -> Self {
         let value = value.to_owned();
         Self { kind, value, expected }
@@ -45,7 +44,6 @@ macro_rules! names {
 
         impl $name {
             /// The name as text.
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }

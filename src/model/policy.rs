@@ -44,7 +44,6 @@ pub enum KeyUse {
 }
 
 /// The trust policy of the router role: only Lambda.
-#[must_use]
 pub fn router_trust() -> Document {
     template::fill(include_str!("../../templates/policies/router-trust.json"), &[])
 }
@@ -52,7 +51,6 @@ pub fn router_trust() -> Document {
 /// The policy of the router, which sends to queues with the prefix. With tag conditions, a queue needs the tags of a cluster
 /// of this bus too. Without them, a prefix that the hub's own queues have must not open them: their messages would come back
 /// to the router.
-#[must_use]
 pub fn router(scope: &Scope, options: &HubOptions) -> Document {
     let values = [
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
@@ -76,7 +74,6 @@ pub fn router(scope: &Scope, options: &HubOptions) -> Document {
 }
 
 /// Whether a policy of the router requires tags on the queues that it sends to; `None` if it has no statement for them.
-#[must_use]
 pub fn requires_tags(policy: &Document) -> Option<bool> {
     let statements = policy.statements();
     let sends = statements.iter().find(|statement| statement["Sid"] == SENDS)?;
@@ -84,7 +81,6 @@ pub fn requires_tags(policy: &Document) -> Option<bool> {
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.
-#[must_use]
 pub fn controller(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
     let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = template::fill(include_str!("../../templates/policies/controller.json"), &values);
@@ -92,7 +88,6 @@ pub fn controller(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Doc
 }
 
 /// The calls of a controller: those of its policy, and what it asks EC2.
-#[must_use]
 pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
     let call = |action: &str, resource| Call {
         action: action.to_owned(),
@@ -119,7 +114,6 @@ pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
 /// not delivered to the target Amazon SQS queue"), whose statement has no condition. `aws:SourceAccount` is what the
 /// targets of AWS's CDK add for an encrypted queue (`aws-events-targets/lib/sqs.ts`). For SNS topics, and for those
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
-#[must_use]
 pub fn key_statement(scope: &Scope) -> Document {
     let values = [("account", scope.account.as_str().into())];
     template::fill(include_str!("../../templates/policies/key.json"), &values)
@@ -131,20 +125,17 @@ pub(crate) fn is_ours(statement: &Value) -> bool {
 }
 
 /// Whether kibus wrote every statement of a policy, by its `Sid`. A policy without statements does not count.
-#[must_use]
 pub fn all_ours(policy: &Document) -> bool {
     let statements = policy.statements();
     !statements.is_empty() && statements.into_iter().all(is_ours)
 }
 
 /// What a policy allows as the key of the queues: the resources of kibus's statement for it.
-#[must_use]
 pub fn current_keys(policy: &Document) -> BTreeSet<String> {
     keys_of(policy, &[CURRENT_KEY]).map(str::to_owned).collect()
 }
 
 /// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
-#[must_use]
 pub fn keys(policy: &Document) -> BTreeSet<KmsKey> {
     keys_of(policy, &[CURRENT_KEY, OLD_KEYS])
         .filter_map(|key| key.parse().ok())
@@ -163,7 +154,6 @@ pub(crate) fn with_key(policy: Document, key_use: KeyUse, scope: &Scope, key: Op
 }
 
 /// The policy, with a statement for keys that the queues had before, if there are any.
-#[must_use]
 pub fn with_old_keys(policy: Document, key_use: KeyUse, scope: &Scope, keys: &BTreeSet<KmsKey>) -> Document {
     allowing(policy, key_use, scope, OLD_KEYS, keys)
 }

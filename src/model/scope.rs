@@ -24,7 +24,6 @@ pub struct Scope {
 
 impl Scope {
     /// The ARN of the default event bus.
-    #[must_use]
     pub fn event_bus_arn(&self) -> String {
         self.arn("events", "event-bus/default")
     }
@@ -32,7 +31,6 @@ impl Scope {
     /// What KMS sees as `kms:ViaService` in a call that SQS makes for its caller: `sqs.REGION.amazonaws.com` (KMS
     /// developer guide, "kms:ViaService"). The guide names no other domain; where the partition has one, that is accepted
     /// too, because a wrong value would deny every message.
-    #[must_use]
     pub fn sqs_services(&self) -> Vec<String> {
         let mut services = vec![format!("sqs.{}.amazonaws.com", self.region)];
         let domain = dns_suffix(&self.partition);

@@ -38,7 +38,6 @@ pub struct DetailFilter {
 
 impl DetailFilter {
     /// Whether a value is one of the accepted values.
-    #[must_use]
     pub fn accepts(&self, value: &str) -> bool {
         self.values
             .iter()
@@ -60,7 +59,7 @@ macro_rules! columns {
         struct Facts { $($column: $type,)* }
 
         impl Signal {
-            $($(#[$doc])* #[must_use] $vis fn $column(self) -> $type { self.facts().$column })*
+            $($(#[$doc])* $vis fn $column(self) -> $type { self.facts().$column })*
         }
     };
 }
@@ -205,7 +204,6 @@ signals! {
 
 impl Signal {
     /// The signal of an event with this source and detail-type.
-    #[must_use]
     pub fn of(source: &str, detail_type: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -213,14 +211,12 @@ impl Signal {
     }
 
     /// The `detail-type` that Karpenter knows.
-    #[must_use]
     pub fn detail_type(self) -> &'static str {
         self.detail_types()[0]
     }
 
     /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
     /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
-    #[must_use]
     pub fn pattern(self, account: &AccountId) -> Document {
         template::fill(self.template(), &[("account", account.as_str().into())])
     }

@@ -21,19 +21,16 @@ pub struct Simulation {
 
 impl Simulation {
     /// The actions.
-    #[must_use]
     pub fn actions(&self) -> BTreeSet<&str> {
         self.calls.iter().map(|call| call.action.as_str()).collect()
     }
 
     /// The resources.
-    #[must_use]
     pub fn resources(&self) -> BTreeSet<&str> {
         self.calls.iter().map(|call| call.resource.as_str()).collect()
     }
 
     /// A simulation for each action.
-    #[must_use]
     pub fn by_action(&self) -> Vec<Self> {
         let of = |action: &str| Self {
             calls: self
@@ -79,7 +76,6 @@ pub enum Decision {
 
 impl Decision {
     /// Why the call is denied to a principal, such as `the caller`; `None` if it is not denied.
-    #[must_use]
     pub fn denial(&self, principal: &str) -> Option<String> {
         Some(match self {
             Self::Allowed | Self::Other => return None,

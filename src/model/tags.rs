@@ -33,45 +33,38 @@ pub struct Tags(pub BTreeMap<String, String>);
 
 impl Tags {
     /// The tags of a resource that this bus manages.
-    #[must_use]
     pub fn of(bus: &BusName) -> Self {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
     }
 
     /// The same with one more.
-    #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.insert(key.into(), value.into());
         self
     }
 
     /// The same with all of these.
-    #[must_use]
     pub fn with_all(mut self, more: &Self) -> Self {
         self.0.extend(more.0.iter().map(|(k, v)| (k.clone(), v.clone())));
         self
     }
 
     /// The value of a tag.
-    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
 
     /// Whether these are the tags of a resource of that bus.
-    #[must_use]
     pub fn belong_to(&self, bus: &BusName) -> bool {
         self.get(BUS) == Some(bus.as_str())
     }
 
     /// Whether any of these tags is one of kibus, of whatever bus.
-    #[must_use]
     pub fn has_any_of_kibus(&self) -> bool {
         self.0.keys().any(|key| key.starts_with(NAMESPACE))
     }
 
     /// The cluster that a queue with these tags serves, if it is one of that bus.
-    #[must_use]
     pub fn cluster_of(&self, bus: &BusName) -> Option<ClusterName> {
         if !self.belong_to(bus) {
             return None;
@@ -81,14 +74,12 @@ impl Tags {
 
     /// Whether SQS may be deleting the queue with these tags, at the time `now` in Unix seconds. It neither counts as
     /// existing nor as absent.
-    #[must_use]
     pub fn being_deleted(&self, now: u64) -> bool {
         self.mark_counts_for(now).is_some()
     }
 
     /// For how long from `now`, in Unix seconds, the mark of a delete still counts; `None` if there is none, or it is old.
     /// A mark from the future and an unreadable one are as good as old: no run of kibus on this machine wrote them.
-    #[must_use]
     pub fn mark_counts_for(&self, now: u64) -> Option<Duration> {
         let age = now.checked_sub(self.get(DELETING)?.parse().ok()?)?;
         MARK_COUNTS
@@ -97,20 +88,17 @@ impl Tags {
     }
 
     /// The controller role that a cluster queue remembers.
-    #[must_use]
     pub fn controller_role(&self) -> Option<RoleName> {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
     }
 
     /// The version of Karpenter that reads a cluster queue, as far as it is known.
-    #[must_use]
     pub fn karpenter_version(&self) -> Option<KarpenterVersion> {
         self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
     /// The same, with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
     /// it, which a role's name may not hold.
-    #[must_use]
     pub fn with_controller_role(self, role: &RoleName) -> Self {
         self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))
     }

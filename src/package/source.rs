@@ -86,7 +86,6 @@ impl fmt::Display for RouterSource {
 }
 
 /// The path of the router binary beside the running executable.
-#[must_use]
 pub(crate) fn beside_executable() -> PathBuf {
     std::env::current_exe()
         .ok()

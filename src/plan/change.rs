@@ -23,7 +23,6 @@ pub enum Action {
 
 impl Action {
     /// The word that text uses, as in "2 to create".
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -57,13 +56,11 @@ impl FieldChange {
     }
 
     /// Whether it changes this field.
-    #[must_use]
     pub fn is_of(&self, field: impl FieldName) -> bool {
         self.path == field.path()
     }
 
     /// The key, if a tag changes.
-    #[must_use]
     pub fn tag(&self) -> Option<&str> {
         self.path.strip_prefix(TAGS)
     }
@@ -86,7 +83,6 @@ pub struct Change {
 
 impl Change {
     /// A create.
-    #[must_use]
     pub fn create(cluster: Option<ClusterName>, after: Resource) -> Self {
         let fields = set_fields(&after).map(|(path, to)| FieldChange::new(path, FieldValue::Unset, to));
         Self {
@@ -100,7 +96,6 @@ impl Change {
     }
 
     /// A delete.
-    #[must_use]
     pub fn delete(cluster: Option<ClusterName>, before: Resource) -> Self {
         let fields = set_fields(&before).map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset));
         Self {
@@ -114,7 +109,6 @@ impl Change {
     }
 
     /// A change of these fields: an update, or a replacement if AWS cannot change one of them in place.
-    #[must_use]
     pub fn between(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
         Self {
@@ -131,7 +125,6 @@ impl Change {
     }
 
     /// Whether this field changes.
-    #[must_use]
     pub fn touches(&self, field: impl FieldName) -> bool {
         self.fields.iter().any(|change| change.is_of(field))
     }
@@ -162,7 +155,6 @@ pub enum Op {
 
 impl Op {
     /// The resource: the desired one, or the observed one for a delete.
-    #[must_use]
     pub fn resource(&self) -> &Resource {
         match self {
             Self::Create(resource) | Self::Update { to: resource, .. } | Self::Delete(resource) => resource,
@@ -170,7 +162,6 @@ impl Op {
     }
 
     /// The id of the resource.
-    #[must_use]
     pub fn id(&self) -> ResourceId {
         self.resource().id()
     }

@@ -13,16 +13,12 @@ use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
 /// The refusals of a plan. Empty means that it may be applied.
-#[must_use]
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
     let refusal = |change| GUARDS.iter().find_map(|refuses| refuses(scope, change, observed));
     plan.changes.iter().filter_map(refusal).collect()
 }
 
 /// Refuses a resource that this bus does not manage.
-///
-/// # Errors
-/// When it does not.
 pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) -> Result<(), Refusal> {
     if is_ours(scope, resource, observed) {
         return Ok(());
@@ -143,7 +139,6 @@ fn version(text: &str) -> (Vec<u64>, bool) {
 }
 
 /// The settings, beside the code and the size, that keep this alias from being rolled back so.
-#[must_use]
 pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
     let (from_resource, to_resource) = (Resource::Alias(from.clone()), Resource::Alias(to.clone()));
     other_settings(&diff(&to_resource, &from_resource, &BTreeSet::new()), from, to)
@@ -181,7 +176,6 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTree
 }
 
 /// Whether an observed resource belongs to this bus, by what its kind says.
-#[must_use]
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
     let tagged = |resource: &Resource| resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
     match resource.particulars().ownership(scope) {

@@ -35,13 +35,11 @@ pub struct Plan {
 
 impl Plan {
     /// Whether there is nothing to change.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
     /// How many changes have this action.
-    #[must_use]
     pub fn count(&self, action: Action) -> usize {
         self.changes.iter().filter(|change| change.action == action).count()
     }
@@ -52,7 +50,6 @@ impl Plan {
 ///
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
-#[must_use]
 pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
     let owners = owner::Owners::new(scope, desired, observed);
     let mut changes = Vec::new();

@@ -206,7 +206,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// The resource that it is about; nothing where it is about an option.
-    #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) => id.clone(),
@@ -237,7 +236,6 @@ impl Refusal {
     }
 
     /// Whether an option must confirm what a tag says about this cluster.
-    #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
             Self::UnconfirmedRole { cluster, .. } | Self::SecondRole { cluster, .. } => of == Some(cluster),
@@ -246,7 +244,6 @@ impl Refusal {
     }
 
     /// The code of the finding that a check reports for it.
-    #[must_use]
     pub fn code(&self) -> FindingCode {
         match self {
             Self::NotManaged { .. } => FindingCode::NotManaged,

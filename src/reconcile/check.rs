@@ -21,7 +21,6 @@ use crate::survey::Survey;
 
 /// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
 /// waits in the probe queue is kibus's own. If clusters are `probed`, that tells more about their queues.
-#[must_use]
 pub fn queues_to_watch(survey: &Survey, target: &Target, probed: bool) -> Vec<QueueName> {
     let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
     let clusters = clusters::kept_by_queue(survey, target).into_keys();
@@ -31,7 +30,6 @@ pub fn queues_to_watch(survey: &Survey, target: &Target, probed: bool) -> Vec<Qu
 }
 
 /// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
-#[must_use]
 pub fn asks_live_router(survey: &Survey) -> bool {
     survey.live_version().is_some_and(VersionState::can_run)
 }

@@ -85,7 +85,6 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
 }
 
 /// The registered clusters that a target keeps as they are saved, with the tags of their queues.
-#[must_use]
 pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
     let mut kept = match target.is_check() {
         true => survey.registered(),

@@ -10,7 +10,6 @@ use crate::plan;
 use crate::survey::{Query, Survey};
 
 /// What must be read before dead letters are read, and for a redrive also routed again.
-#[must_use]
 pub fn needs(redrive: bool, survey: &Survey) -> Query {
     let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
     if redrive {

@@ -4,7 +4,6 @@ use super::role_search;
 use crate::survey::{Query, Survey};
 
 /// What must be read for the controller roles of registered clusters.
-#[must_use]
 pub fn needs_of_roles(survey: &Survey) -> Query {
     match survey.began() {
         true => role_search::to_read(survey, survey.registered().keys()),

@@ -44,7 +44,6 @@ fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
 
 /// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
 /// queue of the account.
-#[must_use]
 pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Refusal> {
     let refused = options.queue_prefix().as_str().is_empty() && !options.tag_conditions(&scope.region);
     refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))

@@ -22,7 +22,6 @@ use clusters::RoleDecision;
 const BY_NAME: usize = 10;
 
 /// What must be read for a target, as far as it is known from the survey so far. The survey leaves out what was read.
-#[must_use]
 pub fn needs(target: &Target, survey: &Survey) -> Query {
     let mut query = match survey.began() {
         false => return first(target),

@@ -6,7 +6,6 @@ use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 
 impl Probed {
     /// The result as a sentence without a full stop.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let queue = &self.queue;
         let took = self.took.as_secs_f64();
@@ -36,7 +35,6 @@ impl Probed {
     }
 
     /// The finding, if something is wrong.
-    #[must_use]
     pub fn finding(&self) -> Option<Finding> {
         let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,

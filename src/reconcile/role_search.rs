@@ -210,7 +210,6 @@ pub struct SavedRoles {
 
 impl SavedRoles {
     /// The roles in a survey of all clusters.
-    #[must_use]
     pub fn of(survey: &Survey) -> Self {
         let mut roles = Self::default();
         for cluster in survey.registered().into_keys() {

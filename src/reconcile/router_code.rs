@@ -29,7 +29,6 @@ pub enum OfferedRouter {
 
 impl OfferedRouter {
     /// A router of this version whose archive was not needed so far.
-    #[must_use]
     pub fn of_version(version: impl Into<String>) -> Self {
         Self::OfVersion(version.into(), None)
     }

@@ -49,7 +49,6 @@ pub struct RouterReport {
 }
 
 /// What must be read next for the status of a hub and its clusters; an empty query ends the survey.
-#[must_use]
 pub fn needs(survey: &Survey) -> Query {
     Query {
         hub: !survey.began(),

@@ -119,37 +119,31 @@ pub enum Others {
 
 impl Target {
     /// A hub by these options.
-    #[must_use]
     pub fn bootstrap(setting: HubSetting) -> Self {
         Self::of_hub(HubTarget::Set(Box::new(setting)), Others::Leave)
     }
 
     /// A router that is rolled back to this version, else to the one before.
-    #[must_use]
     pub fn rollback(version: Option<u64>) -> Self {
         Self::of_hub(HubTarget::RollBack(version), Others::Leave)
     }
 
     /// Nothing of the hub and its clusters.
-    #[must_use]
     pub fn teardown() -> Self {
         Self::of_hub(HubTarget::Remove, Others::Remove)
     }
 
     /// Clusters that are registered, all by the same setting.
-    #[must_use]
     pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
         Self::of_clusters(names, &ClusterTarget::Set(setting.clone()))
     }
 
     /// Clusters that are not registered.
-    #[must_use]
     pub fn remove(names: impl IntoIterator<Item = ClusterName>, ignore_missing: bool) -> Self {
         Self::of_clusters(names, &ClusterTarget::Remove { ignore_missing })
     }
 
     /// The hub as it has saved, with this router, and these clusters, or all if there are none.
-    #[must_use]
     pub fn keep(router: OfferedRouter, names: impl IntoIterator<Item = ClusterName>) -> Self {
         let named = Self::of_clusters(names, &ClusterTarget::Keep);
         Self {
@@ -170,13 +164,11 @@ impl Target {
     }
 
     /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
-    #[must_use]
     pub fn is_check(&self) -> bool {
         matches!(self.hub, HubTarget::Keep(_))
     }
 
     /// The router, for a hub that is set or kept.
-    #[must_use]
     pub fn router(&self) -> Option<&OfferedRouter> {
         match &self.hub {
             HubTarget::Set(setting) => Some(&setting.router),

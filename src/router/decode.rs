@@ -159,7 +159,6 @@ impl<'a> DecodedEvent<'a> {
 
     /// The copy of the event for one cluster, with the entities at these places only. If nothing was split or repaired,
     /// it is the same as what arrived, byte for byte.
-    #[must_use]
     pub fn copy_of(&self, places: &HashSet<usize>) -> Cow<'a, str> {
         let mut edits = self.edits.clone();
         if let Some(health) = &self.health {

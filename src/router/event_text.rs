@@ -23,7 +23,6 @@ pub struct EventText<'a> {
 impl<'a> EventText<'a> {
     /// Rewrites a message as Karpenter's parsers read it. If it has only one reading, it stays as it is, byte for byte. So
     /// does everything that is not a JSON object.
-    #[must_use]
     pub fn read(body: &'a str) -> Self {
         let rewritten = if body.len() > LARGEST { None } else { rewrite(body) };
         Self {
@@ -32,7 +31,6 @@ impl<'a> EventText<'a> {
     }
 
     /// The text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }

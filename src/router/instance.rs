@@ -43,7 +43,6 @@ impl InstanceId {
     }
 
     /// The id as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

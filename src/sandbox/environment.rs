@@ -16,7 +16,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The endpoint URL of every AWS service.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -25,7 +24,6 @@ impl Endpoint {
     ///
     /// The emulator takes the account from the access key id: 12 digits are the account, anything else means
     /// 000000000000.
-    #[must_use]
     pub fn variables(&self, region: &str) -> ShellVariables {
         let set = [
             ("AWS_ENDPOINT_URL", self.url()),

@@ -195,7 +195,6 @@ impl Sandbox {
     }
 
     /// The path of the log of the user's server.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.home.server_directory().join("server.log")
     }

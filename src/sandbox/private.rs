@@ -27,13 +27,11 @@ impl PrivateServer {
     }
 
     /// The server's address.
-    #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
     /// The path of its log. The file is removed with the server.
-    #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.directory.path().join("server.log")
     }

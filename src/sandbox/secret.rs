@@ -16,9 +16,6 @@ pub struct Secret(String);
 
 impl Secret {
     /// A new secret from the system's random numbers.
-    ///
-    /// # Errors
-    /// When the system gives none.
     pub(super) fn new() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -26,7 +23,6 @@ impl Secret {
     }
 
     /// The secret as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

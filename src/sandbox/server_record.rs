@@ -26,7 +26,6 @@ pub struct ServerRecord {
 
 impl ServerRecord {
     /// The server's address.
-    #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint {
             port: self.port,

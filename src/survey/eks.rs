@@ -50,7 +50,6 @@ impl Eks {
     }
 
     /// The first of the calls about controller roles that failed.
-    #[must_use]
     pub fn fault_of_roles(&self) -> Option<&Fault> {
         let roles = self.associations.values().filter_map(Fact::fault);
         let issuers = self.issuers.values().filter_map(Fact::fault);

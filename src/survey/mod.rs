@@ -134,9 +134,6 @@ pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
 }
 
 /// All roles of the account, with their ARNs, which contain their paths.
-///
-/// # Errors
-/// When they cannot be listed.
 pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
     let roles = cloud.listed_roles().await?.into_iter();
     Ok(roles.map(|(name, role)| (name, role.arn)).collect())
@@ -144,7 +141,6 @@ pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, 
 
 impl Survey {
     /// A survey of a hub in which nothing is read yet.
-    #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -211,13 +207,11 @@ impl Survey {
     }
 
     /// Whether something was read.
-    #[must_use]
     pub fn began(&self) -> bool {
         self.now > 0
     }
 
     /// The prefix of cluster queues on this hub, as far as it is known.
-    #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
         let saved = self.options().map(HubOptions::queue_prefix);
         let prefix = saved.or_else(|| self.new_prefix.clone());
@@ -233,13 +227,11 @@ impl Survey {
     }
 
     /// The queue of a cluster on this hub.
-    #[must_use]
     pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
         self.scope.cluster_queue(&self.queue_prefix(), cluster)
     }
 
     /// The tags of a cluster's queue, whoever manages it; `None` if it is absent or was not read.
-    #[must_use]
     pub fn queue_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
         let queue = self.observed.queue(self.cluster_queue(cluster))?;
         Some(&queue.tags)
@@ -247,7 +239,6 @@ impl Survey {
 
     /// The same, unless the queue is being deleted or its policy has no statement of kibus: what it has saved does not
     /// count.
-    #[must_use]
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
         let queue = self.observed.queue(self.cluster_queue(cluster))?;
         let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
@@ -255,14 +246,12 @@ impl Survey {
     }
 
     /// The tags of the queue of a cluster, if it is registered.
-    #[must_use]
     pub fn registration(&self, cluster: &ClusterName) -> Option<&Tags> {
         let tags = self.saved_tags(cluster)?;
         (tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster)).then_some(tags)
     }
 
     /// The registered clusters among the queues that were read, with the tags of each queue.
-    #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
         clusters.retain(|_, tags| !tags.being_deleted(self.now));
@@ -271,14 +260,12 @@ impl Survey {
 
     /// The clusters that have a queue, registered or being deleted: one with the tags of the bus and a statement of kibus in
     /// its policy. A tag alone makes no queue one of the bus.
-    #[must_use]
     pub fn clusters(&self) -> BTreeMap<ClusterName, &Tags> {
         let ours = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_some());
         ours.map(|(cluster, queue)| (cluster, &queue.tags)).collect()
     }
 
     /// The clusters whose queues have the tags of the bus, and no statement of kibus in their policies.
-    #[must_use]
     pub fn only_tagged(&self) -> BTreeMap<ClusterName, &Queue> {
         let others = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_none());
         others
@@ -305,13 +292,11 @@ impl Survey {
     }
 
     /// How many messages a queue held when it was read.
-    #[must_use]
     pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
         self.queue_state(queue).map(|state| state.depth)
     }
 
     /// The state of a queue when it was read.
-    #[must_use]
     pub fn queue_state(&self, queue: &QueueName) -> Option<QueueState> {
         match self.status.get(&ResourceId::Queue(queue.clone())) {
             Some(Status::Queue(state)) => Some(*state),
@@ -320,7 +305,6 @@ impl Survey {
     }
 
     /// The state of the event source mapping, if it exists.
-    #[must_use]
     pub fn mapping(&self) -> Option<&MappingState> {
         self.status.values().find_map(|status| match status {
             Status::Mapping(state) => Some(state),
@@ -329,7 +313,6 @@ impl Survey {
     }
 
     /// The state of the live version of the router, if there is one.
-    #[must_use]
     pub fn live_version(&self) -> Option<&VersionState> {
         self.status.values().find_map(|status| match status {
             Status::Version(state) => Some(state),

@@ -61,7 +61,6 @@ pub struct Query {
 
 impl Query {
     /// Whether the query is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

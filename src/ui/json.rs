@@ -82,13 +82,11 @@ pub struct HubReport {
 
 impl HubReport {
     /// An empty report.
-    #[must_use]
     pub fn of(heading: impl Into<Heading>) -> Self {
         Self::new(heading, &Intent::default())
     }
 
     /// The report of an intent that was not applied.
-    #[must_use]
     pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
         Self {
             heading: heading.into(),
@@ -115,7 +113,6 @@ impl HubReport {
 
 impl Report {
     /// The document.
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!(DocumentObject::of(self))
     }

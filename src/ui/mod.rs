@@ -60,7 +60,6 @@ pub struct Ui {
 
 impl Ui {
     /// Checks the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
-    #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
         let variables = ColorVariables::detect();
         let [stdout, stderr] = [Term::stdout(), Term::stderr()].map(|term| Stream::new(term, color, variables));
@@ -90,7 +89,6 @@ impl Ui {
     }
 
     /// The same for what is about one of several hubs: its messages on stderr begin with this label, unless it is empty.
-    #[must_use]
     pub fn labeled(&self, label: &str) -> Self {
         let label = match label {
             "" => String::new(),
@@ -100,7 +98,6 @@ impl Ui {
     }
 
     /// The same for a command that another command runs: it writes no document.
-    #[must_use]
     pub fn part(&self) -> Self {
         Self {
             is_part: true,
@@ -118,31 +115,26 @@ impl Ui {
     }
 
     /// The format of stdout.
-    #[must_use]
     pub fn output(&self) -> Output {
         self.output
     }
 
     /// Whether a person asked for more, with `-v`.
-    #[must_use]
     pub fn is_verbose(&self) -> bool {
         self.verbose > 0
     }
 
     /// Whether a person can answer: stdin and stderr are terminals.
-    #[must_use]
     pub fn can_ask(&self) -> bool {
         self.why_no_question.is_none()
     }
 
     /// Why no person can answer.
-    #[must_use]
     pub fn why_no_question(&self) -> Option<&'static str> {
         self.why_no_question
     }
 
     /// The style of text for [`Ui::result`].
-    #[must_use]
     pub fn result_style(&self) -> Style {
         match self.output {
             Output::Text => self.stdout.style(self.verbose),
@@ -216,7 +208,6 @@ impl Ui {
     }
 
     /// The warnings that were not written, for a document.
-    #[must_use]
     pub fn warnings(&self) -> Vec<Hint> {
         std::mem::take(&mut self.warned.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -299,7 +290,6 @@ impl Ui {
     }
 
     /// Shows progress while a plan runs.
-    #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
         PlanProgress::new(self, plan)
     }
@@ -312,7 +302,6 @@ impl Ui {
     }
 
     /// Shows on a terminal that an operation runs, until the returned value is dropped.
-    #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
         Spinner::new(self, text)
     }

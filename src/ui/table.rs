@@ -31,7 +31,6 @@ impl Table {
 
     /// The lines of the table, each indented by `indent` columns, without a final newline. If the lines are longer than
     /// `width`, the widest left-aligned columns are shortened, and their cells end with `…`.
-    #[must_use]
     pub fn render(&self, indent: usize, width: Option<usize>) -> String {
         let mut widths = self.widths();
         let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));

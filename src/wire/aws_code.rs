@@ -6,7 +6,6 @@ use aws_smithy_runtime_api::http::Headers;
 use serde_json::Value;
 
 /// A code without what the protocols add to it: a namespace and `#`, `AWS.SimpleQueueService.`, `;Sender`.
-#[must_use]
 pub fn bare(code: &str) -> &str {
     let code = code.split_once(';').map_or(code, |(code, _)| code);
     let code = code.rsplit_once('#').map_or(code, |(_, code)| code);
@@ -15,7 +14,6 @@ pub fn bare(code: &str) -> &str {
 
 /// The code in an answer whose body is this JSON document: in a header, or in the document. Without a namespace and `#`,
 /// `;Sender`, or `:` and a URL.
-#[must_use]
 pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
     let code = ["x-amzn-query-error", "x-amzn-errortype"]
         .iter()
@@ -32,7 +30,6 @@ pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
 macro_rules! questions {
     ($($(#[$doc:meta])* $question:ident: $($code:literal)|+;)*) => {$(
         $(#[$doc])*
-        #[must_use]
         pub fn $question(code: &str) -> bool {
             matches!(code, $($code)|+)
         }
@@ -111,7 +108,6 @@ questions! {
 }
 
 /// What is wrong with the KMS key behind a resource, as a predicate; `None` if the code is not about a key.
-#[must_use]
 pub fn key_problem(code: &str) -> Option<&'static str> {
     match code {
         "KMS.AccessDeniedException" => Some("denies kms:GenerateDataKey or kms:Decrypt"),

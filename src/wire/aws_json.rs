@@ -98,7 +98,6 @@ pub struct JsonClient {
 impl JsonClient {
     /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration, and with
     /// further interceptors and retry classifiers.
-    #[must_use]
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
         Self {
             calls: JsonCalls::new(config, service.service, further),

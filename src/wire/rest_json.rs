@@ -32,7 +32,6 @@ pub struct RestClient(JsonCalls);
 impl RestClient {
     /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration, and with
     /// further interceptors and retry classifiers.
-    #[must_use]
     pub fn new(config: &SdkConfig, service: RestService, further: impl RuntimePlugin + 'static) -> Self {
         Self(JsonCalls::new(config, service.0, further))
     }
@@ -54,9 +53,6 @@ impl RestClient {
     }
 
     /// Creates something at a path, with these parameters. Gives what the service says of it.
-    ///
-    /// # Errors
-    /// As for [`Self::get`].
     pub async fn post(
         &self,
         operation: &'static str,

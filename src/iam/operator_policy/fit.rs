@@ -52,7 +52,6 @@ pub(super) const PATTERNS: [(&str, &[&str]); 11] = [
 ];
 
 /// The document, shortened if it is too long for one managed policy.
-#[must_use]
 pub fn fitted(mut policy: Document) -> Document {
     if too_long(&policy).is_some() {
         shorten(&mut policy);
@@ -116,7 +115,6 @@ fn services(statement: &Value) -> BTreeSet<String> {
 
 /// The document in parts that each fit into one managed policy. Attached together, they allow what the document allows: every
 /// statement is in one part, or its resources are divided among several.
-#[must_use]
 pub fn parts(policy: &Document) -> Vec<Document> {
     let of = |statements: &[Value]| {
         let mut part = policy.clone();
@@ -163,7 +161,6 @@ fn halves(statement: &Value) -> Option<(Value, Value)> {
 }
 
 /// How many characters too long a document is for one managed policy, if it is.
-#[must_use]
 pub fn too_long(document: &Document) -> Option<usize> {
     let over = space(&document.compact()).checked_sub(MANAGED_POLICY);
     over.filter(|over| *over > 0)

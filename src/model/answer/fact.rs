@@ -18,13 +18,11 @@ pub enum Fact<T> {
 
 impl<T> Fact<T> {
     /// The fact of an answer that always exists.
-    #[must_use]
     pub fn of(answer: Result<T, Fault>) -> Self {
         answer.map_or_else(Self::Unreadable, Self::Present)
     }
 
     /// The fact of an answer that may be "absent".
-    #[must_use]
     pub fn of_option(answer: Result<Option<T>, Fault>) -> Self {
         match answer {
             Ok(Some(value)) => Self::Present(value),
@@ -34,7 +32,6 @@ impl<T> Fact<T> {
     }
 
     /// The value, if it is present.
-    #[must_use]
     pub fn present(&self) -> Option<&T> {
         match self {
             Self::Present(value) => Some(value),
@@ -43,7 +40,6 @@ impl<T> Fact<T> {
     }
 
     /// The fault, if the call failed.
-    #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Unreadable(fault) => Some(fault),
@@ -52,7 +48,6 @@ impl<T> Fact<T> {
     }
 
     /// Whether it was read.
-    #[must_use]
     pub fn is_asked(&self) -> bool {
         !matches!(self, Self::NotAsked)
     }

@@ -81,7 +81,6 @@ pub enum FaultKind {
 
 impl Fault {
     /// Whether the caller is not allowed to make the call.
-    #[must_use]
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }

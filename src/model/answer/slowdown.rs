@@ -23,7 +23,6 @@ impl Slowdown {
     }
 
     /// The counts as a sentence; `None` if nothing was throttled.
-    #[must_use]
     pub fn sentence(&self) -> Option<String> {
         let sum: u64 = self.throttled.values().sum();
         let counts = self

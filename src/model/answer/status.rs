@@ -30,14 +30,12 @@ pub struct Depth {
 
 impl Depth {
     /// All messages, whether they can be received now or not.
-    #[must_use]
     pub fn messages(self) -> u64 {
         self.waiting.saturating_add(self.in_flight)
     }
 }
 
 /// Whether messages waited in all samples of a queue, and no fewer at the end than at the start.
-#[must_use]
 pub fn is_standing(samples: &[Depth]) -> bool {
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return false;
@@ -46,7 +44,6 @@ pub fn is_standing(samples: &[Depth]) -> bool {
 }
 
 /// The same, and whether no sample shows a message in flight: nobody receives.
-#[must_use]
 pub fn is_unread(samples: &[Depth]) -> bool {
     is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
 }
@@ -62,7 +59,6 @@ pub struct MappingState {
 
 impl MappingState {
     /// Whether the state is final: `Enabled` and `Disabled` are, all others pass.
-    #[must_use]
     pub fn has_settled(&self) -> bool {
         matches!(self.state.as_str(), "Enabled" | "Disabled")
     }
@@ -81,7 +77,6 @@ pub struct VersionState {
 
 impl VersionState {
     /// Whether it can be invoked. A version that was not invoked for weeks is `Inactive`, and an invocation activates it.
-    #[must_use]
     pub fn can_run(&self) -> bool {
         matches!(self.state.as_str(), "Active" | "Inactive" | "")
     }

@@ -10,7 +10,6 @@ use crate::model::document::Document;
 /// # Panics
 /// When the text is not JSON, or a placeholder has no value: errors in the program, not in its input. The tests fill in
 /// every template.
-#[must_use]
 pub fn fill(json: &str, values: &[(&str, Value)]) -> Document {
     #[expect(
         clippy::expect_used,
@@ -25,7 +24,6 @@ pub fn fill(json: &str, values: &[(&str, Value)]) -> Document {
 /// # Panics
 /// As [`fill`].
 #[cfg(feature = "cli")]
-#[must_use]
 pub fn fill_yaml(yaml: &str, values: &[(&str, Value)]) -> Document {
     #[expect(
         clippy::expect_used,

@@ -21,13 +21,11 @@ pub struct RoleTemplate {
 
 impl RoleTemplate {
     /// Whether the name has the placeholder, so that each cluster has its own role.
-    #[must_use]
     pub fn names_the_cluster(&self) -> bool {
         self.name.contains(PLACEHOLDER)
     }
 
     /// Whether the role can be one of this account and partition.
-    #[must_use]
     pub fn is_of(&self, scope: &Scope) -> bool {
         self.roles_arn.as_ref().is_none_or(|arn| *arn == scope.roles_arn(""))
     }
@@ -75,7 +73,6 @@ const USUAL: [(&str, &str); 6] = [
 ];
 
 /// The usual names of the controller role of a cluster.
-#[must_use]
 pub fn usual_names(cluster: &ClusterName) -> Vec<RoleName> {
     USUAL
         .iter()
@@ -96,7 +93,6 @@ pub struct RoleCandidates {
 
 impl RoleCandidates {
     /// The candidates among all roles of the account.
-    #[must_use]
     pub fn of(cluster: &ClusterName, all: &BTreeSet<RoleName>) -> Self {
         let names = usual_names(cluster);
         let usual: Vec<RoleName> = names.iter().filter(|role| all.contains(role)).cloned().collect();
@@ -113,7 +109,6 @@ impl RoleCandidates {
 }
 
 /// Whether a role is named like the controller role of some cluster.
-#[must_use]
 pub fn is_usual(role: &RoleName) -> bool {
     let usual = |name: &str| {
         USUAL.iter().any(|(before, after)| {
@@ -126,7 +121,6 @@ pub fn is_usual(role: &RoleName) -> bool {
 
 /// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
 /// help.
-#[must_use]
 pub fn similar<'a>(cluster: &ClusterName, all: &'a BTreeSet<RoleName>) -> Vec<&'a RoleName> {
     let cluster = cluster.as_str().to_lowercase();
     let names_it = |role: &&RoleName| {

@@ -11,7 +11,6 @@ use crate::model::name::{ClusterName, QueueName};
 const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
 
 /// The usual names of the interruption queue of a cluster.
-#[must_use]
 pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
     USUAL_QUEUES
         .iter()

@@ -15,13 +15,11 @@ pub struct InlinePolicy {
 
 impl InlinePolicy {
     /// The document, if it can be parsed.
-    #[must_use]
     pub fn document(&self) -> Option<Document> {
         Document::parse(&self.text).ok()
     }
 
     /// The document; one that cannot be parsed is kept as text, so that it differs from every desired one.
-    #[must_use]
     pub fn document_or_text(&self) -> Document {
         self.document()
             .unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
@@ -30,7 +28,6 @@ impl InlinePolicy {
 
 /// The size of a document, in characters, as the quota counts it. IAM does not count white space (IAM user guide,
 /// "IAM and STS character quotas").
-#[must_use]
 pub fn space(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
 }

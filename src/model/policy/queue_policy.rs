@@ -25,7 +25,6 @@ impl QueueOrigin {
     /// What the policy of a queue says; `None` if it has no statement of kibus. Only the denial that kibus writes says that
     /// it created the queue, and any other statement of kibus that it did not: the label of `AddPermission` becomes the Sid
     /// of a statement that allows, so adding one can only prevent a delete.
-    #[must_use]
     pub fn of(policy: &Document) -> Option<Self> {
         let mut ours = policy.statements();
         ours.retain(|statement| is_ours(statement));
@@ -59,7 +58,6 @@ pub enum Senders {
 /// credentials (IAM user guide, "AWS global condition context keys"). `Bool` does not match a request without the key,
 /// and `BoolIfExists` would deny it: that could only be SQS itself, which moves messages to the dead-letter queue and
 /// for which no context is documented. An unsigned request has no statement that allows it.
-#[must_use]
 pub fn hub_queue<'a>(
     scope: &Scope,
     queue: &QueueName,
@@ -82,7 +80,6 @@ pub fn hub_queue<'a>(
 /// The lock denies where `aws:PrincipalArn` is not the role, so also where the key is absent (IAM user guide, "IAM JSON
 /// policy elements: Condition operators"). The names of roles are unique in an account, whatever their paths: the two
 /// values match no other role, and a role that is recreated at another path stays able to send.
-#[must_use]
 pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Document {
     let lock = include_str!("../../../templates/policies/cluster-queue-lock.json");
     let mut policy = of_router(scope, queue, QueueOrigin::Created, lock, senders);
@@ -98,7 +95,6 @@ const BUS_ID: &str = "kibus/";
 /// The policy of an adopted queue: what its owner's policy says, and the statements of kibus. If it is locked, the owner's
 /// statements can let only services send, and those of other accounts not where AWS names the account of the source. A
 /// request of a service without that key is not denied, or the rules of the account might be.
-#[must_use]
 pub fn adopted_queue(scope: &Scope, queue: &QueueName, senders: Senders, owner: Option<&Document>) -> Document {
     let lock = include_str!("../../../templates/policies/adopted-queue-lock.json");
     let ours = of_router(scope, queue, QueueOrigin::Adopted, lock, senders);
@@ -123,13 +119,11 @@ fn of_router(scope: &Scope, queue: &QueueName, origin: QueueOrigin, lock: &str, 
 }
 
 /// The policy of a queue without the statements of kibus; `None` if nothing is left of it.
-#[must_use]
 pub fn without_ours(policy: &Document) -> Option<Document> {
     keeping(policy, |statement| !is_ours(statement))
 }
 
 /// The policy of a queue without the statements that allow something; `None` if nothing is left of it.
-#[must_use]
 pub fn without_permissions(policy: &Document) -> Option<Document> {
     keeping(policy, |statement| statement["Effect"] != "Allow")
 }
@@ -153,14 +147,12 @@ fn with_statements(policy: &Document, statements: Vec<Value>) -> Document {
 const LOCKS: [&str; 3] = ["KibusServicesOnly", "KibusRouterOnly", "KibusRouterAndServices"];
 
 /// Whether the policy of a queue has a lock of kibus.
-#[must_use]
 pub fn is_locked(policy: &Document) -> bool {
     locks(policy).next().is_some()
 }
 
 /// The bus that the policy of a cluster's queue names: the one whose router may send past the lock, this one if several may, or
 /// the one of its id; `None` if it names none.
-#[must_use]
 pub fn bus_of(scope: &Scope, policy: &Document) -> Option<BusName> {
     let arns = locks(policy).flat_map(|lock| texts(lock.pointer("/Condition/ArnNotLike/aws:PrincipalArn")));
     let roles = arns.filter_map(|arn| arn.rsplit('/').next());
@@ -176,7 +168,6 @@ fn locks(policy: &Document) -> impl Iterator<Item = &Value> {
 
 /// Whether the second policy of a queue has a lock that the first one lacks, and both have the statement by which rules
 /// may send.
-#[must_use]
 pub fn only_locks(before: &Document, after: &Document) -> bool {
     let of_rules = |policy: &Document| {
         let statements = policy.statements().into_iter().cloned();
@@ -195,14 +186,12 @@ fn with_lock(policy: &str, lock: &str, values: &[(&str, Value)], senders: Sender
 }
 
 /// The redrive allow policy of the dead-letter queue: only the hub queue.
-#[must_use]
 pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
     Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
 }
 
 /// The redrive allow policy of the other queues. Without one, any queue of the account and Region may have this queue as its
 /// dead-letter queue (SQS API reference, `SetQueueAttributes`), and the queue policy does not apply to what SQS moves.
-#[must_use]
 pub fn no_redrive() -> Document {
     Document::new(json!({ "redrivePermission": "denyAll" }))
 }

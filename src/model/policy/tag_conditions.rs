@@ -9,7 +9,6 @@ pub const WITHOUT_QUEUE_TAG_CONDITIONS: [&str; 4] = ["ap-south-2", "ap-southeast
 
 impl Region {
     /// Whether an IAM policy can require tags on a queue. Where it cannot, policies name queues by their prefix alone.
-    #[must_use]
     pub fn has_queue_tag_conditions(&self) -> bool {
         !WITHOUT_QUEUE_TAG_CONDITIONS.contains(&self.as_str())
     }

@@ -90,7 +90,6 @@ impl Alias {
 
 impl Scope {
     /// The ARN of a function's alias.
-    #[must_use]
     pub fn alias_arn(&self, function: &FunctionName, alias: &str) -> String {
         self.arn("lambda", &format!("function:{function}:{alias}"))
     }

@@ -66,7 +66,6 @@ impl Tie {
     }
 
     /// Whether the step of this resource comes first (`Less`) or the step of the other one (`Greater`), if one must.
-    #[must_use]
     pub fn order(self, this_deletes: bool, other_deletes: bool) -> Option<Ordering> {
         match (self, this_deletes, other_deletes) {
             (Self::Needs | Self::SavedIn | Self::FollowsFrom | Self::UsesWhenWritten, false, false)

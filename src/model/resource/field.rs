@@ -18,7 +18,6 @@ pub trait FieldName: Copy + 'static {
     fn path(self) -> &'static str;
 
     /// The field at this path, or the one that this path is below: `environment.X` belongs to `environment`.
-    #[must_use]
     fn at(path: &str) -> Option<Self> {
         let holds = |name: &str| {
             path.strip_prefix(name)
@@ -110,7 +109,6 @@ pub enum Unit {
 
 impl Unit {
     /// A number of this unit, in the largest unit that divides it: `1d`, `90s`, `256 KiB`.
-    #[must_use]
     pub fn text(self, number: u64) -> String {
         const KIB: u64 = 1_024;
         const MIB: u64 = KIB * KIB;

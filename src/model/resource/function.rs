@@ -22,7 +22,6 @@ pub enum Architecture {
 
 impl Architecture {
     /// The name that Lambda gives it.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -77,7 +76,6 @@ pub struct Code {
 
 impl Code {
     /// The code of an archive of the router of this version.
-    #[must_use]
     pub fn of_archive(version: impl Into<String>, sha256: impl Into<String>) -> Self {
         Self {
             version: version.into(),
@@ -86,13 +84,11 @@ impl Code {
     }
 
     /// Code of which only the hash is known.
-    #[must_use]
     pub fn of_unknown_version(sha256: impl Into<String>) -> Self {
         Self::of_archive("", sha256)
     }
 
     /// Whether it is known which version of the router this is.
-    #[must_use]
     pub fn has_version(&self) -> bool {
         !self.version.is_empty()
     }
@@ -231,7 +227,6 @@ pub struct Function {
 impl Function {
     /// Whether this function has less reserved concurrency than the one before. One without a reservation has all that the
     /// account has.
-    #[must_use]
     pub fn lowers_reserved(&self, before: &Self) -> bool {
         let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
         new.is_some_and(|new| old.is_none_or(|old| new < old))
@@ -262,13 +257,11 @@ impl Function {
 
 impl Scope {
     /// The router function.
-    #[must_use]
     pub fn router_function(&self) -> FunctionName {
         fixed(format!("{}-router", self.bus))
     }
 
     /// The ARN of a function, without a qualifier.
-    #[must_use]
     pub fn function_arn(&self, function: &FunctionName) -> String {
         self.arn("lambda", &format!("function:{function}"))
     }

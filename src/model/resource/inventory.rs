@@ -104,13 +104,11 @@ impl Observed {
     }
 
     /// The answer for one id; `None` if it was never read.
-    #[must_use]
     pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
         self.0.get(id)
     }
 
     /// The resource of this id, if it was read and exists.
-    #[must_use]
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
         self.0.get(id)?.present()
     }

@@ -28,13 +28,11 @@ pub struct LogGroup {
 
 impl Scope {
     /// The log group that Lambda writes the router's output to.
-    #[must_use]
     pub fn router_log_group(&self) -> LogGroupName {
         fixed(format!("/aws/lambda/{}-router", self.bus))
     }
 
     /// The ARN of a log group, without the trailing `:*` that stands for its streams.
-    #[must_use]
     pub fn log_group_arn(&self, group: &LogGroupName) -> String {
         self.arn("logs", &format!("log-group:{group}"))
     }

@@ -54,7 +54,6 @@ macro_rules! kinds {
 
         impl Kind {
             /// The codes of the findings for one that is missing and for one that has other settings.
-            #[must_use]
             pub fn codes(self, of_cluster: bool) -> [FindingCode; 2] {
                 match self {
                     $($(Self::$kind if of_cluster => [FindingCode::$cluster_missing, FindingCode::$cluster_changed],)?)*
@@ -74,7 +73,6 @@ macro_rules! kinds {
             pub const KINDS: &[&str] = &[$($word),*];
 
             /// Its kind.
-            #[must_use]
             pub fn of_kind(&self) -> Kind {
                 match self {
                     $(Self::$kind(..) => Kind::$kind,)*
@@ -82,7 +80,6 @@ macro_rules! kinds {
             }
 
             /// The kind, as JSON output names it.
-            #[must_use]
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$kind(..) => $word,)*
@@ -90,7 +87,6 @@ macro_rules! kinds {
             }
 
             /// The kind, as text output names it.
-            #[must_use]
             pub fn label(&self) -> &'static str {
                 match self {
                     $(Self::$kind(..) => $label,)*
@@ -98,7 +94,6 @@ macro_rules! kinds {
             }
 
             /// The name within its kind.
-            #[must_use]
             pub fn name(&self) -> String {
                 match self {
                     $(Self::$kind($($key),+) => $name,)*
@@ -114,7 +109,6 @@ macro_rules! kinds {
 
         impl Resource {
             /// Which resource this is.
-            #[must_use]
             pub fn id(&self) -> ResourceId {
                 match self {
                     $(Self::$kind(r) => ResourceId::$kind($(r.$key.clone()),+),)*
@@ -122,7 +116,6 @@ macro_rules! kinds {
             }
 
             /// All that is compared and shown, without the name and the tags.
-            #[must_use]
             pub fn fields(&self) -> Vec<Field> {
                 match self {
                     $(Self::$kind(r) => r.fields(),)*
@@ -130,7 +123,6 @@ macro_rules! kinds {
             }
 
             /// Its tags; nothing for a kind that kibus does not tag.
-            #[must_use]
             pub fn tags(&self) -> Option<&Tags> {
                 match self {
                     $(Self::$kind($kind { $($tags,)? .. }) => None$(.or(Some($tags)))?,)*
@@ -145,7 +137,6 @@ macro_rules! kinds {
             }
 
             /// What its kind says about it.
-            #[must_use]
             pub fn particulars(&self) -> &dyn Particulars {
                 match self {
                     $(Self::$kind(r) => r,)*
@@ -154,7 +145,6 @@ macro_rules! kinds {
 
             $(
                 #[doc = concat!("The ", $label, ", if it is one.")]
-                #[must_use]
                 pub fn $as(&self) -> Option<&$kind> {
                     match self {
                         Self::$kind(r) => Some(r),
@@ -167,7 +157,6 @@ macro_rules! kinds {
         impl Observed {
             $(
                 #[doc = concat!("The ", $label, " of this name, if it was read and exists.")]
-                #[must_use]
                 pub fn $accessor(&self, $($key: $type),+) -> Option<&$kind> {
                     self.resource(&ResourceId::$kind($($key),+))?.$as()
                 }

@@ -31,7 +31,6 @@ pub enum Encryption {
 
 impl Encryption {
     /// The customer's key, by its ARN or however the queue names it.
-    #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self {
             Self::None | Self::SqsManaged => None,
@@ -65,7 +64,6 @@ pub const LARGEST_EVENT: u32 = 262_144;
 
 impl MessageLimit {
     /// The limit of a queue whose largest message has this many bytes.
-    #[must_use]
     pub fn of(bytes: u32) -> Self {
         match bytes {
             LARGEST_EVENT.. => Self::AnyEvent,
@@ -126,7 +124,6 @@ pub struct Queue {
 
 impl Queue {
     /// How this bus came by the queue; `None` if its policy has no statement of kibus, or is locked for another bus.
-    #[must_use]
     pub fn origin(&self, scope: &Scope) -> Option<QueueOrigin> {
         let policy = self.policy.as_ref()?;
         let is_of_other = queue_policy::bus_of(scope, policy).is_some_and(|bus| bus != scope.bus);
@@ -134,13 +131,11 @@ impl Queue {
     }
 
     /// Whether the queue has a tag or a statement of kibus, of whatever bus.
-    #[must_use]
     pub fn has_anything_of_kibus(&self) -> bool {
         self.tags.has_any_of_kibus() || self.policy.as_ref().and_then(QueueOrigin::of).is_some()
     }
 
     /// The queue without what this bus has added: its tags, and its statements. Its settings stay.
-    #[must_use]
     pub fn handed_back(&self, scope: &Scope) -> Self {
         let tags = self.tags.0.iter().filter(|(key, _)| !key.starts_with(NAMESPACE));
         let tags = tags.map(|(key, value)| (key.clone(), value.clone()));
@@ -160,37 +155,31 @@ const LONGEST_NAME: usize = 80;
 
 impl Scope {
     /// The hub queue, which every rule delivers to.
-    #[must_use]
     pub fn hub_queue(&self) -> QueueName {
         fixed(format!("{}-hub", self.bus))
     }
 
     /// The dead-letter queue of the hub queue and of every rule's target.
-    #[must_use]
     pub fn dead_letter_queue(&self) -> QueueName {
         fixed(format!("{}-hub-dlq", self.bus))
     }
 
     /// The queue of the cluster that does not exist, for probes.
-    #[must_use]
     pub fn probe_queue(&self) -> QueueName {
         fixed(format!("{}-probe", self.bus))
     }
 
     /// The names that a cluster's queue must not have.
-    #[must_use]
     pub fn hub_queues(&self) -> [QueueName; 3] {
         [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
     }
 
     /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
-    #[must_use]
     pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
         fixed(cut_with_hash(&format!("{prefix}{cluster}"), LONGEST_NAME))
     }
 
     /// The cluster that a queue has its name from; `None` if the name may have been cut.
-    #[must_use]
     pub fn cluster_of_queue(&self, prefix: &QueuePrefix, queue: &QueueName) -> Option<ClusterName> {
         let cluster = queue.as_str().strip_prefix(prefix.as_str())?;
         cluster
@@ -200,19 +189,16 @@ impl Scope {
     }
 
     /// The ARN of a queue of this account and Region.
-    #[must_use]
     pub fn queue_arn(&self, queue: &QueueName) -> String {
         self.arn("sqs", queue.as_str())
     }
 
     /// A pattern for the ARN of every queue whose name begins with this.
-    #[must_use]
     pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
         self.arn("sqs", &format!("{prefix}*"))
     }
 
     /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
-    #[must_use]
     pub fn cluster_queue_arns(&self, prefix: &QueuePrefix) -> [String; 2] {
         [self.queues_arn(prefix), self.queue_arn(&self.probe_queue())]
     }
@@ -220,7 +206,6 @@ impl Scope {
     /// The address of a queue, computed: asking `GetQueueUrl` cannot tell "absent" from "no access".
     ///
     /// `endpoint` is a custom SQS endpoint, if the call goes to one.
-    #[must_use]
     pub fn queue_url(&self, endpoint: Option<&str>, queue: &QueueName) -> String {
         match endpoint {
             Some(endpoint) => format!("{}/{}/{queue}", endpoint.trim_end_matches('/'), self.account),

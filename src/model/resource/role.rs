@@ -39,38 +39,32 @@ pub struct Role {
 
 impl Scope {
     /// The role that the router function runs as. IAM is global, so the Region is part of the name.
-    #[must_use]
     pub fn router_role(&self) -> RoleName {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
     /// The bus whose router has a role of this name.
-    #[must_use]
     pub fn bus_of_router_role(&self, role: &str) -> Option<BusName> {
         role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }
 
     /// The ARN of a role with its path.
-    #[must_use]
     pub fn role_arn(&self, path: &RolePath, role: &RoleName) -> String {
         format!("arn:{}:iam::{}:role{path}{role}", self.partition, self.account)
     }
 
     /// The ARN of a role by its path and name without the first slash, or a pattern of both.
-    #[must_use]
     pub fn roles_arn(&self, pattern: &str) -> String {
         format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
     }
 
     /// The role with an ARN; `None` if it is not one of this account.
-    #[must_use]
     pub fn own_role(&self, arn: &str) -> Option<RoleName> {
         let path_and_name = arn.strip_prefix(&self.roles_arn(""))?;
         path_and_name.rsplit('/').next()?.parse().ok()
     }
 
     /// The ARN of the OpenID Connect provider of IAM for an issuer, by its URL.
-    #[must_use]
     pub fn oidc_provider_arn(&self, issuer: &str) -> String {
         let issuer = issuer.split_once("://").map_or(issuer, |(_, rest)| rest);
         format!("arn:{}:iam::{}:oidc-provider/{issuer}", self.partition, self.account)

@@ -44,19 +44,16 @@ impl RolePolicy {
 
 impl Scope {
     /// The inline policy of the router's role; it has the role's name.
-    #[must_use]
     pub fn router_policy(&self) -> PolicyName {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
     /// The prefix of the inline policies on controller roles. No part of it can have a dot, so no other bus has this prefix.
-    #[must_use]
     pub fn controller_policies_prefix(&self) -> String {
         format!("{}.{}.", self.bus, self.region)
     }
 
     /// The inline policy on a cluster's controller role.
-    #[must_use]
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
         fixed(cut_with_hash(
             &format!("{}{cluster}", self.controller_policies_prefix()),
@@ -66,7 +63,6 @@ impl Scope {
 
     /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
     /// name of a policy that was cut gives a name that no cluster has.
-    #[must_use]
     pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
         let name = policy.as_str().strip_prefix(&self.controller_policies_prefix())?;
         name.parse().ok()

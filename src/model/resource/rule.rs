@@ -76,13 +76,11 @@ impl Rule {
 
 impl Scope {
     /// The rule of one kind of signal.
-    #[must_use]
     pub fn rule(&self, signal: Signal) -> RuleName {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
     /// Whether a rule is one of a bus of kibus: by its name, and by its target, which is the hub queue of that bus.
-    #[must_use]
     pub fn is_rule_of_kibus<'a>(&self, rule: &RuleName, targets: impl IntoIterator<Item = &'a str>) -> bool {
         let bus = |signal: &Signal| {
             rule.as_str()
@@ -100,7 +98,6 @@ impl Scope {
     }
 
     /// The ARN of a rule on the default event bus.
-    #[must_use]
     pub fn rule_arn(&self, rule: &RuleName) -> String {
         self.arn("events", &format!("rule/{rule}"))
     }

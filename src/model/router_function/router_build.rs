@@ -12,7 +12,6 @@ const NEEDLE: &[u8] = b"kibus-router ";
 const LONGEST: usize = 64;
 
 /// The version in a router binary's bytes; `None` if there is no mark.
-#[must_use]
 pub fn version_in(bytes: &[u8]) -> Option<&str> {
     let mut rest = bytes;
     // The search of the standard library is fast in an unoptimized build too, for tens of megabytes.

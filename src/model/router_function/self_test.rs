@@ -19,14 +19,12 @@ const SHOWN: usize = 200;
 const PROBLEMS: usize = 2_000;
 
 /// The request, in the shape of an event.
-#[must_use]
 pub fn question() -> Value {
     json!({ "version": "0", "source": SOURCE, "detail-type": DETAIL_TYPE, "detail": {} })
 }
 
 /// The message that a self-test sends to the probe queue. Nobody waits for it, and it expires with the queue's retention.
 /// Karpenter would count it as no-op: it knows no such source, and needs `time`, in RFC 3339 format, for its metrics.
-#[must_use]
 pub fn message(scope: &Scope, time: &str) -> Value {
     json!({
         "version": "0",
@@ -42,7 +40,6 @@ pub fn message(scope: &Scope, time: &str) -> Value {
 }
 
 /// Whether the body of a message is that of a self-test.
-#[must_use]
 pub fn is_message(body: &Value) -> bool {
     body["source"] == SOURCE && body["detail-type"] == DETAIL_TYPE
 }
@@ -83,7 +80,6 @@ pub enum LiveTest {
 
 impl LiveTest {
     /// The result of an invocation that returned this payload.
-    #[must_use]
     pub fn of_payload(payload: &[u8]) -> Self {
         match SelfTestReport::read(payload) {
             Ok(report) => report.failure().map_or(Self::Passed, Self::Failed),
@@ -105,7 +101,6 @@ impl SelfTestReport {
     }
 
     /// What failed, in the router's own words where it has some; `None` if every check passed.
-    #[must_use]
     pub fn failure(&self) -> Option<String> {
         (!self.ok).then(|| match self.problems.as_slice() {
             [] => "it reports a failure without a reason".to_owned(),
@@ -114,7 +109,6 @@ impl SelfTestReport {
     }
 
     /// The code of each problem, if AWS refused a call in all of them: then the router itself works.
-    #[must_use]
     pub fn refusals(&self) -> Option<&[String]> {
         let refused = !self.ok && !self.codes.is_empty() && self.codes.len() == self.problems.len();
         (refused && self.codes.iter().all(|code| !code.is_empty())).then_some(self.codes.as_slice())

@@ -30,7 +30,6 @@ pub struct RulePattern {
 
 impl RulePattern {
     /// Reads a pattern. Text that is no pattern matches nothing. An operator that kibus does not know may match.
-    #[must_use]
     pub fn of(pattern: &Document) -> Self {
         let Value::Object(members) = pattern.value() else {
             return Self::default();
@@ -54,7 +53,6 @@ impl RulePattern {
     }
 
     /// Whether the targets of such a rule can tell something about a Karpenter.
-    #[must_use]
     pub fn may_concern_karpenter(&self) -> bool {
         !self.signals.is_empty() || self.of_auto_scaling
     }

@@ -10,7 +10,6 @@ const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
 
 /// An event that Karpenter acts on, in the account and Region of a scope. `about` has instance ids: one, or any number
 /// for a signal that names several. For a probe it has the name of a cluster, or nothing.
-#[must_use]
 pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
     let (region, account) = (scope.region.as_str(), scope.account.as_str());
     let (resources, mut detail) = match signal.subject() {

@@ -28,7 +28,6 @@ pub struct Traffic {
 }
 
 /// What is wrong with the message flow. `clusters` are the registered ones, by their queues.
-#[must_use]
 pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(seen.version.as_ref().and_then(|version| of_version(scope, version)));
@@ -102,7 +101,6 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
 
 /// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
 /// knows the duplicates.
-#[must_use]
 pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Finding> {
     let FunctionMapping { uuid, source, target } = mapping;
     let function = scope.router_function();
@@ -131,7 +129,6 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Findi
 }
 
 /// A finding about a statement of the router's resource policies: kibus adds none.
-#[must_use]
 pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Finding {
     let FunctionPermission {
         qualifier,
@@ -165,7 +162,6 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Find
 }
 
 /// A finding about a cluster whose events the router dropped because it is not on the bus.
-#[must_use]
 pub fn dropped(cluster: &ClusterName, events: &DroppedEvents) -> Finding {
     let DroppedEvents { count, reason } = events;
     let counted = match count {
@@ -203,7 +199,6 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
 }
 
 /// A queue that kibus does not manage, with a queue of the bus as its dead-letter queue.
-#[must_use]
 pub fn redriven(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, source: &QueueName) -> Finding {
     let (url, region) = (scope.queue_url(None, source), &scope.region);
     let command = Invocation::aws(format!(

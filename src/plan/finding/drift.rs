@@ -20,7 +20,6 @@ const NAMED_FIELDS: usize = 3;
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
 /// to exist, `now` is the time of the survey in Unix seconds.
-#[must_use]
 pub fn changed(
     scope: &Scope,
     plan: &Plan,
@@ -81,7 +80,6 @@ fn another_role(cluster: &ClusterName, role: &RoleName) -> Fix {
 }
 
 /// The refusals of a plan: one finding each.
-#[must_use]
 pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
     refusals
         .iter()
@@ -99,7 +97,6 @@ pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
 }
 
 /// Something that could not be read.
-#[must_use]
 pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
     let code = match fault.is_denied() {
         true => FindingCode::Denied,
@@ -115,7 +112,6 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
 
 /// A finding if the key policy of the queues does not allow EventBridge. `policy` is `None` if the key does not exist.
 /// A policy that allows EventBridge, or may, is no finding.
-#[must_use]
 pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Finding> {
     let message = match policy {
         None => "the key does not exist".to_owned(),
@@ -135,7 +131,6 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
 }
 
 /// A requested cluster that is not registered. `similar` are clusters that may have been meant.
-#[must_use]
 pub fn not_registered(cluster: ClusterName, similar: &BTreeSet<ClusterName>, fix: Fix) -> Finding {
     let message = match similar.is_empty() {
         true => "not registered".to_owned(),
@@ -145,7 +140,6 @@ pub fn not_registered(cluster: ClusterName, similar: &BTreeSet<ClusterName>, fix
 }
 
 /// A cluster whose queue is missing, while this role still has the policy that kibus wrote for it.
-#[must_use]
 pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
     let message = format!("queue missing; role `{role}` still has its policy");
     let subject = Subject::Cluster(cluster.clone());
@@ -153,7 +147,6 @@ pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
 }
 
 /// An adopted queue that keeps these senders. `permissions` are statements that allow more than its old rules need.
-#[must_use]
 pub fn old_senders(
     queue: QueueName,
     cluster: ClusterName,
@@ -187,7 +180,6 @@ pub fn old_senders(
 }
 
 /// A queue with the tags of a cluster of the bus, and without a statement of kibus in its policy.
-#[must_use]
 pub fn only_tagged(queue: QueueName, cluster: ClusterName, fix: Fix) -> Finding {
     let subject = Subject::Resource(ResourceId::Queue(queue));
     let message = "has tags of the bus, and no statement of it in its policy";
@@ -199,7 +191,6 @@ pub fn only_tagged(queue: QueueName, cluster: ClusterName, fix: Fix) -> Finding 
 }
 
 /// A queue that is of the bus by a policy of kibus, and not by its tags. `other` is the bus that its tag names.
-#[must_use]
 pub fn fallen(queue: QueueName, cluster: Option<ClusterName>, other: Option<&str>, fix: Fix) -> Finding {
     let subject = Subject::Resource(ResourceId::Queue(queue));
     let message = match other {
@@ -217,7 +208,6 @@ pub fn fallen(queue: QueueName, cluster: Option<ClusterName>, other: Option<&str
 }
 
 /// Rules of others that send Karpenter's events to a queue of the bus. `keeps_senders` says that the queue accepts them.
-#[must_use]
 pub fn duplicate_rules(
     queue: QueueName,
     cluster: ClusterName,
@@ -257,7 +247,6 @@ fn in_words(rules: &BTreeSet<RuleName>) -> String {
 }
 
 /// The queue of a removed cluster that is being deleted.
-#[must_use]
 pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
     let subject = Subject::Resource(queue);
     Finding {

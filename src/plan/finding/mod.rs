@@ -34,7 +34,6 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about the hub, with the code's own advice as its fix.
-    #[must_use]
     pub fn new(code: FindingCode, subject: Subject, message: impl Into<String>) -> Self {
         let cluster = match &subject {
             Subject::Cluster(name) => Some(name.clone()),
@@ -52,20 +51,17 @@ impl Finding {
     }
 
     /// The same finding with at most this severity.
-    #[must_use]
     pub fn at_most(self, severity: Severity) -> Self {
         let severity = self.severity.max(severity);
         Self { severity, ..self }
     }
 
     /// The same finding with this fix.
-    #[must_use]
     pub fn fixed_by(self, fix: Fix) -> Self {
         Self { fix, ..self }
     }
 
     /// The kind of the subject, as in a plan; empty if it has none.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.subject {
             Subject::Resource(id) => id.kind(),
@@ -75,7 +71,6 @@ impl Finding {
     }
 
     /// The name of the subject.
-    #[must_use]
     pub fn name(&self) -> String {
         match &self.subject {
             Subject::Resource(id) => id.name(),
@@ -114,7 +109,6 @@ pub enum Fix {
 
 impl Fix {
     /// The command to run, if there is one.
-    #[must_use]
     pub fn command(&self) -> Option<Invocation> {
         Some(match self {
             Self::BootstrapHub => Invocation::kibus("bootstrap-hub"),

@@ -12,7 +12,6 @@ use crate::ui::Heading;
 const NAMED: usize = 5;
 
 /// What lies in the dead-letter queue, a paragraph for each message.
-#[must_use]
 pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) -> String {
     let DeadLetterReport {
         queue, about, letters, ..
@@ -100,7 +99,6 @@ fn last_part(arn: &str) -> &str {
 }
 
 /// What a treatment of `count` of the dead letters would do.
-#[must_use]
 pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) -> String {
     let rest = report.letters.len() - count;
     match treatment {
@@ -113,7 +111,6 @@ pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) 
 }
 
 /// What became of the dead letters: a line for each that was tried, and the counts.
-#[must_use]
 pub fn treated(report: &DeadLetterReport, treated: &Treated) -> String {
     let count = |became: fn(&LetterOutcome) -> bool| treated.count(became);
     let done = |routing: Routing| {
@@ -160,7 +157,6 @@ fn line(reported: &ReportedLetter, treated: &Treated) -> String {
 }
 
 /// What became of a dead letter, and why; `None` if it was deleted as asked.
-#[must_use]
 pub fn became(reported: &ReportedLetter, treated: &Treated) -> Option<String> {
     let id = &reported.letter.id;
     Some(match (treated.treatment, treated.letters.get(id)) {

@@ -18,7 +18,6 @@ const INDENT: usize = 2;
 const UNKNOWN: &str = "?";
 
 /// The whole report, without the commands that move the clusters. `options` are the global options that commands need.
-#[must_use]
 pub fn discovery(heading: &Heading, found: &Discovery, options: &str, style: Style) -> String {
     let mut queues: Vec<&FoundQueue> = found.queues.iter().collect();
     queues.sort_by(|a, b| order(a, b));

@@ -52,7 +52,6 @@ pub(super) fn indented(text: &str) -> String {
 }
 
 /// Messages. Indented lines are for copying and are not folded.
-#[must_use]
 pub fn sentences(text: &str, style: Style) -> String {
     let lines = text.lines().flat_map(|line| match line.starts_with(' ') {
         true => vec![line.to_owned()],

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// Replaces every character that would control the terminal with its escape, like `\u{1b}`.
-#[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);

@@ -18,7 +18,6 @@ const TEXT: usize = 18;
 
 /// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
 /// With `-v`, also what each code means and what differs.
-#[must_use]
 pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
     let mut lines = vec![

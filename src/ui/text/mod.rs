@@ -42,7 +42,6 @@ use super::paint::Paint;
 const NARROW: usize = 24;
 
 /// A text whose first letter is a capital.
-#[must_use]
 pub fn capitalized(text: &str) -> String {
     let mut text = text.to_owned();
     if let Some(first) = text.get_mut(..1) {

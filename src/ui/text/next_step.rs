@@ -201,7 +201,6 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
 }
 
 /// How to check which queue a cluster's Karpenter reads.
-#[must_use]
 pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
     let setting = Setting::of(tags.karpenter_version());
     let (key, shows) = if setting == Setting::HelmValue {

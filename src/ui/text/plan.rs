@@ -20,7 +20,6 @@ const DETAILED_CLUSTERS: usize = 20;
 const COMFORTABLE: usize = 120;
 
 /// The first line of every text about a hub.
-#[must_use]
 pub fn heading(heading: &Heading, style: Style) -> String {
     heading_of("hub", heading, style)
 }
@@ -37,7 +36,6 @@ pub(super) fn heading_of(what: &str, heading: &Heading, style: Style) -> String 
 
 /// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
 /// yet: a person is asked first, or it is only shown.
-#[must_use]
 pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();

@@ -14,7 +14,6 @@ const SUBJECT: usize = 13;
 const TEXT: usize = 4 + RESULT + SUBJECT;
 
 /// The list, and the steps that help. `options` are the global options that commands need.
-#[must_use]
 pub fn preflight(heading: &Heading, report: &PreflightReport, options: &str, style: Style) -> String {
     let mut lines = vec![super::heading(heading, style), String::new()];
     lines.extend(report.items.iter().flat_map(|item| row(item, style)));

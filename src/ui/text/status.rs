@@ -21,7 +21,6 @@ const BEING_DELETED: &str = "being deleted";
 const NO_ROLE: &str = "not managed by kibus";
 
 /// The hub, its queues, and a line for each cluster. Message counts are approximate.
-#[must_use]
 pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     let paint = style.paint;
     let mut lines = vec![super::heading(heading, style), String::new()];
@@ -68,7 +67,6 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
 }
 
 /// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where.
-#[must_use]
 pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, options: &str, style: Style) -> String {
     if buses.is_empty() {
         let create = Invocation::kibus("bootstrap-hub").line(options);

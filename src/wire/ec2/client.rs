@@ -17,7 +17,6 @@ const EC2: Service = Service {
 };
 
 /// The endpoint of EC2 for this configuration.
-#[must_use]
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
@@ -34,7 +33,6 @@ pub struct Client {
 impl Client {
     /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration.
     /// Without a retry configuration it retries as the SDK's standard mode does.
-    #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
         let operation = signed_call::operation(config, EC2, "Query", signed_call::runtime(config, EC2))
             .serializer(|form| signed_call::post(form, &[("content-type", "application/x-www-form-urlencoded")]))

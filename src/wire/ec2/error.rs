@@ -31,7 +31,6 @@ pub enum Ec2Error {
 
 impl Ec2Error {
     /// EC2's error code, if it gave one.
-    #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } if !code.is_empty() => Some(code),
@@ -40,13 +39,11 @@ impl Ec2Error {
     }
 
     /// Whether there were too many calls.
-    #[must_use]
     pub fn is_throttled(&self) -> bool {
         matches!(self, Self::Refused { status: 429, .. }) || self.code().is_some_and(aws_code::is_throttled)
     }
 
     /// Whether a permission is missing.
-    #[must_use]
     pub fn is_denied(&self) -> bool {
         self.code().is_some_and(|code| {
             aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_not_subscribed(code)
@@ -54,7 +51,6 @@ impl Ec2Error {
     }
 
     /// Whether the same call may succeed soon. Expired credentials count, because the next call takes new ones.
-    #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Unreadable(_) => true,

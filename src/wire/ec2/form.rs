@@ -8,20 +8,17 @@ pub struct Params(Vec<(String, String)>);
 
 impl Params {
     /// No parameters yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds a parameter.
-    #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.push((key.into(), value.into()));
         self
     }
 
     /// Adds a list: `key.1`, `key.2` and so on.
-    #[must_use]
     pub fn with_list<'a>(self, key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         values
             .into_iter()
@@ -30,7 +27,6 @@ impl Params {
     }
 
     /// Adds tags: `key.1.Key`, `key.1.Value` and so on.
-    #[must_use]
     pub fn with_tags(self, key: &str, tags: &crate::model::tags::Tags) -> Self {
         tags.0.iter().zip(1..).fold(self, |params, ((name, value), n)| {
             params

@@ -18,9 +18,6 @@ pub struct Launch {
 }
 
 /// Launches instances and gives their ids. It sends no client token, so a retry after a lost answer launches twice.
-///
-/// # Errors
-/// When EC2 refuses or does not answer.
 pub async fn run_instances(client: &Client, launch: &Launch) -> Result<Vec<String>, Ec2Error> {
     let Launch {
         image,

@@ -9,7 +9,6 @@ use crate::model::scope::dns_suffix;
 /// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
 /// `AWS_ENDPOINT_URL_<SERVICE>`, then `AWS_ENDPOINT_URL`, each from the environment or the profile. `service` is its id in
 /// the SDK, like `EC2` or `SQS`.
-#[must_use]
 pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let general = config.endpoint_url().map(str::to_owned);
     if config.get_origin("endpoint_url").is_client_config() {
@@ -29,7 +28,6 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
 
 /// The endpoint of a service for this configuration, by the endpoint rules of EC2, KMS and EKS (botocore,
 /// endpoint-rule-set-1.json).
-#[must_use]
 pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     if let Some(custom) = custom_endpoint(config, service.id) {
         return custom;

@@ -80,7 +80,6 @@ impl ProvideErrorMetadata for ErrorResponse {
 
 /// A call with the endpoint, HTTP client, retries and timeouts of a configuration. The caller adds the serializer and the
 /// deserializer. `runtime` is that of [`runtime`]. Without a retry configuration it retries as the SDK's standard mode does.
-#[must_use]
 pub(crate) fn operation(
     config: &SdkConfig,
     service: Service,
@@ -153,7 +152,6 @@ pub(crate) fn answer(
 
 /// What all calls of a client share: signatures of version 4 with the configuration's credentials, the clock of the service,
 /// and the interceptors and retry classifiers of the SDK's own clients.
-#[must_use]
 pub(crate) fn runtime(config: &SdkConfig, service: Service) -> SharedRuntimePlugin {
     let mut layer = Layer::new(service.name);
     layer.store_put(AuthSchemeOptionResolverParams::new(()));
