@@ -20,9 +20,8 @@ pub async fn gone_or_old(cloud: &impl Write, queues: BTreeMap<QueueName, Duratio
         let gone = async {
             match cloud.gone(&queue, Waiting::unattended()).await {
                 // Another run has created it again.
-                Err(fault) if fault.kind == FaultKind::Exists => {}
-                Err(_) => pending().await,
-                Ok(()) => {}
+                Err(fault) if fault.kind != FaultKind::Exists => pending().await,
+                _ => {}
             }
         };
         let _ = timeout(left, gone).await;

@@ -23,9 +23,11 @@ pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<
 pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let mut never = never_existed(survey, target);
     let mut others: BTreeSet<ClusterName> = target.removed().into_keys().cloned().collect();
-    others.retain(|name| survey.clusters().contains_key(name) || !roles_with_policy(survey, name).is_empty());
+    let clusters = survey.clusters();
+    others.retain(|name| clusters.contains_key(name) || !roles_with_policy(survey, name).is_empty());
     if others.is_empty() {
-        never.retain(|name| !close(name, survey.registered().into_keys()).is_empty());
+        let registered = survey.registered();
+        never.retain(|name| !close(name, registered.keys().cloned()).is_empty());
     }
     all_known(survey, &never, others)
 }

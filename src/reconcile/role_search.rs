@@ -127,10 +127,9 @@ pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
 
 /// The registered clusters among these whose policy was not found on any role so far.
 fn without_policy<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Vec<&'a ClusterName> {
-    let registered = survey.registered();
     let is_lost = |cluster: &&ClusterName| {
         let unread = tagged(survey, cluster).is_some_and(|role| is_unread(survey, cluster, &role));
-        registered.contains_key(*cluster) && !unread && roles_with_policy(survey, cluster).is_empty()
+        survey.registration(cluster).is_some() && !unread && roles_with_policy(survey, cluster).is_empty()
     };
     clusters.into_iter().filter(is_lost).collect()
 }
