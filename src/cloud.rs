@@ -13,9 +13,7 @@ use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::karpenter::Association;
-use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
-};
+use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::probe::Look;
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
@@ -37,7 +35,7 @@ pub struct Snapshot {
 }
 
 /// A role in the list of roles.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ListedRole {
     /// Its ARN, which contains its path.
     pub arn: String,
@@ -45,58 +43,127 @@ pub struct ListedRole {
     pub web_trust: Option<Document>,
 }
 
-/// What can be asked of one account and Region. No method changes anything.
-pub trait Read: Send + Sync {
-    /// Reads one resource completely, with its status. `None` means that it is certainly absent.
+/// Inline policies of a role, by name.
+pub type RolePolicies = BTreeMap<String, InlinePolicy>;
+
+/// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
+/// and knows, the calls of its reader, and what `aws` answers come from it.
+///
+/// `once`: there is one answer. `each`: one for each key. `first`: the same, but a caller who is denied the first answer gets no
+/// other: each denied call is a line in the trail of the account. `composed`: the reader makes several calls for an answer.
+macro_rules! questions {
+    ($expand:ident) => {
+        $expand! {
+            once {
+                /// The buses of the account and Region whose settings exist.
+                buses -> BTreeSet<BusName>;
+                /// All roles of the account.
+                listed_roles -> BTreeMap<RoleName, ListedRole>;
+                /// The names of the EKS clusters.
+                eks_clusters -> BTreeSet<ClusterName>;
+                /// How many concurrent invocations of the account and Region are reserved for no function.
+                unreserved_concurrency -> u32;
+                /// The event source mappings of the router, its aliases and its versions, whoever created them.
+                function_mappings -> BTreeSet<FunctionMapping>;
+                /// The statements of the resource policies of the router, of its live alias and of its versions, whoever added
+                /// them.
+                function_permissions -> BTreeSet<FunctionPermission>;
+                /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
+                dropped_clusters -> DroppedClusters;
+                /// All rules of the default event bus, whoever created them.
+                event_rules -> Vec<EventRule>;
+            }
+            each {
+                /// The queues that may belong to clusters of this bus: by tag, united with all that begin with the prefix. A hint
+                /// and never a proof; each is read before anything is planned for it.
+                cluster_queues(QueuePrefix) -> BTreeSet<QueueName>;
+                /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
+                queues(String) -> BTreeSet<QueueName>;
+                /// The queues that have this queue as their dead-letter queue, whoever manages them.
+                dead_letter_sources(QueueName) -> BTreeSet<QueueName>;
+                /// The EKS pod identity associations of Karpenter's service account, in any namespace of a cluster.
+                associations(ClusterName) -> BTreeSet<Association>;
+                /// The URL of the OpenID Connect issuer of an EKS cluster; absent if it has none.
+                oidc_issuers(ClusterName) -> String;
+                /// The policy of a KMS key.
+                key_policies(KmsKey) -> Document;
+                /// The settings that a version of the router was published with.
+                versions(u64) -> FunctionSettings;
+            }
+            first {
+                /// All targets of a rule.
+                rule_targets(RuleName) -> Vec<RuleTarget>;
+                /// The tags of a rule.
+                rule_tags(RuleName) -> Tags;
+            }
+            composed {
+                /// The inline policies of a role with a name of this bus, by name.
+                roles(RoleName) -> RolePolicies;
+                /// All inline policies of a role, by name.
+                all_policies(RoleName) -> RolePolicies;
+                /// What policies decide about the calls of a cluster's controller that runs as a role, by action, as far as IAM
+                /// says it. The role must be listed.
+                controller_access((ClusterName, RoleName)) -> BTreeMap<String, Decision>;
+                /// What happened on a queue in the last day; absent if nothing is known.
+                queue_activity(QueueName) -> QueueActivity;
+            }
+        }
+    };
+}
+pub(crate) use questions;
+
+macro_rules! trait_of {
+    (
+        once { $($(#[$once_doc:meta])* $once:ident -> $one:ty;)* }
+        each { $($(#[$each_doc:meta])* $each:ident($key:ty) -> $answer:ty;)* }
+        first { $($(#[$first_doc:meta])* $first:ident($first_key:ty) -> $first_answer:ty;)* }
+        composed { $($composed:tt)* }
+    ) => {
+        /// The questions of the table. `None` means that it is certainly absent.
+        pub trait Questions: Send + Sync {
+            $(
+                $(#[$once_doc])*
+                fn $once(&self) -> impl Future<Output = Result<Option<$one>, Fault>> + Send {
+                    std::future::ready(Ok(None))
+                }
+            )*
+            $(
+                $(#[$each_doc])*
+                fn $each(&self, _: &$key) -> impl Future<Output = Result<Option<$answer>, Fault>> + Send {
+                    std::future::ready(Ok(None))
+                }
+            )*
+            $(
+                $(#[$first_doc])*
+                fn $first(&self, _: &$first_key) -> impl Future<Output = Result<Option<$first_answer>, Fault>> + Send {
+                    std::future::ready(Ok(None))
+                }
+            )*
+        }
+    };
+}
+questions!(trait_of);
+
+/// What can be read of one account and Region. No method changes anything. `None` means that it is certainly absent.
+pub trait Read: Questions {
+    /// Reads one resource completely, with its status.
     fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Snapshot>, Fault>> + Send;
 
-    /// Reads one resource completely. `None` means that it is certainly absent.
+    /// Reads one resource completely.
     fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
 
-    /// The queues that may belong to clusters of this bus: by tag, united with all that begin with the prefix. A hint
-    /// and never a proof; each is read before anything is planned for it.
-    fn cluster_queues(&self, prefix: &QueuePrefix) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
-
-    /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
-    fn queues(&self, prefix: &str) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
-
-    /// The queues that have this queue as their dead-letter queue, whoever manages them; `None` if there is no such queue.
-    fn dead_letter_sources(
-        &self,
-        queue: &QueueName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<QueueName>>, Fault>> + Send;
-
-    /// The buses of the account and Region whose settings exist.
-    fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
-
     /// The writes of the hub's settings after this version, as far as the caller may know them.
     fn settings_changes(&self, version: u64) -> impl Future<Output = Vec<SettingsChange>> + Send;
 
-    /// All roles of the account.
-    fn listed_roles(&self) -> impl Future<Output = Result<BTreeMap<RoleName, ListedRole>, Fault>> + Send;
-
-    /// The names of the EKS clusters.
-    fn eks_clusters(&self) -> impl Future<Output = Result<BTreeSet<ClusterName>, Fault>> + Send;
-
-    /// The EKS pod identity associations of Karpenter's service account, in any namespace of a cluster; `None` if there is
-    /// no such cluster.
-    fn pod_identity_associations(
-        &self,
-        cluster: &ClusterName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<Association>>, Fault>> + Send;
-
-    /// The URL of the OpenID Connect issuer of an EKS cluster; `None` if there is no such cluster, or it has no issuer.
-    fn oidc_issuer(&self, cluster: &ClusterName) -> impl Future<Output = Result<Option<String>, Fault>> + Send;
-
-    /// The names of a role's inline policies, whoever wrote them; `None` if there is no such role.
+    /// The names of a role's inline policies, whoever wrote them.
     fn inline_policy_names(
         &self,
         role: &RoleName,
     ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
 
-    /// One inline policy of a role, whoever wrote it; `None` if it is absent.
+    /// One inline policy of a role, whoever wrote it.
     fn inline_policy(
         &self,
         role: &RoleName,
@@ -109,50 +176,12 @@ pub trait Read: Send + Sync {
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
-    /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take its actions together,
-    /// there is an answer to each.
+    /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take its actions
+    /// together, there is an answer to each.
     fn simulate(&self, principal: &str, simulation: &Simulation) -> impl Future<Output = Vec<Answered>> + Send;
 
-    /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
-    /// does not say.
-    fn unreserved_concurrency(&self) -> impl Future<Output = Result<Option<u32>, Fault>> + Send;
-
-    /// The policy of a KMS key; `None` if there is no such key.
-    fn key_policy(&self, key: &KmsKey) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
-
-    /// The settings that a version of a function was published with; `None` if there is no such version.
-    fn published_version(
-        &self,
-        function: &FunctionName,
-        version: u64,
-    ) -> impl Future<Output = Result<Option<FunctionSettings>, Fault>> + Send;
-
-    /// The event source mappings of a function, its aliases and its versions, whoever created them.
-    fn function_mappings(
-        &self,
-        function: &FunctionName,
-    ) -> impl Future<Output = Result<BTreeSet<FunctionMapping>, Fault>> + Send;
-
-    /// The statements of the resource policies of a function, of its live alias and of its versions, whoever added them.
-    fn function_permissions(
-        &self,
-        function: &FunctionName,
-    ) -> impl Future<Output = Result<BTreeSet<FunctionPermission>, Fault>> + Send;
-
-    /// The clusters whose events a router dropped in the last day because they are not on its bus, from its log.
-    fn dropped_clusters(&self, log: &LogGroupName) -> impl Future<Output = Result<DroppedClusters, Fault>> + Send;
-
-    /// All rules of the default event bus, whoever created them.
-    fn event_rules(&self) -> impl Future<Output = Result<Vec<EventRule>, Fault>> + Send;
-
-    /// All targets of a rule; `None` if there is no such rule.
-    fn rule_targets(&self, rule: &RuleName) -> impl Future<Output = Result<Option<Vec<RuleTarget>>, Fault>> + Send;
-
-    /// The tags of a rule; `None` if there is no such rule.
-    fn rule_tags(&self, rule: &RuleName) -> impl Future<Output = Result<Option<Tags>, Fault>> + Send;
-
     /// What happened on these queues in the last day. A queue of which nothing is known is missing.
-    fn queue_activity(
+    fn activity(
         &self,
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::{join, join_all};
-use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
+use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone};
@@ -57,7 +57,7 @@ fn clusters_of_eks_are_read_beyond_the_first_page() {
         let eks = Account::new(account, server.port(), "us-west-2");
         eks.create_eks_clusters(&names).await;
         let read = BehavingCloud::of(account).await.cloud.eks_clusters().await.unwrap();
-        assert_eq!(read, names.iter().map(|name| name.parse().unwrap()).collect());
+        assert_eq!(read, Some(names.iter().map(|name| name.parse().unwrap()).collect()));
     });
 }
 

@@ -12,7 +12,7 @@ use aws_sdk_lambda::types::{
 };
 use futures_util::future::BoxFuture;
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{FaultKind, Read, Waiting, Write};
+use kibus::cloud::{FaultKind, Questions, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::HubOptions;
@@ -263,12 +263,12 @@ async fn versions_are_listed_once_for_the_alias_and_the_permissions() {
     let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
     let function = bench.scope.router_function();
     let id = ResourceId::Alias(function.clone(), LIVE.to_owned());
-    let (alias, permissions) = tokio::join!(cloud.read(&id), cloud.function_permissions(&function));
+    let (alias, permissions) = tokio::join!(cloud.read(&id), cloud.function_permissions());
     assert_eq!(
         alias.unwrap().unwrap().as_alias().unwrap().versions,
         BTreeSet::from([1])
     );
-    assert_eq!(permissions, Ok(BTreeSet::new()));
+    assert_eq!(permissions, Ok(Some(BTreeSet::new())));
     assert_eq!(lists.load(Ordering::Relaxed), 1);
 }
 
@@ -287,7 +287,7 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
         ("unrelated", vec!["karpenter-base", "kibus-probe", "unrelated"]),
     ] {
         let found = bench.cloud.cluster_queues(&prefix.parse().unwrap()).await.unwrap();
-        let found: Vec<_> = found.iter().map(|name| name.as_str()).collect();
+        let found: Vec<_> = found.iter().flatten().map(|name| name.as_str()).collect();
         assert_eq!(found, expected, "prefix {prefix}");
     }
     assert_eq!(
@@ -295,6 +295,7 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
             .cloud
             .listed_roles()
             .await
+            .unwrap()
             .unwrap()
             .into_keys()
             .collect::<Vec<_>>(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kibus::cloud::{Read, Waiting, Write};
+use kibus::cloud::{Questions, Read, Waiting, Write};
 use kibus::model::hub;
 use kibus::model::resource::{Resource, ResourceId, Role};
 use kibus::model::signal::Signal;
@@ -76,17 +76,9 @@ impl Hub {
     }
 
     async fn versions(&self) -> Vec<u64> {
-        let function = self.stage.cloud.scope().router_function();
         let mut there = Vec::new();
         for number in 1..12 {
-            if self
-                .stage
-                .cloud
-                .published_version(&function, number)
-                .await
-                .unwrap()
-                .is_some()
-            {
+            if self.stage.cloud.versions(&number).await.unwrap().is_some() {
                 there.push(number);
             }
         }

@@ -176,11 +176,11 @@ pub(super) async fn list(
     Ok(found)
 }
 
-/// All mappings of this function, its aliases and its versions, except those that are being deleted. What a list
+/// All mappings of the router, its aliases and its versions, except those that are being deleted. What a list
 /// by function name has of aliases and versions is documented nowhere (Lambda API reference, "ListEventSourceMappings"),
 /// so this is a list of all mappings of the Region, 100 in a page.
-pub(super) async fn of_function(cloud: &AwsCloud, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
-    let unqualified = cloud.scope.function_arn(function);
+pub(super) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionMapping>, Fault> {
+    let unqualified = cloud.scope.function_arn(&cloud.scope.router_function());
     let is_of_function = |target: &str| {
         let rest = target.strip_prefix(&unqualified);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::AwsCloud;
 use super::error::if_present;
-use crate::cloud::Fault;
+use crate::cloud::{Fault, Read};
 use crate::model::dropped_clusters::{DroppedClusters, REASONS};
 use crate::model::name::LogGroupName;
 
@@ -27,12 +27,19 @@ const DAY: u64 = 24 * 60 * 60;
 /// How many calls a search for drops takes at most.
 const CALLS: usize = 10;
 
-/// The clusters whose events the router dropped in the day before this time, in Unix seconds.
-pub(super) async fn dropped(cloud: &AwsCloud, group: &LogGroupName, now: u64) -> Result<DroppedClusters, Fault> {
+/// The clusters whose events the router dropped in the last day.
+pub(super) async fn dropped(cloud: &AwsCloud) -> Result<DroppedClusters, Fault> {
     let reasons = REASONS.map(|reason| format!("$.reason = \"{reason}\"")).join(" || ");
     let pattern = format!("{{ $.message = \"dropped\" && ({reasons}) }}");
-    let since = i64::try_from(now.saturating_sub(DAY) * 1000).unwrap_or_default();
-    let (lines, complete) = lines(cloud, group, Some(&pattern), Some(since), CALLS).await?;
+    let since = i64::try_from(cloud.now().saturating_sub(DAY) * 1000).unwrap_or_default();
+    let (lines, complete) = lines(
+        cloud,
+        &cloud.scope.router_log_group(),
+        Some(&pattern),
+        Some(since),
+        CALLS,
+    )
+    .await?;
     Ok(DroppedClusters::read(lines.iter().map(String::as_str), complete))
 }
 

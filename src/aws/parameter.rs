@@ -1,6 +1,8 @@
 //! The parameter with the settings of a hub. Creating is atomic: without `Overwrite`, Parameter Store refuses a name that
 //! exists (Systems Manager API reference, `PutParameter`).
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -97,7 +99,7 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
 }
 
 /// The buses whose settings exist.
-pub(super) async fn buses(cloud: &AwsCloud) -> Result<Vec<BusName>, Fault> {
+pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
     let page = |token: Option<String>| {
         let input = json!({ "Path": SETTINGS_PATH, "NextToken": token });
         async {

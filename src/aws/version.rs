@@ -32,6 +32,12 @@ pub(super) async fn configuration(
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
+/// The settings that a version of the router was published with; `None` if there is no such version.
+pub(super) async fn published_settings(cloud: &AwsCloud, version: &u64) -> Result<Option<FunctionSettings>, Fault> {
+    let version = configuration(cloud, &cloud.scope.router_function(), &version.to_string()).await?;
+    Ok(version.as_ref().map(published))
+}
+
 /// The settings of a published version. The version of its code is known if its description is kibus's and names the hash
 /// that Lambda reports.
 pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettings {

@@ -11,8 +11,8 @@ use crate::iam::operator_policy;
 use crate::model::options::HubOptions;
 use crate::plan::{Action, Plan};
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
-use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, needs, options_afterwards, reconcile};
-use crate::survey::{Query, Survey};
+use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, options_afterwards, reconcile};
+use crate::survey::Survey;
 use crate::ui::{HubReport, text};
 
 /// Checks what the plan of each hub needs. Ends with findings if something is missing, and with a failure if something is
@@ -50,11 +50,11 @@ async fn of_hub(
     mut target: Target,
     router: &RouterFile,
 ) -> Result<(Intent, PreflightReport), Error> {
-    let needs = |survey: &Survey| Query {
-        concurrency: true,
-        ..needs(&target, survey)
+    let pass = |survey: &Survey| {
+        survey.unreserved_concurrency();
+        drop(reconcile(survey, &target));
     };
-    let survey = stages::survey(hubs, hub, needs).await?;
+    let (survey, ()) = stages::survey(hubs, hub, |survey| target.guess(survey), pass).await?;
     let router = of_router(hub, router, &mut target, &survey);
     let (planned, plan) = match reconcile(&survey, &target) {
         Ok(intent) => (of_plan(hub, &intent), Some(intent)),
@@ -83,7 +83,7 @@ async fn of_hub(
         planned,
         plan: plan.as_ref().map(|intent| &intent.plan),
         calls: &calls,
-        concurrency: &survey.unreserved_concurrency,
+        concurrency: survey.unreserved_concurrency(),
         policy: policy(&options),
     };
     let report = preflight::items(findings, &answers);

@@ -15,7 +15,7 @@ use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Blocked, Intent, Target, needs, reconcile};
+use crate::reconcile::{Blocked, Intent, Target, reconcile};
 use crate::survey::{self, Query, Survey};
 use crate::ui::{HubReport, Report, text};
 
@@ -79,16 +79,34 @@ impl Planned {
     }
 }
 
-/// Reads what `needs` asks for about a hub.
-pub(super) async fn survey(
+/// Reads what `pass` asks for about a hub, and gives its result. `guess` is what it will certainly ask for.
+pub(super) async fn survey<T>(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
-    needs: impl Fn(&Survey) -> Query,
-) -> Result<Survey, Error> {
+    guess: impl FnOnce(&Survey) -> Query,
+    pass: impl Fn(&Survey) -> T,
+) -> Result<(Survey, T), Error> {
     let reading = hub.ui.spinner("reading the hub and its clusters");
-    let survey = survey::survey(&hub.cloud, hub.scope.clone(), hub.limit, needs);
+    let survey = Survey::new(hub.scope.clone());
+    let guess = guess(&survey);
+    let survey = survey::survey(&hub.cloud, survey, hub.limit, guess, pass);
     let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
     survey.map_err(|endless| Error::failed("this is a bug of kibus").note(endless.to_string()))
+}
+
+/// Reads what a target needs.
+pub(super) async fn survey_for(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    target: &Target,
+) -> Result<(Survey, Result<Intent, Blocked>), Error> {
+    survey(
+        hubs,
+        hub,
+        |survey| target.guess(survey),
+        |survey| reconcile(survey, target),
+    )
+    .await
 }
 
 /// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not
@@ -96,8 +114,8 @@ pub(super) async fn survey(
 async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
     let began = Instant::now();
     loop {
-        let survey = survey(hubs, hub, |survey| needs(target, survey)).await?;
-        let queues = match reconcile(&survey, target) {
+        let (survey, intent) = survey_for(hubs, hub, target).await?;
+        let queues = match intent {
             Err(Blocked::BeingDeleted(queues)) if began.elapsed() < MARK_COUNTS => queues,
             _ => return Ok(survey),
         };

@@ -6,7 +6,7 @@ use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use serde_json::json;
 
 use crate::aws::{AwsCloud, Session};
-use crate::cloud::{Fault, Read, Waiting, Write};
+use crate::cloud::{Fault, Questions, Read, Waiting, Write};
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub;
@@ -96,8 +96,20 @@ impl DemoAccount {
     /// The names of all resources that kibus could create or change in this account.
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
-        let queues = self.cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
-        let roles: BTreeSet<_> = self.cloud.listed_roles().await.map_err(fault)?.into_keys().collect();
+        let queues = self
+            .cloud
+            .cluster_queues(&"".parse()?)
+            .await
+            .map_err(fault)?
+            .unwrap_or_default();
+        let roles: BTreeSet<_> = self
+            .cloud
+            .listed_roles()
+            .await
+            .map_err(fault)?
+            .unwrap_or_default()
+            .into_keys()
+            .collect();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
         let policies = |role| {
             clusters

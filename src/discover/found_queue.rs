@@ -166,7 +166,7 @@ fn queue_of_karpenter(survey: &Survey, target: &RuleTarget, uses: &BTreeMap<&Que
 /// What the name of a rule, its target and tags say.
 pub(super) fn attributed(survey: &Survey, queue: &QueueName, sender: &Sender<'_>) -> Attribution {
     let none = Tags::default();
-    let of_rule = survey.event_rules.tags.get(&sender.rule.name).and_then(Fact::present);
+    let of_rule = survey.known.rule_tags.get(&sender.rule.name).and_then(Fact::present);
     let of_queue = survey.observed.queue(queue.clone()).map(|queue| &queue.tags);
     attribution(Marks {
         rule: &sender.rule.name,
@@ -215,7 +215,7 @@ fn of_queue(survey: &Survey, queue: &QueueName) -> Reader {
 }
 
 fn activity<'a>(survey: &'a Survey, queue: &QueueName) -> &'a Fact<QueueActivity> {
-    survey.event_rules.activity.get(queue).unwrap_or(&Fact::NotAsked)
+    survey.known.queue_activity.get(queue).unwrap_or(&Fact::NotAsked)
 }
 
 /// How to remove the rules that are replaced, without those that are among the removals of an earlier queue. Each tool has its

@@ -9,14 +9,11 @@ mod removal;
 mod sender;
 mod verdict;
 
-use std::collections::BTreeSet;
-
 use crate::error::Hint;
 use crate::model::event_rule::{RuleTarget, rule_limit};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
-use crate::model::name::{QueueName, RuleName};
-use crate::model::resource::ResourceId;
+use crate::model::name::QueueName;
 use crate::survey::{Query, Saved, Survey};
 use found_queue::{attributed, found, is_of_handler};
 use sender::{by_queue, concerning, is_of_kibus, queue, targets};
@@ -48,32 +45,14 @@ pub struct Discovery {
     pub moves: Vec<Hint>,
 }
 
-/// What must be read next; an empty query ends the survey.
-pub fn needs(survey: &Survey) -> Query {
-    if !survey.began() {
-        return Query {
-            all_clusters: true,
-            role_names: true,
-            event_rules: true,
-            ..Query::default()
-        };
-    }
-    let queues = by_queue(survey);
-    // The rules of a queue are usually of one tool, so the tags of one are enough.
-    let first = queues.values().filter_map(|rules| rules.first());
-    let names = || queues.keys().cloned();
+/// What [`discovery`] will certainly ask for.
+pub fn guess(survey: &Survey) -> Query {
     Query {
-        rule_targets: rules_to_read(survey),
-        rule_tags: first.map(|sender| sender.rule.name.clone()).collect(),
-        resources: names().map(ResourceId::Queue).collect(),
-        queue_activity: names().collect(),
+        cluster_queues: [survey.queue_prefix()].into(),
+        listed_roles: true,
+        event_rules: true,
         ..Query::default()
     }
-}
-
-/// The rules whose targets say which queues receive Karpenter's events.
-pub fn rules_to_read(survey: &Survey) -> BTreeSet<RuleName> {
-    concerning(survey).map(|(rule, _)| rule.name.clone()).collect()
 }
 
 /// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
@@ -91,11 +70,8 @@ pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
 /// The queues whose messages must be counted for a minute: messages wait, and CloudWatch does not say whether they are read.
 pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
     let is_open = |queue: &QueueName| {
-        survey
-            .event_rules
-            .activity
-            .get(queue)
-            .is_none_or(|known| known.present().is_none())
+        let activity = survey.known.queue_activity.get(queue);
+        activity.is_none_or(|known| known.present().is_none())
     };
     let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
     by_queue(survey)
@@ -109,20 +85,31 @@ pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
 /// # Errors
 /// When the rules of the bus are unknown.
 pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
-    if let Fact::Unreadable(fault) = &survey.event_rules.all {
+    if let Fact::Unreadable(fault) = survey.event_rules() {
         return Err(fault.clone());
     }
-    let mut queues = found(survey, by_queue(survey));
+    survey.discover();
+    survey.listed_roles();
+    let senders = by_queue(survey);
+    for (queue, rules) in &senders {
+        survey.queue(queue);
+        survey.queue_activity(queue);
+        // The rules of a queue are usually of one tool, so the tags of one are enough.
+        if let Some(first) = rules.first() {
+            survey.rule_tags(&first.rule.name);
+        }
+    }
+    let mut queues = found(survey, senders);
     queues.sort_by(|a, b| (a.cluster.is_none(), &a.cluster, &a.name).cmp(&(b.cluster.is_none(), &b.cluster, &b.name)));
     Ok(Discovery {
-        rules: survey.event_rules.all.present().map_or(0, Vec::len),
+        rules: survey.event_rules().present().map_or(0, Vec::len),
         limit: rule_limit(&survey.scope.region),
         own: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
         moves: moves::moves(survey, has_hub(survey), &queues),
         queues,
         elsewhere: elsewhere(survey),
         unread: unread(survey),
-        unmeasured: survey.event_rules.activity.values().find_map(Fact::fault).cloned(),
+        unmeasured: survey.known.queue_activity.values().find_map(Fact::fault).cloned(),
     })
 }
 
@@ -164,11 +151,14 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
 
 /// What could not be read. The same call that failed for many is named once.
 fn unread(survey: &Survey) -> Vec<(String, Fault)> {
-    let rules = &survey.event_rules;
+    let known = &survey.known;
     let each = [
-        ("the targets of rules", rules.targets.values().find_map(Fact::fault)),
-        ("the tags of rules", rules.tags.values().find_map(Fact::fault)),
-        ("the clusters of the bus", survey.discovered.fault()),
+        (
+            "the targets of rules",
+            known.rule_targets.values().find_map(Fact::fault),
+        ),
+        ("the tags of rules", known.rule_tags.values().find_map(Fact::fault)),
+        ("the clusters of the bus", survey.discovered().fault()),
     ];
     let each = each
         .into_iter()

@@ -145,7 +145,7 @@ fn add(survey: &Survey, moves: &[&Move<'_>], option: &str, text: &str) -> Vec<Hi
 /// The only role whose name has a generated suffix after a usual name of the cluster's controller role. `add-cluster` uses such a
 /// role only if a person names it.
 fn probable_role(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
-    let candidates = RoleCandidates::of(cluster, survey.role_names.present()?);
+    let candidates = RoleCandidates::of(cluster, survey.known.listed_roles.present()?);
     match candidates.suffixed.as_slice() {
         [one] => Some(one.clone()),
         _ => None,

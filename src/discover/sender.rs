@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::model::event_rule::{EventRule, RuleTarget};
-use crate::model::fact::Fact;
 use crate::model::name::QueueName;
 use crate::model::rule_pattern::RulePattern;
 use crate::model::scope::Scope;
@@ -11,7 +10,7 @@ use crate::survey::Survey;
 
 /// The rules of others that match events of Karpenter, or of the node termination handler.
 pub(super) fn concerning(survey: &Survey) -> impl Iterator<Item = (&EventRule, RulePattern)> {
-    let all = survey.event_rules.all.present().into_iter().flatten();
+    let all = survey.event_rules().present().into_iter().flatten();
     all.filter_map(|rule| {
         let pattern = RulePattern::of(rule.pattern.as_ref()?);
         pattern.may_concern_karpenter().then_some((rule, pattern))
@@ -57,7 +56,7 @@ pub(super) fn by_queue(survey: &Survey) -> BTreeMap<QueueName, Vec<Sender<'_>>> 
 }
 
 pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [RuleTarget] {
-    let read = survey.event_rules.targets.get(&rule.name).and_then(Fact::present);
+    let read = survey.rule_targets(&rule.name).present();
     read.map(Vec::as_slice).unwrap_or_default()
 }
 

@@ -3,7 +3,7 @@
 mod moves;
 mod readers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
 use crate::model::queue_activity::QueueActivity;
+use crate::model::resource::ResourceId;
 use crate::model::resource::{Code, Queue, Resource};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
@@ -51,15 +52,18 @@ fn empty() -> Survey {
     for id in hub::ids(&scope()) {
         survey.observed.insert(id, Reading::Absent);
     }
-    survey.discovered = Fact::Present(BTreeSet::new());
-    survey.role_names = Fact::Present(BTreeSet::new());
-    survey.event_rules.all = Fact::Present(Vec::new());
+    survey
+        .known
+        .cluster_queues
+        .insert(survey.queue_prefix(), Fact::Present(BTreeSet::new()));
+    survey.known.listed_roles = Fact::Present(BTreeMap::new());
+    survey.known.event_rules = Fact::Present(Vec::new());
     survey
 }
 
 /// Adds a rule with targets: their ids and ARNs.
 fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, String)]) {
-    let Fact::Present(all) = &mut survey.event_rules.all else {
+    let Fact::Present(all) = &mut survey.known.event_rules else {
         unreachable!()
     };
     let name: RuleName = name.parse().unwrap();
@@ -74,7 +78,7 @@ fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, S
         arn: arn.clone(),
     };
     let targets = targets.iter().map(target).collect();
-    survey.event_rules.targets.insert(name, Fact::Present(targets));
+    survey.known.rule_targets.insert(name, Fact::Present(targets));
 }
 
 /// Adds a queue that exists, with tags.
@@ -246,8 +250,8 @@ fn each_tool_is_found_attributed_and_judged() {
         if let Some(cluster) = tag {
             let tags = [("ClusterName".to_owned(), cluster.to_owned())].into_iter().collect();
             survey
-                .event_rules
-                .tags
+                .known
+                .rule_tags
                 .insert(rule.parse().unwrap(), Fact::Present(tags));
         }
         let found = discovery(&survey).unwrap();
@@ -388,15 +392,15 @@ fn what_could_not_be_read_is_named_once() {
             .insert(queue, Reading::Unreadable(denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
         survey
-            .event_rules
-            .activity
+            .known
+            .queue_activity
             .insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
     }
     let found = discovery(&survey).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
     assert_eq!(unread, ["queue `a` and 2 more"]);
     assert_eq!(found.unmeasured, Some(denied("cloudwatch:GetMetricData")));
-    survey.event_rules.all = Fact::Unreadable(denied("events:ListRules"));
+    survey.known.event_rules = Fact::Unreadable(denied("events:ListRules"));
     assert_eq!(discovery(&survey), Err(denied("events:ListRules")));
 }
 
@@ -404,21 +408,24 @@ fn what_could_not_be_read_is_named_once() {
 #[test]
 fn a_full_bus_is_read_in_three_rounds() {
     let mut survey = empty();
-    survey.now = 0;
-    assert!(needs(&survey).event_rules);
-    survey.now = 1_800_000_000;
     for number in 0..150 {
         add_template(&mut survey, &format!("c{number}"));
     }
-    let targets = std::mem::take(&mut survey.event_rules.targets);
-    let query = needs(&survey);
+    let asked = |survey: &Survey| {
+        discovery(survey).unwrap();
+        survey.take_open()
+    };
+    let targets = std::mem::take(&mut survey.known.rule_targets);
+    let query = asked(&survey);
     assert_eq!((query.rule_targets.len(), query.queue_activity.len()), (300, 0));
-    survey.event_rules.targets = targets;
-    let query = needs(&survey);
+    survey.known.rule_targets = targets;
+    let read = std::mem::replace(&mut survey.observed, empty().observed);
+    let query = asked(&survey);
     assert_eq!(
         (query.rule_tags.len(), query.resources.len(), query.queue_activity.len()),
         (150, 150, 150)
     );
+    survey.observed = read;
     let found = discovery(&survey).unwrap();
     assert_eq!((found.rules, found.queues.len()), (300, 150));
 }

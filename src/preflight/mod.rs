@@ -73,7 +73,7 @@ async fn principal(cloud: &(impl Preflight + Read), scope: &Scope) -> Result<Str
     let caller = cloud.caller();
     if let Some(role) = cloud.caller_role() {
         let mut roles = match cloud.listed_roles().await {
-            Ok(roles) => roles,
+            Ok(roles) => roles.unwrap_or_default(),
             Err(fault) => return Err(NoSimulation::UnreadRoles(role, fault)),
         };
         let listed = roles.remove(&role).map(|listed| listed.arn);

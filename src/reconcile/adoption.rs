@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{Adopt, ClusterSetting, Target};
-use super::{Blocked, Case, orphan};
+use super::{Blocked, Case, role_policies};
 use crate::discover;
 use crate::error::{Hint, Invocation, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
@@ -43,11 +43,10 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
     };
     let clusters = target.adopting().map(|name| (name, survey.cluster_queue(name)));
     let absent = clusters.filter(|(_, queue)| is_absent(queue)).map(|(cluster, queue)| {
-        let existing = survey.usual_queues.present().into_iter().flatten();
-        let usual = usual_queues(cluster);
-        let others = existing.filter(|other| usual.contains(other)).filter_map(|other| {
+        let usual = usual_queues(cluster).into_iter();
+        let others = usual.filter(|other| exists(survey, other)).filter_map(|other| {
             let prefix = other.as_str().strip_suffix(cluster.as_str())?.parse().ok()?;
-            Some((other.clone(), prefix))
+            Some((other, prefix))
         });
         NothingToAdopt {
             cluster: cluster.clone(),
@@ -60,6 +59,12 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
         true => Ok(()),
         false => Err(Blocked::NothingToAdopt(absent)),
     }
+}
+
+/// Whether a list of queues has this one.
+fn exists(survey: &Survey, queue: &QueueName) -> bool {
+    let listed = survey.queues(&queue.to_string()).present();
+    listed.is_some_and(|queues| queues.contains(queue))
 }
 
 /// What the queue of a cluster is to the bus.
@@ -127,12 +132,6 @@ pub(super) fn set(
     }
 }
 
-/// Whether a cluster has a queue to take over: then rules and the policies of its role tell whether a Karpenter uses it.
-pub(super) fn takes_over(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> bool {
-    let queue = survey.observed.queue(survey.cluster_queue(name));
-    setting.adopt != Adopt::No && queue.is_some_and(|queue| queue.origin(&survey.scope).is_none())
-}
-
 /// Whether something shows that a Karpenter uses the queue of a cluster: a rule sends Karpenter's events to it, or an inline
 /// policy of the controller role names it.
 fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
@@ -141,9 +140,10 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
     let role = cluster
         .controller_role
         .as_ref()
-        .and_then(|role| survey.all_policies.get(role)?.present());
+        .and_then(|role| survey.all_policies(role).present());
     let mut policies = role.into_iter().flat_map(BTreeMap::values);
-    policies.any(|policy| names_it(policy.document())) || discover::sends_to_karpenter(survey, &cluster.queue)
+    let has_sender = discover::sends_to_karpenter(survey, &cluster.queue);
+    policies.any(|policy| names_it(policy.document())) || has_sender
 }
 
 /// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
@@ -181,11 +181,11 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Op
             cluster: name,
         }),
         (_, Adopt::IfUsed) if !is_used(survey, cluster) => {
-            let rules = &survey.event_rules;
-            let fault = rules
-                .all
+            let targets = survey.known.rule_targets.values();
+            let fault = survey
+                .event_rules()
                 .fault()
-                .or_else(|| rules.targets.values().find_map(Fact::fault));
+                .or_else(|| targets.clone().find_map(Fact::fault));
             Some(Refusal::Unproven {
                 queue,
                 cluster: name,
@@ -216,7 +216,7 @@ fn with_permissions(cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
 
 /// The queues of removed clusters that are of this bus by their policies, and not by their tags.
 fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
-    let (survey, roles) = (case.survey, orphan::with_queue(case.survey));
+    let (survey, roles) = (case.survey, role_policies::named_by_policy(case.survey));
     let removed = case.target.removed().into_keys();
     let lost = removed.filter_map(|name| {
         let queue = survey.observed.queue(survey.cluster_queue(name))?;
@@ -318,7 +318,7 @@ pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
                 key: key.to_owned(),
             });
         }
-        let sources = case.survey.dead_letter_sources.get(&before.name)?.present()?;
+        let sources = case.survey.dead_letter_sources(&before.name).present()?;
         (!sources.is_empty()).then(|| Refusal::AdoptedDeadLetters {
             queue: before.name.clone(),
             sources: sources.clone(),
@@ -352,7 +352,7 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
                 listed(&senders)
             ));
         }
-        if let Some(Fact::Unreadable(fault)) = case.survey.dead_letter_sources.get(name) {
+        if let Fact::Unreadable(fault) = case.survey.dead_letter_sources(name) {
             texts.push(format!(
                 "unknown whether other queues redrive into queue `{name}`: {fault}"
             ));
@@ -412,7 +412,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
 /// on the queue or on a role, says that the queue is of it, and the tags do not.
 pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let left = orphan::with_queue(survey);
+    let left = role_policies::named_by_policy(survey);
     for (cluster, queue) in survey.only_tagged().into_iter().filter(|(name, _)| target.checks(name)) {
         let fix = match Standing::of(&survey.scope, queue) {
             Standing::OfBus(bus) => Fix::Advice(Hint::command(

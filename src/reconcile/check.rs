@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{Adopt, HubTarget, Target};
-use super::{
-    Blocked, Case, Intent, adoption, clusters, duplicate_rule, hub, key, live_version, names, orphan, redrive,
-    router_code,
-};
+use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::{Hint, Invocation};
+use crate::model::event_rule::EventRule;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::probe::Probed;
+use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed};
 use crate::model::resource::ResourceId;
+use crate::model::rule_pattern::RulePattern;
+use crate::model::signal::Signal;
 use crate::model::status::VersionState;
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Fix, Severity, Subject, Traffic};
@@ -50,7 +50,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(not_registered(case, &findings));
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
-    router_code::fix_by_option(case, router, &mut findings);
+    router::fix_by_option(case, router, &mut findings);
     let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
@@ -63,21 +63,21 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
             findings.push(finding::being_deleted(queue, name));
         }
     }
-    let mappings = survey.function_mappings.present().into_iter().flatten();
+    let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
-    let permissions = survey.function_permissions.present().into_iter().flatten();
+    let permissions = survey.function_permissions().present().into_iter().flatten();
     findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
     findings.extend(dropped(survey, &findings));
     let mut unreadable = unreadable(survey, &case.observed);
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
         Some(fault) => {
-            let subject = Subject::Resource(live_version::id(scope));
+            let subject = Subject::Resource(router::live_id(scope));
             unreadable.push(finding::unreadable(scope, subject, fault));
         }
         None => {}
     }
-    let redrive = redrive::check(survey, &by_queue);
+    let redrive = redrives(survey, &by_queue);
     findings.extend(redrive.findings);
     intent.warnings.extend(redrive.denied);
     unreadable.extend(redrive.unreadable);
@@ -87,7 +87,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(traffic);
     findings.extend(unreadable);
     findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
-    findings.extend(key::check(survey, case.after.options.key()).finding);
+    findings.extend(keys::check(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
@@ -100,7 +100,7 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
     let is_known = |name: &ClusterName| {
         known.contains_key(name) || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
     };
-    let dropped = survey.dropped_clusters.present().into_iter();
+    let dropped = survey.known.dropped_clusters.present().into_iter();
     let clusters = dropped.flat_map(|dropped| &dropped.clusters);
     let lost = clusters.filter(|(name, _)| !is_known(name));
     lost.map(|(name, events)| finding::dropped(name, events)).collect()
@@ -108,7 +108,7 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
-    let orphans = orphan::strays(survey).into_iter().filter_map(|stray| {
+    let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
         let cluster = stray.orphan?.cluster;
         target.checks(&cluster).then(|| finding::orphan(&stray.role, cluster))
     });
@@ -118,17 +118,17 @@ fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
 /// Findings for named clusters that are not registered, besides those that another finding names.
 fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
     let Case { survey, target, .. } = case;
-    if survey.discovered.fault().is_some() {
+    if survey.discovered().fault().is_some() {
         return Vec::new();
     }
-    let mut names = names::unregistered(survey, &target.kept());
+    let mut names = clusters::unregistered(survey, &target.kept());
     names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let finding = |name: ClusterName| {
-        let similar = names::close(&name, survey.registered().into_keys());
+        let similar = clusters::close(&name, survey.registered().into_keys());
         let cluster = adoption::registered(survey, &case.after, name.clone(), None);
         let fix = match adoption::not_of_bus(survey, &cluster, Adopt::No) {
             Some(refusal) => Fix::Advice(refusal.advice(&survey.scope, false)),
-            None if names::leaves_traces(survey, &name) => Fix::AddCluster(name.clone()),
+            None if clusters::leaves_traces(survey, &name) => Fix::AddCluster(name.clone()),
             None => Fix::Advice(Hint::command(
                 "check the name, the bus, the account and the Region; if they are right:",
                 Invocation::kibus(format!("add-cluster {name}")),
@@ -161,7 +161,7 @@ fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
 /// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first; a sender
 /// that is no rule is reported with them.
 fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
-    let rules = duplicate_rule::by_queue(case.survey, by_queue);
+    let rules = rules_by_queue(case.survey, by_queue);
     let mut findings = adoption::findings(case);
     let has =
         |queue: &QueueName, finding: &Finding| finding.subject == Subject::Resource(ResourceId::Queue(queue.clone()));
@@ -202,7 +202,11 @@ fn not_asked() -> Hint {
 
 /// The controller roles that certainly do not exist.
 fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
-    let absent = survey.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
+    let absent = survey
+        .known
+        .roles
+        .iter()
+        .filter(|(_, policies)| **policies == Fact::Absent);
     absent.map(|(role, _)| role.clone()).collect()
 }
 
@@ -220,18 +224,156 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
     });
     let resources: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
     let resources = resources.into_iter().map(|(id, fault)| (Subject::Resource(id), fault));
-    let versions = survey.versions.iter().filter_map(|(number, version)| {
+    let versions = survey.known.versions.iter().filter_map(|(number, version)| {
         let subject = Subject::Other(format!("version {number} of the router"));
         Some((subject, version.fault()?))
     });
     let lists = [
-        ("clusters", survey.discovered.fault()),
-        ("mappings of the router", survey.function_mappings.fault()),
-        ("policy of the router", undenied(survey.function_permissions.fault())),
-        ("log of the router", undenied(survey.dropped_clusters.fault())),
+        ("clusters", survey.discovered().fault()),
+        ("mappings of the router", survey.known.function_mappings.fault()),
+        (
+            "policy of the router",
+            undenied(survey.known.function_permissions.fault()),
+        ),
+        ("log of the router", undenied(survey.known.dropped_clusters.fault())),
     ];
     let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
     let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));
     let finding = |(subject, fault)| finding::unreadable(&survey.scope, subject, fault);
     all.map(finding).collect()
+}
+
+/// What is known of the queues that redrive into those of a bus.
+#[derive(Default)]
+struct RedriveCheck {
+    /// A finding for each of them that kibus does not manage.
+    findings: Vec<Finding>,
+    /// A finding for each queue of the bus whose answer failed.
+    unreadable: Vec<Finding>,
+    /// The warning, if the caller may not ask: an older document of `kibus policy operator` does not allow it.
+    denied: Option<Hint>,
+}
+
+/// What redrives into the queues of the hub and of these clusters that exist. Their own redrive policies are compared as their
+/// settings: the hub queue has its dead-letter queue, and any other is drift.
+fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> RedriveCheck {
+    let scope = &survey.scope;
+    let mut checked = RedriveCheck::default();
+    let queues: BTreeSet<QueueName> = scope.hub_queues().into_iter().chain(clusters.keys().cloned()).collect();
+    for queue in queues.iter().filter(|queue| survey.queue(queue).is_some()) {
+        match survey.dead_letter_sources(queue) {
+            Fact::Present(sources) => {
+                let foreign = sources.iter().filter(|source| !queues.contains(*source));
+                let cluster = clusters.get(queue);
+                let found = foreign.map(|source| finding::redriven(scope, queue.clone(), cluster.cloned(), source));
+                checked.findings.extend(found);
+            }
+            Fact::Unreadable(fault) if fault.is_denied() => checked.denied = Some(redrives_denied(&fault.action)),
+            Fact::Unreadable(fault) => {
+                let subject = Subject::Resource(ResourceId::Queue(queue.clone()));
+                checked.unreadable.push(finding::unreadable(scope, subject, fault));
+            }
+            Fact::Absent | Fact::NotAsked => {}
+        }
+    }
+    checked
+}
+
+fn redrives_denied(action: &str) -> Hint {
+    Hint::command(
+        format!(
+            "queues that redrive into the queues of this bus are not reported: AWS denied {action}. Grant the permissions \
+             that this command prints:"
+        ),
+        Invocation::kibus("policy operator"),
+    )
+}
+
+/// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule of
+/// this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
+fn other_rules(survey: &Survey) -> BTreeSet<&RuleName> {
+    let all = survey.event_rules().present().into_iter().flatten();
+    let own = Signal::ALL.map(|signal| survey.scope.rule(signal));
+    let is_candidate = |rule: &&EventRule| {
+        let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
+        rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
+    };
+    all.filter(is_candidate).map(|rule| &rule.name).collect()
+}
+
+/// These rules by their queue, among the queues of these clusters. What could not be read is left out: a check
+/// needs no permission for the rules of others.
+fn rules_by_queue(
+    survey: &Survey,
+    clusters: &BTreeMap<QueueName, ClusterName>,
+) -> BTreeMap<QueueName, BTreeSet<RuleName>> {
+    let mut found: BTreeMap<QueueName, BTreeSet<RuleName>> = BTreeMap::new();
+    if clusters.is_empty() {
+        return found;
+    }
+    for rule in other_rules(survey) {
+        for target in survey.rule_targets(rule).present().into_iter().flatten() {
+            let queue = clusters
+                .keys()
+                .find(|queue| survey.scope.queue_arn(queue) == target.arn);
+            if let Some(queue) = queue {
+                found.entry(queue.clone()).or_default().insert(rule.clone());
+            }
+        }
+    }
+    found
+}
+
+impl Probed {
+    /// The result as a sentence without a full stop.
+    pub fn sentence(&self) -> String {
+        let queue = &self.queue;
+        let took = self.took.as_secs_f64();
+        match &self.result {
+            ProbeResult::Delivered if self.sent > 1 => {
+                format!(
+                    "probe delivered through the bus in {took:.1}s, after it was sent {} times",
+                    self.sent
+                )
+            }
+            ProbeResult::Delivered => format!("probe delivered through the bus in {took:.1}s"),
+            ProbeResult::Lost => format!(
+                "probe not delivered within {}s: it was put on the event bus {} times and did not reach queue `{queue}`",
+                BUS_LIMIT.as_secs(),
+                self.sent
+            ),
+            ProbeResult::NotDelivered(why) => format!("the router did not deliver a probe to queue `{queue}`: {why}"),
+            ProbeResult::Read => format!("Karpenter reads queue `{queue}`: probe received within {took:.1}s"),
+            ProbeResult::NotRead => {
+                format!("Karpenter does not read queue `{queue}`: a message was still in it after {took:.0}s")
+            }
+            ProbeResult::Unknown(why) if self.cluster.is_none() => {
+                format!("unknown whether the bus delivers probes: {why}")
+            }
+            ProbeResult::Unknown(why) => format!("unknown whether queue `{queue}` is read: {why}"),
+        }
+    }
+
+    /// The finding, if something is wrong.
+    pub fn finding(&self) -> Option<Finding> {
+        let code = match self.result {
+            ProbeResult::Delivered | ProbeResult::Read => return None,
+            ProbeResult::Lost => FindingCode::ProbeLost,
+            ProbeResult::NotDelivered(_) => FindingCode::ProbeNotDelivered,
+            ProbeResult::NotRead => FindingCode::QueueNotRead,
+            ProbeResult::Unknown(_) => FindingCode::ProbeUnknown,
+        };
+        let bus = || Subject::Other("bus".to_owned());
+        let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
+        let mut finding = Finding::new(code, subject, self.sentence());
+        // The probe of a cluster names the cluster.
+        if let (Some(cluster), Fix::Advice(hint)) = (&self.cluster, &mut finding.fix) {
+            let command = match code {
+                FindingCode::ProbeNotDelivered => format!("add-cluster {cluster}"),
+                _ => format!("verify --probe {cluster}"),
+            };
+            hint.command = Some(Invocation::kibus(command));
+        }
+        Some(finding)
+    }
 }

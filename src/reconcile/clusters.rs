@@ -1,87 +1,85 @@
-//! The clusters of a target: the controller role of each, and their desired resources beside those that were read.
+//! The clusters of a target: which exist, and their desired resources beside those that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::{MissingRole, RoleSearch, RoleSource};
-use super::inventory::{of_cluster, roles_with_policy};
-use super::role_search::{self, Found};
-use super::target::{ClusterSetting, Others, RoleOption, Target};
-use super::{Blocked, adoption, orphan};
+use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
+use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
+use super::roles::{self, Found, RoleDecision};
+use super::target::{HubTarget, Others, Target};
+use super::{Blocked, Case, adoption, hub};
+use crate::error::{Hint, Invocation, listed};
 use crate::model::cluster::Cluster;
-use crate::model::controller_role::similar;
+use crate::model::controller_role::{RoleCandidates, usual_names};
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::tags::Tags;
+use crate::plan;
 use crate::survey::Survey;
 
-/// Which role a cluster's controller runs as.
-pub(super) enum RoleDecision {
-    Role(RoleName),
-    /// Kibus does not manage a policy on it.
-    Unmanaged,
-    /// Unknown until more is read.
-    Open,
-    /// No role is certainly the one.
-    NotFound(RoleSearch),
-    /// The role does not exist.
-    Missing(MissingRole),
+/// A cluster, its queue and its controller role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterSummary {
+    pub name: ClusterName,
+    /// Its queue, the value of Karpenter's `interruptionQueue`.
+    pub queue: QueueName,
+    pub queue_arn: String,
+    /// The role that its controller runs as, if kibus manages a policy on one.
+    pub controller_role: Option<RoleName>,
+    /// What that role was found by, if it was searched for.
+    pub found_by: BTreeSet<RoleSource>,
+    /// Whether its queue is being deleted.
+    pub being_deleted: bool,
 }
 
-/// The controller role of a cluster that is set: named now, or found.
-pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> RoleDecision {
-    match &setting.role {
-        RoleOption::Unmanaged => RoleDecision::Unmanaged,
-        RoleOption::Named(template) => match template.role(name) {
-            Ok(role) => existing(survey, name, role, BTreeSet::new()),
-            Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
-        },
-        RoleOption::Search => match role_search::find(survey, name) {
-            Found::One(role, sources) => existing(survey, name, role, sources),
-            Found::Unmanaged => RoleDecision::Unmanaged,
-            Found::NotOne(search) => RoleDecision::NotFound(search),
-            Found::Open => RoleDecision::Open,
-        },
+/// A Karpenter controller: its cluster, its queue, and its version if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    pub cluster: ClusterName,
+    /// The queue that it should read.
+    pub queue: QueueName,
+    pub version: Option<KarpenterVersion>,
+}
+
+impl ClusterSummary {
+    pub(super) fn new(scope: &Scope, name: &ClusterName, queue: &QueueName, role: Option<RoleName>) -> Self {
+        Self {
+            name: name.clone(),
+            queue: queue.clone(),
+            queue_arn: scope.queue_arn(queue),
+            controller_role: role,
+            found_by: BTreeSet::new(),
+            being_deleted: false,
+        }
     }
 }
 
-/// Whether a role was found by what may be wrong: only a person who sees it may let it have the policy.
-fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
-    let is_record = |source: &RoleSource| matches!(source, RoleSource::Policy | RoleSource::Tag);
-    !sources.iter().any(is_record)
-}
-
-/// What the role of a cluster that is set was found by; empty if it is named, not managed, or on record.
-pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> BTreeSet<RoleSource> {
-    let searches = target
-        .set()
-        .get(name)
-        .is_some_and(|setting| setting.role == RoleOption::Search);
-    match role_search::find(survey, name) {
-        Found::One(_, sources) if searches && !sources.contains(&RoleSource::Policy) => sources,
-        _ => BTreeSet::new(),
+impl Controller {
+    pub(super) fn of(cluster: &Cluster) -> Self {
+        Self {
+            cluster: cluster.name.clone(),
+            queue: cluster.queue.clone(),
+            version: cluster.karpenter_version,
+        }
     }
 }
 
-/// The decision for a role that may not exist.
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> RoleDecision {
-    let absent = match survey.roles.get(&role) {
-        Some(Fact::Absent) => true,
-        Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
-        _ => false,
+/// The clusters as lists show them: the registered ones, and those whose queues are being deleted.
+pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
+    let summary = |(name, tags): (ClusterName, &Tags)| ClusterSummary {
+        being_deleted: tags.being_deleted(survey.now),
+        ..ClusterSummary::new(
+            &survey.scope,
+            &name,
+            &survey.cluster_queue(&name),
+            roles::on_record(survey, &name),
+        )
     };
-    if !absent {
-        return RoleDecision::Role(role);
-    }
-    let similar = survey.role_names.present().map(|all| similar(cluster, all));
-    RoleDecision::Missing(MissingRole {
-        cluster: cluster.clone(),
-        sources,
-        role,
-        similar: similar.unwrap_or_default().into_iter().cloned().collect(),
-    })
+    survey.clusters().into_iter().map(summary).collect()
 }
 
 /// The registered clusters that a target keeps as they are saved, with the tags of their queues.
@@ -101,11 +99,11 @@ pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueN
 }
 
 /// The clusters that are set, each with its decided role.
-pub(super) fn set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Vec<Cluster>, Blocked> {
+pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Vec<Cluster>, Blocked> {
     let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
-        let role = match decide(survey, name, setting) {
+        let role = match roles::decide(survey, name, setting) {
             RoleDecision::Role(role) => Some(role),
             RoleDecision::Unmanaged => None,
             RoleDecision::NotFound(search) => {
@@ -116,8 +114,10 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Ve
                 missing.push(role);
                 continue;
             }
+            // What else must be read is asked for in the same round.
+            RoleDecision::Open if survey.is_open() => None,
             RoleDecision::Open => {
-                if let Some(fault) = survey.role_names.fault() {
+                if let Some(fault) = survey.known.listed_roles.fault() {
                     return Err(Blocked::call_failed("list the roles", fault));
                 }
                 not_found.push(RoleSearch::nothing(name));
@@ -163,19 +163,22 @@ pub(super) fn compared(
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
-        for orphan in orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan) {
+        for orphan in role_policies::strays(survey)
+            .into_iter()
+            .filter_map(|stray| stray.orphan)
+        {
             let id = orphan.resource.id();
             observed.insert(id, Reading::Present(Box::new(orphan.resource)));
         }
     } else {
         for (name, tags) in saved {
-            let role = match role_search::find(survey, &name) {
-                Found::One(role, sources) if target.is_check() || !is_guess(&sources) => Some(role),
+            let role = match roles::find(survey, &name) {
+                Found::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
                 Found::Unmanaged => None,
                 // Nothing of it changes: neither the tag, nor which roles have the policy.
                 Found::One(..) | Found::NotOne(_) | Found::Open => {
                     let holders = roles_with_policy(survey, &name);
-                    let gone = role_search::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
+                    let gone = roles::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
                     let cluster = adoption::registered(survey, hub, name, tags.controller_role());
                     desired.extend(cluster.with_policy_on(holders.iter().chain(&gone), scope, hub));
                     continue;
@@ -190,4 +193,264 @@ pub(super) fn compared(
         desired.extend(cluster.desired(scope, hub));
     }
     (desired, observed)
+}
+
+/// The queue of a cluster, and its policy on each role that may have it: the decided one, and those of [`roles_of`].
+pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>) -> Observed {
+    let queue = ResourceId::Queue(survey.cluster_queue(cluster));
+    let mut observed = Observed::default();
+    if let Some(reading) = survey.resource(&queue).cloned() {
+        observed.insert(queue, reading);
+    }
+    let mut roles = roles_of(survey, cluster);
+    roles.extend(decided.cloned());
+    for role in &roles {
+        if let Some(reading) = read_policy(survey, cluster, role) {
+            observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
+        }
+    }
+    observed
+}
+
+/// The first reading that failed among these.
+pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
+    let unreadable = observed.iter().find_map(|(id, reading)| match reading {
+        Reading::Unreadable(fault) => Some(Blocked::unreadable(id.clone(), fault)),
+        Reading::Absent | Reading::Present(_) => None,
+    });
+    unreadable.map_or(Ok(()), Err)
+}
+
+/// Takes what this bus does not manage from the readings, and gives it.
+pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<ResourceId> {
+    let foreign = observed
+        .resources()
+        .filter(|resource| !plan::is_ours(scope, resource, observed));
+    let foreign: Vec<ResourceId> = foreign.map(Resource::id).collect();
+    for id in &foreign {
+        observed.remove(id);
+    }
+    foreign
+}
+
+/// Fails if the hub is unknown, as far as a target changes it. A check reports what could not be read.
+pub(super) fn hub_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+    let scope = &survey.scope;
+    match target.hub {
+        HubTarget::Set(_) => {
+            readable(&hub::readings(survey))?;
+            none_being_deleted(survey, scope.hub_queues())
+        }
+        HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub::readings(survey)),
+        HubTarget::Leave if !target.set().is_empty() => none_being_deleted(survey, [scope.dead_letter_queue()]),
+        HubTarget::Leave | HubTarget::Keep(_) => Ok(()),
+    }
+}
+
+/// Fails if it is unknown which clusters exist, and the target is about all of them, or if a wanted queue may be being
+/// deleted.
+pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
+    let all = follow || target.others == Others::Remove;
+    if all || target.is_check() {
+        survey.discover();
+    }
+    if all {
+        if let Some(fault) = survey.discovered().fault() {
+            return Err(Blocked::call_failed("list the queues of clusters", fault));
+        }
+        readable(&survey.observed)?;
+    }
+    // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
+    if let Some((_, fault)) = roles::not_listed(survey, target.removed().into_keys())
+        && !fault.is_denied()
+    {
+        return Err(Blocked::call_failed("list the roles", fault));
+    }
+    let mut wanted: BTreeSet<ClusterName> = target.set().into_keys().cloned().collect();
+    if follow {
+        wanted.extend(survey.clusters().into_keys().filter(|name| target.wants(name)));
+    }
+    none_being_deleted(survey, wanted.iter().map(|name| survey.cluster_queue(name)))
+}
+
+/// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or
+/// its mark is old.
+fn none_being_deleted(survey: &Survey, queues: impl IntoIterator<Item = QueueName>) -> Result<(), Blocked> {
+    let marked = queues.into_iter().filter_map(|queue| {
+        let left = survey.observed.queue(queue.clone())?.tags.mark_counts_for(survey.now)?;
+        Some((queue, left))
+    });
+    let marked: BTreeMap<_, _> = marked.collect();
+    match marked.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked::BeingDeleted(marked)),
+    }
+}
+
+/// A name is close to another if it differs in one edit, or in one edit for this many letters.
+const LETTERS_PER_EDIT: usize = 4;
+
+/// Fails if a cluster is to be removed that never existed, if something of the others would be removed, or its name is close to
+/// that of a registered cluster.
+pub(super) fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+    seek_traces(survey, target);
+    let mut never = never_existed(survey, target);
+    let mut others: BTreeSet<ClusterName> = target.removed().into_keys().cloned().collect();
+    let clusters = survey.clusters();
+    others.retain(|name| clusters.contains_key(name) || !roles_with_policy(survey, name).is_empty());
+    if others.is_empty() {
+        let registered = survey.registered();
+        never.retain(|name| !close(name, registered.keys().cloned()).is_empty());
+    }
+    all_known(survey, &never, others)
+}
+
+/// Fails if there are names that no cluster has, beside these others.
+pub(super) fn all_known(
+    survey: &Survey,
+    unknown: &BTreeSet<ClusterName>,
+    others: BTreeSet<ClusterName>,
+) -> Result<(), Blocked> {
+    let unknown = unknown.iter().map(|name| UnknownCluster {
+        name: name.clone(),
+        similar: close(name, survey.registered().into_keys()),
+    });
+    match unknown.len() {
+        0 => Ok(()),
+        _ => Err(Blocked::UnknownClusters(unknown.collect(), others)),
+    }
+}
+
+/// The clusters to be removed of which nothing exists, unless that is ignored.
+pub(super) fn never_existed(survey: &Survey, target: &Target) -> BTreeSet<ClusterName> {
+    let removed = target.removed().into_iter().filter(|(_, ignored)| !ignored);
+    let mut names = unregistered(survey, &removed.map(|(name, _)| name.clone()).collect());
+    names.retain(|name| !leaves_traces(survey, name));
+    names
+}
+
+/// Asks for what tells whether those of the names that are not registered are of earlier clusters.
+fn seek_traces(survey: &Survey, target: &Target) {
+    let removed = target.removed().into_keys().cloned().collect();
+    for cluster in &removed {
+        roles::seek_policy(survey, cluster);
+    }
+    let unknown = unregistered(survey, &removed);
+    let kept = unregistered(survey, &target.kept());
+    for role in unknown.union(&kept).flat_map(usual_names) {
+        survey.roles(&role);
+    }
+    if !unknown.is_empty() {
+        survey.discover();
+        role_policies::read_usual_roles(survey);
+    }
+}
+
+/// Those of the names that have no queue, as far as that was read.
+pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<ClusterName> {
+    let registered = survey.clusters();
+    let queue = |name: &ClusterName| ResourceId::Queue(survey.cluster_queue(name));
+    let missing = |name: &&ClusterName| !registered.contains_key(*name) && survey.resource(&queue(name)).is_some();
+    names.iter().filter(missing).cloned().collect()
+}
+
+/// Whether a controller role or a policy of a cluster that has no queue of kibus exists, or a queue of others with the name
+/// of its queue: it was registered, or could be.
+pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
+    let exists = |role: &RoleName| matches!(survey.known.roles.get(role), Some(Fact::Present(_)));
+    let listed = survey.known.listed_roles.present();
+    usual_names(name).iter().any(exists)
+        || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
+        || !roles_with_policy(survey, name).is_empty()
+        || survey.queue_tags(name).is_some()
+}
+
+/// Those of the clusters whose names are close.
+pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterName>) -> BTreeSet<ClusterName> {
+    let is_close = |other: &ClusterName| {
+        let edits = strsim::osa_distance(name.as_str(), other.as_str());
+        edits <= (name.as_str().len() / LETTERS_PER_EDIT).max(1)
+    };
+    clusters.filter(is_close).collect()
+}
+
+/// Fails if EKS lists clusters, and not these. An account may be without clusters for now.
+pub(super) fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+    let asked = roles::first_registered(survey, target);
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let Some(all) = survey.eks_clusters().present().filter(|all| !all.is_empty()) else {
+        return Ok(());
+    };
+    let unknown = asked.into_iter().filter(|name| !all.contains(*name));
+    let unknown = unknown.map(|name| UnknownCluster {
+        name: name.clone(),
+        similar: close(name, all.iter().cloned()),
+    });
+    match unknown.collect::<Vec<_>>() {
+        unknown if unknown.is_empty() => Ok(()),
+        unknown => Err(Blocked::NotInEks(unknown)),
+    }
+}
+
+/// What EKS could not be asked, and whether it lists no clusters at all.
+pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
+    let survey = case.survey;
+    let clusters_of_eks = &survey.known.eks_clusters;
+    let asked = roles::first_registered(survey, case.target);
+    let wanted = roles::wanting_evidence(survey, case.target);
+    let mut warnings = Vec::new();
+    if !asked.is_empty() && clusters_of_eks.present().is_some_and(|all| all.is_empty()) {
+        let (region, account) = (&survey.scope.region, &survey.scope.account);
+        warnings.push(Hint::text(format!(
+            "EKS has no clusters in {region} of account {account}: check that {} will be created there",
+            named_clusters(&asked)
+        )));
+    }
+    let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
+    let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
+    let unknown = match (exists, roles) {
+        (Some(fault), None) => Some((fault, format!("whether it has {}", named_clusters(&asked)))),
+        (Some(fault), Some(_)) => Some((
+            fault,
+            format!(
+                "whether it has {}, nor for controller roles, so check those in the plan",
+                named_clusters(&asked)
+            ),
+        )),
+        (None, Some(fault)) => Some((
+            fault,
+            format!(
+                "for the controller role of {}, so check it in the plan",
+                named_clusters(&wanted)
+            ),
+        )),
+        (None, None) => None,
+    };
+    let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());
+    warnings.extend(match (unknown, listed) {
+        (Some((fault, what)), _) if fault.is_denied() => Some(permissions_for_eks(format!(
+            "EKS could not be asked {what}: {fault}. To print the permissions for these reads:"
+        ))),
+        (Some((fault, what)), _) => Some(Hint::text(format!("EKS could not be asked {what}: {fault}"))),
+        (None, Some(fault)) => Some(Hint::text(format!(
+            "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
+            named_clusters(&wanted)
+        ))),
+        (None, None) => None,
+    });
+    warnings
+}
+
+/// What prints the permissions to ask EKS.
+pub fn permissions_for_eks(text: impl Into<String>) -> Hint {
+    Hint::command(text, Invocation::kibus("policy operator --for eks"))
+}
+
+fn named_clusters(names: &[&ClusterName]) -> String {
+    match names {
+        [one] => format!("cluster `{one}`"),
+        several => format!("clusters {}", listed(several)),
+    }
 }

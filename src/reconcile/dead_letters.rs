@@ -1,25 +1,11 @@
 //! `dead-letters`: whether the dead-letter queue, and for a redrive the router, can be used.
 
-use std::collections::BTreeSet;
-
-use super::{Blocked, live_version};
+use super::{Blocked, router};
 use crate::model::inventory::Reading;
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::plan;
-use crate::survey::{Query, Survey};
-
-/// What must be read before dead letters are read, and for a redrive also routed again.
-pub fn needs(redrive: bool, survey: &Survey) -> Query {
-    let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
-    if redrive {
-        resources.extend(router(&survey.scope));
-    }
-    Query {
-        resources,
-        ..Query::default()
-    }
-}
+use crate::survey::Survey;
 
 /// Checks that there is a dead-letter queue, and for a redrive also a router, that this bus manages.
 ///
@@ -28,13 +14,13 @@ pub fn needs(redrive: bool, survey: &Survey) -> Query {
 pub fn check(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
     let Survey { scope, observed, .. } = survey;
     let id = ResourceId::Queue(scope.dead_letter_queue());
-    match observed.get(&id) {
+    match survey.resource(&id) {
         Some(Reading::Unreadable(fault)) => return Err(Blocked::unreadable(id, fault)),
         Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
         None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
     }
     for id in router(scope).into_iter().filter(|_| redrive) {
-        match observed.get(&id) {
+        match survey.resource(&id) {
             Some(Reading::Unreadable(fault)) => return Err(Blocked::unreadable(id, fault)),
             Some(Reading::Present(found)) => plan::check_managed(scope, found, observed)?,
             None | Some(Reading::Absent) => return Err(Blocked::NoRouter(id)),
@@ -45,5 +31,5 @@ pub fn check(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
 
 /// What a redrive invokes.
 fn router(scope: &Scope) -> [ResourceId; 2] {
-    [ResourceId::Function(scope.router_function()), live_version::id(scope)]
+    [ResourceId::Function(scope.router_function()), router::live_id(scope)]
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::target::HubTarget;
-use super::{Case, Request, adoption, clusters, hub, key, role_search, router_code};
+use super::{Case, Request, adoption, clusters, hub, keys, roles, router};
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
@@ -76,7 +76,7 @@ fn queue_name_of_the_hub(request: &Request<'_>) -> Vec<Refusal> {
 fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
     let scope = &case.survey.scope;
     let key = case.after.options.key().filter(|_| case.target.plans_hub());
-    let elsewhere = key.filter(|key| !key::is_of_region(scope, key));
+    let elsewhere = key.filter(|key| !keys::is_of_region(scope, key));
     let refusal = |key: &KmsKey| Refusal::KeyElsewhere {
         key: key.clone(),
         partition: scope.partition.clone(),
@@ -88,7 +88,10 @@ fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
 /// More reserved concurrency than the account has left, as far as that was read.
 fn too_little_concurrency(case: &Case<'_>) -> Vec<Refusal> {
     let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
-    let left = case.survey.unreserved_concurrency.present();
+    if !case.target.plans_hub() || wanted <= live {
+        return Vec::new();
+    }
+    let left = case.survey.unreserved_concurrency().present();
     let refused = left.and_then(|left| too_much_reserved(wanted, live, *left));
     refused.into_iter().collect()
 }
@@ -137,14 +140,14 @@ fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
 fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
     let kept = clusters::kept(case.survey, case.target);
     kept.keys()
-        .flat_map(|cluster| role_search::unclear(case.survey, cluster))
+        .flat_map(|cluster| roles::unclear(case.survey, cluster))
         .collect()
 }
 
 /// Changes that need a new version of the router while a rollback is kept. Applies to a hub that is set and does not end the
 /// rollback.
 fn change_during_a_rollback(case: &Case<'_>) -> Vec<Refusal> {
-    router_code::change_during_a_rollback(case).into_iter().collect()
+    router::change_during_a_rollback(case).into_iter().collect()
 }
 
 /// Settings that do not fit into their parameter.

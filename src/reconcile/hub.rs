@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::of_hub;
+use super::router::{self, ArchiveNeed};
 use super::target::{HubSetting, HubTarget, Target};
-use super::{ArchiveNeed, Blocked, live_version, old_key, router_code};
-use crate::model::hub::{Hub, default_queue_prefix};
+use super::{Blocked, keys};
+use crate::model::hub::{self, Hub, default_queue_prefix};
 use crate::model::inventory::{Desired, Observed};
 use crate::model::options::{HubOptions, OrNone, UserTags};
 use crate::model::policy;
@@ -20,9 +20,13 @@ use crate::survey::{Saved, Survey};
 /// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
 /// lost, unknown or of a newer kibus.
 pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
+    // Without settings, the rest of the hub tells whether they are lost, and which options they had.
+    if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
+        readings(survey);
+    }
     let before = match (&target.hub, survey.saved()) {
         (_, Saved::Kept(settings)) => Some(settings.clone()),
-        (_, Saved::Unreadable(fault)) => return Err(Blocked::unreadable(id(survey), fault)),
+        (_, Saved::Unreadable(fault)) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
         (HubTarget::Set(setting), Saved::Bad(BadSettings::Damaged(_))) if setting.restore_settings => None,
         (_, Saved::Bad(bad)) => return Err(Blocked::bad_settings(survey, bad.clone())),
         (HubTarget::Remove, Saved::Absent) => None,
@@ -49,15 +53,10 @@ pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Setti
 fn set(survey: &Survey, setting: &HubSetting, before: Settings) -> Settings {
     let options = setting.options.clone().or(before.options.clone());
     Settings {
-        old_keys: old_key::after(survey, &before, options.key()),
+        old_keys: keys::old_after(survey, &before, options.key()),
         pinned_version: before.pinned_version.filter(|_| !setting.end_rollback),
         options,
     }
-}
-
-/// The parameter, which is known before it exists.
-pub(super) fn id(survey: &Survey) -> ResourceId {
-    ResourceId::Parameter(survey.scope.settings_parameter())
 }
 
 /// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
@@ -151,7 +150,7 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
             deployed.map(|_| ArchiveNeed::Compare)
         }
         HubTarget::Set(setting) => {
-            let stays = || router_code::staying(setting, survey, architecture(survey, target)).is_some();
+            let stays = || router::staying(setting, survey, architecture(survey, target)).is_some();
             // Without settings there is no plan.
             Some(match settings(survey, target).is_err() || stays() {
                 true => ArchiveNeed::Compare,
@@ -174,23 +173,23 @@ pub(super) fn compared(
     before: Option<&Settings>,
     after: &Settings,
 ) -> Result<(Desired, Observed), Blocked> {
-    let hub = |code| Hub::new(&survey.scope, after.clone(), code).desired();
+    let whole = |code| Hub::new(&survey.scope, after.clone(), code).desired();
     let mut desired = match &target.hub {
         HubTarget::Leave => return Ok(Default::default()),
         HubTarget::RollBack(version) => return rolled_back(survey, *version, after),
         HubTarget::Remove => Desired::default(),
         HubTarget::Set(setting) => {
             let architecture = architecture(survey, target);
-            let mut desired = hub(router_code::to_deploy(setting, survey, architecture));
-            match router_code::kept_rollback(setting, survey)? {
-                Some(live) => router_code::keep_rollback(live, survey, &mut desired),
-                None => router_code::keep_build(&setting.router, survey, architecture, &mut desired),
+            let mut desired = whole(router::to_deploy(setting, survey, architecture));
+            match router::kept_rollback(setting, survey)? {
+                Some(live) => router::keep_rollback(live, survey, &mut desired),
+                None => router::keep_build(&setting.router, survey, architecture, &mut desired),
             };
             desired
         }
         HubTarget::Keep(router) => {
-            let mut desired = hub(router_code::expected(router, survey));
-            router_code::expect_live(router, survey, &mut desired);
+            let mut desired = whole(router::expected_code(router, survey));
+            router::expect_live(router, survey, &mut desired);
             desired
         }
     };
@@ -201,13 +200,13 @@ pub(super) fn compared(
     for id in desired.ids().cloned().collect::<Vec<_>>() {
         desired.untag(id, former.iter().cloned());
     }
-    Ok((desired, of_hub(survey)))
+    Ok((desired, readings(survey)))
 }
 
 /// The settings and the alias, on the version to roll back to. Nothing else is compared.
 fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Result<(Desired, Observed), Blocked> {
-    let goal = live_version::rollback_goal(survey, version)?;
-    let alias = live_version::moved_to(survey, goal)?;
+    let goal = router::rollback_goal(survey, version)?;
+    let alias = router::moved_to(survey, goal)?;
     let Some(parameter) = survey.observed.parameter(survey.scope.settings_parameter()) else {
         return Err(Blocked::NoHub);
     };
@@ -224,18 +223,9 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
     Ok((desired, observed))
 }
 
-/// What must be read of the published versions: the one to roll back to, or the pinned one if something else has moved the
-/// alias, and the latest after the live one.
-pub(super) fn versions_to_read(survey: &Survey, target: &Target) -> BTreeSet<u64> {
-    let Some(live) = live_version::alias(&survey.scope, &survey.observed) else {
-        return BTreeSet::new();
-    };
-    let goal = match &target.hub {
-        HubTarget::RollBack(version) => live_version::rollback_goal(survey, *version).ok(),
-        HubTarget::Set(_) | HubTarget::Keep(_) => live_version::pinned(survey),
-        HubTarget::Leave | HubTarget::Remove => None,
-    };
-    let moves = goal.filter(|goal| live.version != Some(*goal));
-    let later = live_version::pinned(survey).and(live.later());
-    moves.into_iter().chain(later.filter(|_| target.plans_hub())).collect()
+/// The resources of the hub.
+pub(super) fn readings(survey: &Survey) -> Observed {
+    let ids = hub::ids(&survey.scope).into_iter();
+    let reading = |id| survey.resource(&id).cloned().map(|reading| (id, reading));
+    ids.filter_map(reading).collect()
 }

@@ -4,30 +4,15 @@
 mod adoption;
 mod blocked;
 mod check;
-mod cluster;
 mod clusters;
-mod controller_access;
 pub mod dead_letters;
-pub mod documents;
-mod duplicate_rule;
-mod eks_check;
-mod eks_query;
 mod guards;
 mod hub;
-mod inventory;
-mod key;
-mod known;
-mod live_version;
-mod names;
-mod needs;
-mod old_key;
-mod orphan;
+mod keys;
 mod outcome;
-mod probe;
-mod redrive;
-mod role_evidence;
-mod role_search;
-mod router_code;
+mod role_policies;
+mod roles;
+mod router;
 pub mod status;
 mod target;
 mod warnings;
@@ -35,15 +20,12 @@ mod warnings;
 pub use adoption::NothingToAdopt;
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
-pub use cluster::{ClusterSummary, Controller};
-pub use clusters::kept as checked_clusters;
-pub use eks_check::permissions as permissions_for_eks;
+pub use clusters::{ClusterSummary, Controller, kept as checked_clusters, permissions_for_eks};
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
-pub use needs::needs;
 pub use outcome::ADD_CLUSTER;
-pub use role_search::SavedRoles;
-pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
+pub use roles::SavedRoles;
+pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
@@ -56,15 +38,16 @@ use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal};
 use crate::survey::Survey;
 
-/// What a command will do to one hub and its clusters, or has found out about them.
+/// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
+/// known yet, the survey notes as a question; the result counts once there is no question left.
 ///
 /// # Errors
 /// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
-    known::of_hub(survey, target)?;
+    clusters::hub_known(survey, target)?;
     let (before, after) = hub::settings(survey, target)?;
     let follow = target.setting().is_some() && hub::clusters_follow(before.as_ref(), &after);
-    known::of_clusters(survey, target, follow)?;
+    clusters::clusters_known(survey, target, follow)?;
     let request = Request {
         survey,
         target,
@@ -76,8 +59,8 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     if !refusals.is_empty() && !target.is_check() {
         return Err(Blocked::Refused(refusals));
     }
-    names::known(survey, target)?;
-    eks_check::known(survey, target)?;
+    clusters::none_unknown(survey, target)?;
+    clusters::known_to_eks(survey, target)?;
     let case = Case::of(request)?;
     refusals.extend(guards::of_plan(&case));
     let mut intent = Intent {
@@ -138,17 +121,17 @@ impl<'a> Case<'a> {
             after,
             follow,
         } = request;
-        let set = clusters::set(survey, target, &after)?;
+        let set = clusters::to_set(survey, target, &after)?;
         let (mut desired, mut observed) = hub::compared(survey, target, before.as_ref(), &after)?;
         let clusters = clusters::compared(survey, target, &after, &set, follow);
         desired.extend(clusters.0);
         observed.extend(clusters.1);
         // A check reports what could not be read.
         if !target.is_check() {
-            inventory::readable(&observed)?;
+            clusters::readable(&observed)?;
         }
         let not_managed = match target.hub {
-            HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
+            HubTarget::Remove => clusters::take_not_managed(&survey.scope, &mut observed),
             _ => adoption::take_left_behind(survey, target, &mut observed),
         };
         let not_created = match target.hub {

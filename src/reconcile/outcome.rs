@@ -1,10 +1,8 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
-use super::inventory::roles_with_policy;
+use super::role_policies::roles_with_policy;
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{
-    Blocked, Case, ClusterSummary, Controller, NextStep, cluster, clusters, live_version, role_search, router_code,
-};
+use super::{Blocked, Case, ClusterSummary, Controller, NextStep, clusters, roles, router};
 use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;
 use crate::model::policy;
@@ -28,11 +26,11 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
             scope.bus, scope.region, scope.account
         ),
         HubTarget::RollBack(_) => {
-            let live = live_version::alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
-            let warning = live_version::warning(case.survey);
+            let live = router::live_alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
+            let warning = router::not_newest_warning(case.survey);
             format!(
                 "No changes. {}.",
-                warning.unwrap_or_else(|| live_version::sentence(live))
+                warning.unwrap_or_else(|| router::live_sentence(live))
             )
         }
         HubTarget::Leave if case.target.set().is_empty() => {
@@ -87,7 +85,7 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
         )),
         HubTarget::RollBack(_) => Some(Hint::command(
             "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
-            Invocation::kibus(router_code::END_ROLLBACK),
+            Invocation::kibus(router::END_ROLLBACK),
         )),
         HubTarget::Set(_) | HubTarget::Leave | HubTarget::Keep(_) | HubTarget::Remove => None,
     }
@@ -156,16 +154,16 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let set = case.set.iter().map(|cluster| {
         let role = cluster.controller_role.clone();
         ClusterSummary {
-            found_by: clusters::found_by(survey, case.target, &cluster.name),
+            found_by: roles::found_by(survey, case.target, &cluster.name),
             ..ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
         }
     });
     let removed = case.target.removed().into_keys().map(|name| {
-        let role = role_search::on_record(survey, name);
+        let role = roles::on_record(survey, name);
         ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
     let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {
-        true => cluster::summaries(survey),
+        true => clusters::summaries(survey),
         false => Vec::new(),
     };
     others.retain(|cluster| match case.target.is_check() {

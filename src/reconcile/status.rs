@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Blocked, ClusterSummary, cluster, hub as settings, live_version, names};
+use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
 use crate::model::fault::Fault;
 use crate::model::hub;
 use crate::model::inventory::Reading;
@@ -48,11 +48,11 @@ pub struct RouterReport {
     pub rolled_back_from: Option<u64>,
 }
 
-/// What must be read next for the status of a hub and its clusters; an empty query ends the survey.
-pub fn needs(survey: &Survey) -> Query {
+/// What [`status`] will certainly ask for.
+pub fn guess(survey: &Survey) -> Query {
     Query {
-        hub: !survey.began(),
-        all_clusters: !survey.began(),
+        resources: hub::ids(&survey.scope).into_iter().collect(),
+        cluster_queues: [survey.queue_prefix()].into(),
         ..Query::default()
     }
 }
@@ -62,25 +62,27 @@ pub fn needs(survey: &Survey) -> Query {
 /// # Errors
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
+    hub_of_target::readings(survey);
+    survey.discover();
     match survey.saved() {
         Saved::Kept(_) => {}
         // The missing parameter is among what is missing.
         Saved::Absent if survey.has_lost_settings() => {}
         Saved::Absent => return Err(Blocked::NoHub),
         Saved::Bad(bad) => return Err(Blocked::bad_settings(survey, bad.clone())),
-        Saved::Unreadable(fault) => return Err(Blocked::unreadable(settings::id(survey), fault)),
+        Saved::Unreadable(fault) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
     }
-    if survey.discovered.fault().is_none() {
-        names::all_known(survey, &names::unregistered(survey, names), BTreeSet::new())?;
+    if survey.discovered().fault().is_none() {
+        clusters::all_known(survey, &clusters::unregistered(survey, names), BTreeSet::new())?;
     }
-    let mut clusters = cluster::summaries(survey);
-    clusters.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
+    let mut summaries = clusters::summaries(survey);
+    summaries.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
     let scope = &survey.scope;
     // What waits in the probe queue is kibus's own and expires.
     let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
     let queues = hub_queues
         .into_iter()
-        .chain(clusters.iter().map(|cluster| cluster.queue.clone()));
+        .chain(summaries.iter().map(|cluster| cluster.queue.clone()));
     let depth = |queue| survey.depth(&queue).map(|depth| (queue, depth));
     let rule = |signal| {
         let rule = survey.observed.rule(scope.rule(signal))?;
@@ -92,15 +94,15 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         dead_letter_queue: Some(scope.dead_letter_queue()),
         being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
-        standing: live_version::reason(survey),
+        standing: router::why_not_newest(survey),
         mapping: survey.mapping().cloned(),
         queues: queues.filter_map(depth).collect(),
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
         missing: missing(survey),
         unreadable: survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect(),
-        undiscovered: survey.discovered.fault().cloned(),
+        undiscovered: survey.discovered().fault().cloned(),
     };
-    Ok((report, clusters))
+    Ok((report, summaries))
 }
 
 /// The missing resources of the hub. An optional rule counts only if its option is set.
@@ -118,13 +120,13 @@ fn missing(survey: &Survey) -> Vec<ResourceId> {
 }
 
 fn router(survey: &Survey) -> Option<RouterReport> {
-    let alias = live_version::alias(&survey.scope, &survey.observed)?;
+    let alias = router::live_alias(&survey.scope, &survey.observed)?;
     let version = survey.live_version();
     Some(RouterReport {
         version: alias.settings.code.version.clone(),
         published: alias.version.or(version.and_then(|version| version.version)),
         architecture: alias.settings.architecture,
         state: version.map(|version| version.state.clone()),
-        rolled_back_from: live_version::rolled_back(survey).and_then(Alias::later),
+        rolled_back_from: router::rolled_back(survey).and_then(Alias::later),
     })
 }

@@ -4,11 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OfferedRouter;
-use crate::model::controller_role::RoleTemplate;
+use crate::model::controller_role::{RoleTemplate, usual_names};
+use crate::model::hub;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
+use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
+use crate::survey::{Query, Survey};
+
+/// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
+const BY_NAME: usize = 10;
 
 /// A target for one hub.
 #[derive(Clone, Debug)]
@@ -258,5 +264,40 @@ impl Target {
             Some(target) => !matches!(target, ClusterTarget::Remove { .. }),
             None => self.others != Others::Remove,
         }
+    }
+
+    /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
+    /// a round trip for it.
+    pub fn guess(&self, survey: &Survey) -> Query {
+        let (set, removed) = (self.set(), self.removed());
+        let all = self.is_check() || self.others == Others::Remove;
+        let is_few = set.len() <= BY_NAME;
+        let named = set.keys().chain(removed.keys());
+        let queues = named.map(|name| ResourceId::Queue(survey.cluster_queue(name)));
+        let mut guess = Query {
+            resources: queues.collect(),
+            cluster_queues: all.then(|| survey.queue_prefix()).into_iter().collect(),
+            listed_roles: all,
+            function_mappings: self.is_check(),
+            function_permissions: self.plans_hub(),
+            dropped_clusters: self.is_check() && self.others == Others::Keep,
+            event_rules: self.is_check() || self.adopting().next().is_some(),
+            eks_clusters: is_few && set.values().any(|setting| setting.asks_eks),
+            ..Query::default()
+        };
+        if !matches!(self.hub, HubTarget::Leave) {
+            guess.resources.extend(hub::ids(&survey.scope));
+        }
+        for (name, setting) in set {
+            let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
+            guess.listed_roles |= asks_ec2 && setting.role != RoleOption::Unmanaged;
+            match &setting.role {
+                RoleOption::Unmanaged => {}
+                RoleOption::Named(template) => guess.roles.extend(template.role(name).ok()),
+                RoleOption::Search if is_few => guess.roles.extend(usual_names(name)),
+                RoleOption::Search => guess.listed_roles = true,
+            }
+        }
+        guess
     }
 }

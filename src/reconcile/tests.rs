@@ -5,6 +5,7 @@ mod router_code;
 mod settings;
 
 use super::*;
+use crate::cloud::ListedRole;
 use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::hub::{self, Hub};
@@ -76,10 +77,12 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
             .insert(resource.id(), Reading::Present(Box::new(resource)));
     }
     survey
+        .known
         .roles
         .insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
-    survey.role_names = Fact::Present([ROLE.parse().unwrap()].into());
-    survey.discovered = Fact::Present(["karpenter-base".parse().unwrap()].into());
+    survey.known.listed_roles = Fact::Present([(ROLE.parse().unwrap(), ListedRole::default())].into());
+    let found = Fact::Present(["karpenter-base".parse().unwrap()].into());
+    survey.known.cluster_queues.insert(survey.queue_prefix(), found);
     survey
 }
 
@@ -105,7 +108,7 @@ fn add() -> Target {
     add_with(RoleOption::Named(ROLE.parse().unwrap()))
 }
 
-pub(super) fn add_with(role: RoleOption) -> Target {
+fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
         asks_eks: true,

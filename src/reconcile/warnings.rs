@@ -1,9 +1,7 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{Others, RoleOption};
-use super::{
-    Case, adoption, controller_access, eks_check, key, live_version, names, old_key, orphan, role_search, router_code,
-};
+use super::{Case, adoption, clusters, keys, role_policies, roles, router};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
@@ -47,16 +45,16 @@ fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
         return Vec::new();
     }
     let ends = case.target.setting().is_some_and(|setting| setting.end_rollback);
-    let hint = match live_version::rolled_back(case.survey) {
+    let hint = match router::rolled_back(case.survey) {
         Some(live) if !ends => {
             let from = live
                 .later()
                 .map(|from| format!(": rolled back from version {from}"))
                 .unwrap_or_default();
-            let text = format!("{}{from}; to end the rollback:", live_version::sentence(live));
-            Some(Hint::command(text, Invocation::kibus(router_code::END_ROLLBACK)))
+            let text = format!("{}{from}; to end the rollback:", router::live_sentence(live));
+            Some(Hint::command(text, Invocation::kibus(router::END_ROLLBACK)))
         }
-        _ => live_version::warning(case.survey).map(Hint::text),
+        _ => router::not_newest_warning(case.survey).map(Hint::text),
     };
     hint.into_iter().collect()
 }
@@ -74,7 +72,7 @@ fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
 }
 
 fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
-    let fault = case.survey.unreserved_concurrency.fault();
+    let fault = case.survey.known.unreserved_concurrency.fault();
     let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
     text.map(Hint::text).into_iter().collect()
 }
@@ -82,7 +80,10 @@ fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
 /// A permission to invoke the router is a warning if the hub is set, and a finding of a check.
 fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
     let (survey, is_check) = (case.survey, case.target.is_check());
-    let permissions = survey.function_permissions.present().into_iter().flatten();
+    if !case.target.plans_hub() {
+        return Vec::new();
+    }
+    let permissions = survey.function_permissions().present().into_iter().flatten();
     let added = permissions.filter(|_| !is_check).map(|permission| {
         let finding = finding::invoke_permission(&survey.scope, permission);
         let (code, name, message) = (finding.code, finding.name(), &finding.message);
@@ -95,7 +96,7 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
         }
     });
     let fault = survey
-        .function_permissions
+        .function_permissions()
         .fault()
         .filter(|fault| fault.is_denied() || !is_check);
     let unknown = fault.map(|fault| unread("unknown who else may invoke the router", fault));
@@ -104,7 +105,10 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to a check of all clusters.
 fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
-    let dropped = &case.survey.dropped_clusters;
+    if !case.target.is_check() || case.target.others != Others::Keep {
+        return Vec::new();
+    }
+    let dropped = case.survey.dropped_clusters();
     let cut = dropped.present().is_some_and(|dropped| !dropped.complete);
     let cut = cut.then(|| {
         Hint::text(
@@ -140,7 +144,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     if !case.target.plans_hub() {
         return Vec::new();
     }
-    let check = key::check(survey, new);
+    let check = keys::check(survey, new);
     if case.target.is_check() {
         return check.unclear.into_iter().collect();
     }
@@ -152,7 +156,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
             finding.message,
             finding.code.meaning()
         );
-        Hint::command(text, key::statement(&survey.scope))
+        Hint::command(text, keys::statement(&survey.scope))
     });
     let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
     let replaces = is_new && new.is_some() && case.before.is_some();
@@ -163,7 +167,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
         )
     });
     let unclear = check.unclear.filter(|_| is_new);
-    let without_role = key::without_role(survey, &case.after.options);
+    let without_role = keys::without_role(survey, &case.after.options);
     blocks
         .into_iter()
         .chain(unclear)
@@ -175,14 +179,14 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
 /// Applies to clusters that are removed and do not exist.
 fn skipped_clusters(case: &Case<'_>) -> Vec<Hint> {
     let bus = &case.survey.scope.bus;
-    let skipped = names::never_existed(case.survey, case.target).into_iter();
+    let skipped = clusters::never_existed(case.survey, case.target).into_iter();
     let texts = skipped.map(|name| format!("cluster `{name}` is not registered on bus `{bus}` and is skipped"));
     texts.map(Hint::text).collect()
 }
 
 /// Applies to clusters that are registered for the first time.
 fn clusters_in_eks(case: &Case<'_>) -> Vec<Hint> {
-    eks_check::warnings(case)
+    clusters::eks_warnings(case)
 }
 
 /// Applies to clusters that are set or checked.
@@ -202,12 +206,12 @@ fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are set or checked, with a Karpenter that is known to be v1.12 or later.
 fn access_of_controllers(case: &Case<'_>) -> Vec<Hint> {
-    controller_access::warnings(case.survey)
+    roles::access_warnings(case.survey, case.target)
 }
 
 /// Applies to clusters that are removed.
 fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
-    let unknown = role_search::not_listed(case.survey, case.target.removed().into_keys());
+    let unknown = roles::not_listed(case.survey, case.target.removed().into_keys());
     let text = unknown.map(|(cluster, fault)| {
         format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
     });
@@ -259,9 +263,9 @@ fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
         Others::Keep => false,
         Others::Leave => return Vec::new(),
     };
-    let with_queue = orphan::with_queue(case.survey);
+    let with_queue = role_policies::named_by_policy(case.survey);
     let is_finding = |role: &RoleName| case.target.is_check() && with_queue.values().any(|with| with == role);
-    let strays = orphan::strays(case.survey)
+    let strays = role_policies::strays(case.survey)
         .into_iter()
         .filter(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
     let unknown = strays.map(|stray| {
@@ -271,13 +275,16 @@ fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
             "role `{role}` has an inline policy `{policy}` with a name of this bus that belongs to no cluster of it{ending}"
         ))
     });
-    orphan::unread(case.survey).into_iter().chain(unknown).collect()
+    role_policies::unread_roles(case.survey)
+        .into_iter()
+        .chain(unknown)
+        .collect()
 }
 
 /// Applies if the hub is planned.
 fn old_keys(case: &Case<'_>) -> Vec<Hint> {
     match case.target.plans_hub() {
-        true => old_key::warnings(case.survey, &case.after),
+        true => keys::old_key_warnings(case.survey, &case.after),
         false => Vec::new(),
     }
 }
@@ -331,6 +338,6 @@ fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
 /// Applies if the hub is planned.
 fn other_build(case: &Case<'_>) -> Vec<Hint> {
     let router = case.target.router();
-    let warning = router.and_then(|router| router_code::warning(router, case.survey, &case.desired));
+    let warning = router.and_then(|router| router::build_warning(router, case.survey, &case.desired));
     warning.into_iter().collect()
 }

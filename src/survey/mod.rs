@@ -1,39 +1,35 @@
-//! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
-//! nothing and prints nothing. What is read follows from the target, as a [`Query`].
+//! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides nothing and
+//! prints nothing. What is read follows from what a pass over it asks for.
 
-mod eks;
-mod event_rules;
-mod query;
+mod question;
 mod reader;
-mod saved;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use eks::{Eks, EksQuery};
-pub use event_rules::EventRules;
-pub use query::Query;
-pub use saved::Saved;
+pub use question::{Known, Query};
 
+pub use crate::cloud::RolePolicies;
 use crate::cloud::{Fault, Read};
-use crate::model::document::Document;
-use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::fact::Fact;
-use crate::model::hub::default_queue_prefix;
-use crate::model::inline_policy::InlinePolicy;
+use crate::model::hub::{self, default_queue_prefix};
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
-use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Queue, Resource, ResourceId};
+use crate::model::resource::{Queue, Resource, ResourceId};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
-use crate::model::simulation::Decision;
+use crate::model::settings::{BadSettings, Settings};
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
 /// Everything that was read of one hub.
+///
+/// Each question of the table is a method, which gives the answer, or notes the question if it has none yet. The fields tell what
+/// is known so far, and ask nothing.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
@@ -42,48 +38,16 @@ pub struct Survey {
     /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
     /// The prefix of cluster queues, if the hub has no settings.
-    new_prefix: Option<QueuePrefix>,
+    pub new_prefix: Option<QueuePrefix>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
-    /// The queues that discovery found.
-    pub discovered: Fact<BTreeSet<QueueName>>,
-    /// The queues that exist, among those with usual names that were asked about.
-    pub usual_queues: Fact<BTreeSet<QueueName>>,
-    /// The names of all roles of the account.
-    pub role_names: Fact<BTreeSet<RoleName>>,
-    /// Their ARNs.
-    pub role_arns: BTreeMap<RoleName, String>,
-    /// The trust policies of those of them that trust a provider of web identities.
-    pub web_trusts: BTreeMap<RoleName, Document>,
-    /// What EKS has answered.
-    pub eks: Eks,
-    /// The policies of this bus on roles; absent if the role does not exist.
-    pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
-    /// What policies decide about the calls of controllers, by action, as far as IAM said it.
-    pub controller_access: BTreeMap<(ClusterName, RoleName), BTreeMap<String, Decision>>,
-    /// All inline policies of roles; absent if the role does not exist.
-    pub all_policies: BTreeMap<RoleName, Fact<RolePolicies>>,
-    pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
-    /// The queues that have a queue as their dead-letter queue, whoever manages them.
-    pub dead_letter_sources: BTreeMap<QueueName, Fact<BTreeSet<QueueName>>>,
-    /// How much concurrency of the account is reserved for no function.
-    pub unreserved_concurrency: Fact<u32>,
-    /// Published versions of the router, with their settings.
-    pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
-    /// The event source mappings of the router, its aliases and its versions, whoever created them.
-    pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
-    /// The statements of the router's resource policies, whoever added them.
-    pub function_permissions: Fact<BTreeSet<FunctionPermission>>,
-    /// The clusters whose events the router dropped in the last day because they are not on its bus.
-    pub dropped_clusters: Fact<DroppedClusters>,
-    /// The rules of the default event bus, and their queues.
-    pub event_rules: EventRules,
+    /// The answers to the questions of the table.
+    pub known: Known,
     pub tried: Tried,
+    /// The questions without an answer.
+    open: RefCell<Query>,
 }
-
-/// The inline policies of a role with a name of this bus, by name.
-pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 
 /// What was tried on a bus, besides reading it once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,31 +62,41 @@ pub struct Tried {
 }
 
 /// A survey asks at most this often: each time it asks, it knows more.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 12;
 
 /// The questions did not end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
 pub struct Endless(Box<Query>);
 
-/// Reads what `needs` asks for and was not read yet, with at most `limit` calls at once. It is asked first about a survey in
-/// which nothing is read. The survey ends when there is nothing left to read.
+/// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
+/// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
+/// that the survey begins with.
 ///
 /// # Errors
 /// When it does not end. This is a bug of kibus.
-pub async fn survey(
+pub async fn survey<T>(
     cloud: &impl Read,
-    scope: Scope,
+    mut survey: Survey,
     limit: usize,
-    needs: impl Fn(&Survey) -> Query,
-) -> Result<Survey, Endless> {
-    let mut survey = Survey::new(scope);
-    let mut query = needs(&survey);
-    for _ in 0..ROUNDS {
-        survey.extend(cloud, &query, limit).await;
-        query = survey.unread(needs(&survey));
+    guess: Query,
+    pass: impl Fn(&Survey) -> T,
+) -> Result<(Survey, T), Endless> {
+    let reader = Reader::new(cloud, limit);
+    survey.caller_role = cloud.caller_role();
+    let prefix = survey.queue_prefix();
+    let mut query = guess;
+    query.resources.insert(survey.settings_id());
+    for round in 0..ROUNDS {
+        reader.answer(&mut survey, &query).await;
+        // Queues under another prefix are not those of the clusters that were asked about.
+        if round == 0 && survey.queue_prefix() != prefix {
+            survey.forget_clusters(&query);
+        }
+        let result = pass(&survey);
+        query = survey.take_open();
         if query.is_empty() {
-            return Ok(survey);
+            return Ok((survey, result));
         }
     }
     Err(Endless(Box::new(query)))
@@ -130,13 +104,13 @@ pub async fn survey(
 
 /// The buses of an account and Region whose settings exist.
 pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
-    cloud.buses().await
+    Ok(cloud.buses().await?.unwrap_or_default())
 }
 
 /// All roles of the account, with their ARNs, which contain their paths.
 pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
-    let roles = cloud.listed_roles().await?.into_iter();
-    Ok(roles.map(|(name, role)| (name, role.arn)).collect())
+    let roles = cloud.listed_roles().await?.unwrap_or_default();
+    Ok(roles.into_iter().map(|(name, role)| (name, role.arn)).collect())
 }
 
 impl Survey {
@@ -149,66 +123,108 @@ impl Survey {
             new_prefix: None,
             observed: Observed::default(),
             status: BTreeMap::new(),
-            discovered: Fact::NotAsked,
-            usual_queues: Fact::NotAsked,
-            role_names: Fact::NotAsked,
-            role_arns: BTreeMap::new(),
-            web_trusts: BTreeMap::new(),
-            eks: Eks::default(),
-            roles: BTreeMap::new(),
-            controller_access: BTreeMap::new(),
-            all_policies: BTreeMap::new(),
-            key_policies: BTreeMap::new(),
-            dead_letter_sources: BTreeMap::new(),
-            unreserved_concurrency: Fact::NotAsked,
-            versions: BTreeMap::new(),
-            function_mappings: Fact::NotAsked,
-            function_permissions: Fact::NotAsked,
-            dropped_clusters: Fact::NotAsked,
-            event_rules: EventRules::default(),
+            known: Known::default(),
             tried: Tried::default(),
+            open: RefCell::default(),
         }
     }
 
-    async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
-        self.new_prefix = query.new_prefix.clone().or(self.new_prefix.take());
-        self.caller_role = cloud.caller_role();
-        Reader::new(cloud, limit).answer(self, query).await;
-        self.now = cloud.now();
+    /// Whether a question has no answer yet, so that what follows from this survey is not final.
+    pub fn is_open(&self) -> bool {
+        !self.open.borrow().is_empty()
     }
 
-    /// The query without what was read already.
-    fn unread(&self, mut query: Query) -> Query {
-        let is_unread = |id: &ResourceId| self.observed.get(id).is_none();
-        query.resources.retain(is_unread);
-        let queue = |cluster: &ClusterName| ResourceId::Queue(self.cluster_queue(cluster));
-        query.clusters.retain(|cluster| is_unread(&queue(cluster)));
-        let sources = &self.dead_letter_sources;
-        query.dead_letter_sources.retain(|queue| !sources.contains_key(queue));
-        query.roles.retain(|role| !self.roles.contains_key(role));
-        query.all_policies.retain(|role| !self.all_policies.contains_key(role));
-        query.versions.retain(|version| !self.versions.contains_key(version));
-        query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
-        self.event_rules.take_from(&mut query);
-        query.role_names &= !self.role_names.is_asked();
-        let access = &self.controller_access;
-        query
-            .controller_access
-            .retain(|of| !access.contains_key(of) && self.role_arns.contains_key(&of.1));
-        query.concurrency &= !self.unreserved_concurrency.is_asked();
-        query.eks = self.eks.unread(query.eks);
-        query
+    /// Takes the questions that have no answer yet.
+    pub fn take_open(&self) -> Query {
+        self.open.take()
     }
 
-    /// Whether the resources of the hub were read.
-    pub fn has_read_hub(&self) -> bool {
-        let role = ResourceId::Role(self.scope.router_role());
-        self.observed.get(&role).is_some()
+    /// The answer about a resource.
+    pub fn resource(&self, id: &ResourceId) -> Option<&Reading> {
+        let reading = self.observed.get(id);
+        if reading.is_none() {
+            self.open.borrow_mut().resources.insert(id.clone());
+        }
+        reading
     }
 
-    /// Whether something was read.
-    pub fn began(&self) -> bool {
-        self.now > 0
+    /// A queue, whoever manages it, if it exists.
+    pub fn queue(&self, name: &QueueName) -> Option<&Queue> {
+        self.resource(&ResourceId::Queue(name.clone()));
+        self.observed.queue(name.clone())
+    }
+
+    /// Finds the queues that may be those of clusters, and reads them.
+    pub fn discover(&self) -> &Fact<BTreeSet<QueueName>> {
+        let found = self.cluster_queues(&self.queue_prefix());
+        let hub = self.scope.hub_queues();
+        for queue in found
+            .present()
+            .into_iter()
+            .flatten()
+            .filter(|queue| !hub.contains(queue))
+        {
+            self.queue(queue);
+        }
+        found
+    }
+
+    /// The queues that discovery found.
+    pub fn discovered(&self) -> &Fact<BTreeSet<QueueName>> {
+        let found = self.known.cluster_queues.get(&self.queue_prefix());
+        found.unwrap_or(const { &Fact::NotAsked })
+    }
+
+    fn forget_clusters(&mut self, query: &Query) {
+        let hub = self.scope.hub_queues();
+        let is_of_hub = |id: &ResourceId| matches!(id, ResourceId::Queue(queue) if hub.contains(queue));
+        let queues = query.resources.iter().filter(|id| matches!(id, ResourceId::Queue(_)));
+        for id in queues.filter(|id| !is_of_hub(id)) {
+            self.observed.remove(id);
+            self.status.remove(id);
+        }
+    }
+
+    /// The parameter with the settings of the hub, which is known before it exists.
+    pub fn settings_id(&self) -> ResourceId {
+        ResourceId::Parameter(self.scope.settings_parameter())
+    }
+
+    /// The settings in the parameter of the hub.
+    pub fn saved(&self) -> Saved<'_> {
+        match self.observed.get(&self.settings_id()) {
+            Some(Reading::Unreadable(fault)) => Saved::Unreadable(fault),
+            Some(Reading::Present(parameter)) => match parameter.as_parameter().map(|found| &found.settings) {
+                Some(Ok(settings)) => Saved::Kept(settings),
+                Some(Err(bad)) => Saved::Bad(bad),
+                None => Saved::Absent,
+            },
+            Some(Reading::Absent) | None => Saved::Absent,
+        }
+    }
+
+    /// The settings, if they are known.
+    pub fn settings(&self) -> Option<&Settings> {
+        match self.saved() {
+            Saved::Kept(settings) => Some(settings),
+            Saved::Absent | Saved::Unreadable(_) | Saved::Bad(_) => None,
+        }
+    }
+
+    /// The saved options, if they are known.
+    pub fn options(&self) -> Option<&HubOptions> {
+        self.settings().map(|settings| &settings.options)
+    }
+
+    /// Whether something of the hub exists without its settings, and does not only wait for its delete, as far as the hub was
+    /// read.
+    pub fn has_lost_settings(&self) -> bool {
+        let is_part = |part: &Resource| match part.tags() {
+            Some(tags) => tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now),
+            None => false,
+        };
+        let ids = hub::ids(&self.scope);
+        self.saved() == Saved::Absent && ids.iter().filter_map(|id| self.observed.resource(id)).any(is_part)
     }
 
     /// The prefix of cluster queues on this hub, as far as it is known.
@@ -319,4 +335,15 @@ impl Survey {
             Status::Queue(_) | Status::Mapping(_) => None,
         })
     }
+}
+
+/// The settings of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Saved<'a> {
+    /// The parameter does not exist, or was not read yet.
+    Absent,
+    Unreadable(&'a Fault),
+    /// The parameter holds something else.
+    Bad(&'a BadSettings),
+    Kept(&'a Settings),
 }

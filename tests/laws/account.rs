@@ -8,23 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kibus::cloud::{Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
-use kibus::model::document::Document;
-use kibus::model::dropped_clusters::DroppedClusters;
-use kibus::model::event_rule::{EventRule, RuleTarget};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::karpenter::Association;
-use kibus::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
-};
+use kibus::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use kibus::model::queue_activity::QueueActivity;
-use kibus::model::resource::{
-    FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId, SETTINGS_PATH,
-};
+use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
 use kibus::model::simulation::{Answered, Simulation};
-use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
+use kibus::model::tags::{CLUSTER, MARK_COUNTS};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
@@ -179,6 +172,78 @@ impl Account {
     }
 }
 
+impl Questions for Account {
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        self.call().await;
+        let state = self.state();
+        Ok(Some(
+            state
+                .resources
+                .values()
+                .filter_map(|resource| match resource {
+                    Resource::Queue(queue) => Some(queue),
+                    _ => None,
+                })
+                .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
+                .map(|queue| queue.name.clone())
+                .collect(),
+        ))
+    }
+
+    async fn queues(&self, prefix: &String) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        self.call().await;
+        let state = self.state();
+        let queues = state.resources.values().filter_map(Resource::as_queue);
+        let names = queues.map(|queue| queue.name.clone());
+        Ok(Some(names.filter(|name| name.as_str().starts_with(prefix)).collect()))
+    }
+
+    async fn buses(&self) -> Result<Option<BTreeSet<BusName>>, Fault> {
+        self.call().await;
+        let state = self.state();
+        let parameters = state.resources.values().filter_map(Resource::as_parameter);
+        let bus = |name: &str| name.strip_prefix(SETTINGS_PATH)?.parse().ok();
+        Ok(Some(
+            parameters
+                .filter_map(|parameter| bus(parameter.name.as_str()))
+                .collect(),
+        ))
+    }
+
+    async fn listed_roles(&self) -> Result<Option<BTreeMap<RoleName, ListedRole>>, Fault> {
+        self.call().await;
+        let listed = |role: &RoleName| ListedRole {
+            arn: self.scope.roles_arn(role.as_str()),
+            web_trust: None,
+        };
+        let roles = ROLES.iter().map(|role| role.parse().unwrap());
+        Ok(Some(
+            roles.map(|role: RoleName| (role.clone(), listed(&role))).collect(),
+        ))
+    }
+
+    async fn eks_clusters(&self) -> Result<Option<BTreeSet<ClusterName>>, Fault> {
+        self.call().await;
+        Ok(Some(BTreeSet::new()))
+    }
+
+    async fn associations(&self, _: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
+        self.call().await;
+        Ok(Some(BTreeSet::new()))
+    }
+
+    async fn oidc_issuers(&self, _: &ClusterName) -> Result<Option<String>, Fault> {
+        self.call().await;
+        Ok(None)
+    }
+
+    async fn versions(&self, version: &u64) -> Result<Option<FunctionSettings>, Fault> {
+        self.call().await;
+        let function = self.scope.router_function();
+        Ok(self.state().published.get(&(function, *version)).cloned())
+    }
+}
+
 impl Read for Account {
     async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
         self.call().await;
@@ -192,72 +257,9 @@ impl Read for Account {
         Ok(resource.map(|resource| Snapshot { resource, status: None }))
     }
 
-    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        self.call().await;
-        let state = self.state();
-        Ok(state
-            .resources
-            .values()
-            .filter_map(|resource| match resource {
-                Resource::Queue(queue) => Some(queue),
-                _ => None,
-            })
-            .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
-            .map(|queue| queue.name.clone())
-            .collect())
-    }
-
-    async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
-        self.call().await;
-        let state = self.state();
-        let queues = state.resources.values().filter_map(Resource::as_queue);
-        let names = queues.map(|queue| queue.name.clone());
-        Ok(names.filter(|name| name.as_str().starts_with(prefix)).collect())
-    }
-
-    async fn dead_letter_sources(&self, _: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
-        self.call().await;
-        Ok(None)
-    }
-
-    async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
-        self.call().await;
-        let state = self.state();
-        let parameters = state.resources.values().filter_map(Resource::as_parameter);
-        let bus = |name: &str| name.strip_prefix(SETTINGS_PATH)?.parse().ok();
-        Ok(parameters
-            .filter_map(|parameter| bus(parameter.name.as_str()))
-            .collect())
-    }
-
     async fn settings_changes(&self, _: u64) -> Vec<SettingsChange> {
         self.call().await;
         Vec::new()
-    }
-
-    async fn listed_roles(&self) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {
-        self.call().await;
-        let listed = |role: &RoleName| ListedRole {
-            arn: self.scope.roles_arn(role.as_str()),
-            web_trust: None,
-        };
-        let roles = ROLES.iter().map(|role| role.parse().unwrap());
-        Ok(roles.map(|role: RoleName| (role.clone(), listed(&role))).collect())
-    }
-
-    async fn eks_clusters(&self) -> Result<BTreeSet<ClusterName>, Fault> {
-        self.call().await;
-        Ok(BTreeSet::new())
-    }
-
-    async fn pod_identity_associations(&self, _: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
-        self.call().await;
-        Ok(Some(BTreeSet::new()))
-    }
-
-    async fn oidc_issuer(&self, _: &ClusterName) -> Result<Option<String>, Fault> {
-        self.call().await;
-        Ok(None)
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
@@ -306,56 +308,7 @@ impl Read for Account {
         Vec::new()
     }
 
-    async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
-        self.call().await;
-        Ok(None)
-    }
-
-    async fn key_policy(&self, _: &KmsKey) -> Result<Option<Document>, Fault> {
-        self.call().await;
-        Ok(None)
-    }
-
-    async fn published_version(
-        &self,
-        function: &FunctionName,
-        version: u64,
-    ) -> Result<Option<FunctionSettings>, Fault> {
-        self.call().await;
-        Ok(self.state().published.get(&(function.clone(), version)).cloned())
-    }
-
-    async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
-        self.call().await;
-        Ok(BTreeSet::new())
-    }
-
-    async fn function_permissions(&self, _: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
-        self.call().await;
-        Ok(BTreeSet::new())
-    }
-
-    async fn dropped_clusters(&self, _: &LogGroupName) -> Result<DroppedClusters, Fault> {
-        self.call().await;
-        Ok(DroppedClusters::default())
-    }
-
-    async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {
-        self.call().await;
-        Ok(Vec::new())
-    }
-
-    async fn rule_targets(&self, _: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
-        self.call().await;
-        Ok(None)
-    }
-
-    async fn rule_tags(&self, _: &RuleName) -> Result<Option<Tags>, Fault> {
-        self.call().await;
-        Ok(None)
-    }
-
-    async fn queue_activity(&self, _: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
+    async fn activity(&self, _: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
         self.call().await;
         Ok(BTreeMap::new())
     }

@@ -7,7 +7,7 @@ use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
-    Adopt, Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, needs, reconcile,
+    Adopt, Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, reconcile,
 };
 use kibus::survey::Survey;
 
@@ -161,8 +161,11 @@ pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> P
 
 /// What is read for a target, with this many calls at once.
 pub(super) async fn survey(scope: &Scope, account: &Account, target: &Target, limit: usize) -> Survey {
-    let needs = |survey: &Survey| needs(target, survey);
-    kibus::survey::survey(account, scope.clone(), limit, needs)
+    let survey = Survey::new(scope.clone());
+    let guess = target.guess(&survey);
+    let pass = |survey: &Survey| drop(reconcile(survey, target));
+    kibus::survey::survey(account, survey, limit, guess, pass)
         .await
         .unwrap()
+        .0
 }

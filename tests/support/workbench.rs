@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Read, Waiting, Write};
+use kibus::cloud::{Questions, Read, Waiting, Write};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::inventory::{Desired, Observed, Reading};
@@ -100,6 +100,7 @@ impl Bench {
                 .await
                 .unwrap()
                 .into_iter()
+                .flatten()
                 .map(ResourceId::Queue),
         );
         let mut observed = Observed::default();

@@ -9,14 +9,14 @@ use crate::aws::error::{if_present, rejected};
 use crate::aws::{AwsCloud, version};
 use crate::cloud::Fault;
 use crate::model::document::{Document, texts};
-use crate::model::name::FunctionName;
 use crate::model::resource::FunctionPermission;
 use crate::model::scope::LIVE;
 
 const ACTION: &str = "lambda:GetPolicy";
 
-/// The statements of the policies of a function, of its live alias and of its versions, whoever added them.
-pub(in crate::aws) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
+/// The statements of the policies of the router, of its live alias and of its versions, whoever added them.
+pub(in crate::aws) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionPermission>, Fault> {
+    let name = &cloud.scope.router_function();
     let policy = |qualifier: Option<String>| async move {
         let call = cloud.lambda.get_policy().function_name(name);
         let call = call.set_qualifier(qualifier);

@@ -11,8 +11,9 @@ use crate::dead_letters::report::{DeadLetterReport, report};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::model::status::Depth;
-use crate::reconcile::dead_letters::{check, needs};
+use crate::reconcile::dead_letters::check;
 use crate::reconcile::{Intent, NextStep};
+use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
@@ -101,8 +102,9 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
         Some(_) => args.consent.unchanged(error),
         None => error,
     };
-    let survey = stages::survey(hubs, hub, |survey| needs(redrive, survey)).await?;
-    check(redrive, &survey).map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
+    let pass = |survey: &Survey| check(redrive, survey);
+    let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    checked.map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");
     let queue = hub.scope.dead_letter_queue();
     let seen = dead_letters::look(&hub.cloud, &queue).await;

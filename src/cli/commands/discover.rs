@@ -1,6 +1,6 @@
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
-use crate::discover::{Discovery, discovery, needs, queues_to_watch};
+use crate::discover::{Discovery, discovery, guess, queues_to_watch};
 use crate::error::{Error, Invocation};
 use crate::model::fault::Fault;
 use crate::probe::counts;
@@ -35,7 +35,7 @@ pub(super) async fn run(_: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
 }
 
 async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
-    let mut survey = stages::survey(hubs, hub, needs).await?;
+    let (mut survey, _) = stages::survey(hubs, hub, guess, discovery).await?;
     let queues = queues_to_watch(&survey);
     if !queues.is_empty() {
         let _waiting = hub

@@ -6,7 +6,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::reconcile::status::{needs, status};
+use crate::reconcile::status::{guess, status};
 use crate::reconcile::{Blocked, Intent};
 use crate::survey;
 use crate::ui::{HubReport, text};
@@ -39,10 +39,12 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
     }
     let hubs = hubs.with(list);
-    let surveys = hubs.each(async |hub| stages::survey(&hubs, hub, needs).await).await;
+    let surveys = hubs
+        .each(async |hub| stages::survey(&hubs, hub, guess, |survey| status(survey, &BTreeSet::new())).await)
+        .await;
     let (mut reports, mut buses) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.list.iter().zip(surveys) {
-        let report = match survey.map(|survey| status(&survey, &BTreeSet::new())) {
+        let report = match survey.map(|(_, status)| status) {
             // A bus without a hub: only other resources have its tag.
             Ok(Err(Blocked::NoHub)) => continue,
             // One hub's settings keep nobody from the list of the others.

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
 use crate::model::time::time_text;
-use crate::reconcile::status::{StatusReport, needs, status};
+use crate::reconcile::status::{StatusReport, guess, status};
 use crate::reconcile::{Blocked, ClusterSummary, Intent};
 use crate::ui::{HubReport, text};
 
@@ -98,7 +98,8 @@ pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<Cl
 
 /// Surveys every hub and shows it; a watch shows it again. `seen` is what was last read of each hub.
 async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen: &mut [Seen]) -> Result<Ending, Error> {
-    let mut surveys = pin!(hubs.each(async |hub| stages::survey(hubs, hub, needs).await));
+    let mut surveys =
+        pin!(hubs.each(async |hub| stages::survey(hubs, hub, guess, |survey| status(survey, names)).await));
     let surveys = match timeout(SLOW, &mut surveys).await {
         Ok(surveys) => surveys,
         Err(_) => {
@@ -114,7 +115,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
         reports.push(match survey {
-            Ok(survey) => report_of(hub, status(&survey, names)),
+            Ok((_, status)) => report_of(hub, status),
             Err(error) => hub.left_out(error)?,
         });
     }

@@ -16,7 +16,7 @@ use crate::model::probe::{PROBE_LIMIT, ProbeResult, Probed};
 use crate::model::status::Depth;
 use crate::probe::{self, counts};
 use crate::reconcile::{
-    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, needs, queues_to_watch, reconcile,
+    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, queues_to_watch, reconcile,
 };
 use crate::survey::{Survey, Tried};
 use crate::ui::{HubReport, text};
@@ -70,7 +70,7 @@ async fn examine(
     args: &Args,
     mut target: Target,
 ) -> Result<(Survey, Target), Error> {
-    let mut survey = stages::survey(hubs, hub, |survey| needs(&target, survey)).await?;
+    let (mut survey, _) = stages::survey_for(hubs, hub, &target).await?;
     args.router.complete(&hub.ui, &mut target, &survey)?;
     // A probe deletes the message of a self-test that was sent before.
     let live = match asks_live_router(&survey) {
@@ -132,7 +132,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
         .map(|cluster| &cluster.name)
         .chain(found)
         .collect();
-    let clusters = match (names.len(), survey.discovered.fault()) {
+    let clusters = match (names.len(), survey.discovered().fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (count, None) => counted(count),
     };

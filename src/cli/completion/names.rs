@@ -20,7 +20,7 @@ use crate::cli::global::Global;
 use crate::cli::{Cli, parse};
 use crate::model::name::{BusName, ClusterName};
 use crate::sandbox::{KillSignal, signal_group};
-use crate::survey::{self, Query};
+use crate::survey::{self, Query, Survey};
 
 /// How long a person who asks for completion waits for AWS.
 const LONGEST: Duration = Duration::from_secs(1);
@@ -101,14 +101,14 @@ impl Names {
                 Some(buses.iter().map(BusName::to_string).collect())
             }
             Self::Clusters => {
-                let needs = |survey: &survey::Survey| Query {
-                    all_clusters: !survey.began(),
+                let limit = global.concurrency.get() as usize;
+                let survey = Survey::new(session.scope(address.bus));
+                let guess = Query {
+                    cluster_queues: [survey.queue_prefix()].into(),
                     ..Query::default()
                 };
-                let limit = global.concurrency.get() as usize;
-                let survey = survey::survey(&cloud, session.scope(address.bus), limit, needs)
-                    .await
-                    .ok()?;
+                let pass = |survey: &Survey| survey.discover().is_asked();
+                let (survey, _) = survey::survey(&cloud, survey, limit, guess, pass).await.ok()?;
                 Some(survey.registered().keys().map(ClusterName::to_string).collect())
             }
         }

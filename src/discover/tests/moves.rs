@@ -1,6 +1,7 @@
 //! The commands that move clusters to the bus.
 
 use super::*;
+use crate::cloud::ListedRole;
 
 #[test]
 fn the_commands_move_every_cluster_and_change_few_settings() {
@@ -56,7 +57,8 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
                 &[(TEMPLATE, arn(&queue))],
             );
         }
-        survey.role_names = Fact::Present(roles.iter().map(|role| role.parse().unwrap()).collect());
+        let listed = roles.iter().map(|role| (role.parse().unwrap(), ListedRole::default()));
+        survey.known.listed_roles = Fact::Present(listed.collect());
         assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
     }
 }

@@ -59,7 +59,7 @@ fn nobody_reads_is_said_only_on_evidence() {
         let mut survey = empty();
         add_template(&mut survey, "base");
         let base: QueueName = "base".parse().unwrap();
-        survey.event_rules.activity.insert(base.clone(), activity);
+        survey.known.queue_activity.insert(base.clone(), activity);
         if let Some((first, later)) = samples.split_first() {
             let state = QueueState {
                 depth: *first,
@@ -84,7 +84,7 @@ fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
     let mut survey = with_hub();
     add_template(&mut survey, "base");
     let nothing = Fact::Present(QueueActivity::default());
-    survey.event_rules.activity.insert("base".parse().unwrap(), nothing);
+    survey.known.queue_activity.insert("base".parse().unwrap(), nothing);
     let found = discovery(&survey).unwrap();
     let warning = found.queues[0].warning().unwrap();
     assert!(

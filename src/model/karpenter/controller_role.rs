@@ -1,7 +1,7 @@
 //! How the roles that Karpenter controllers run as are usually named: in Karpenter's getting-started guide and its
 //! CloudFormation templates, in the terraform-aws-eks module, and by eksctl.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use crate::model::name::{ClusterName, NameError, RoleName};
@@ -93,15 +93,15 @@ pub struct RoleCandidates {
 
 impl RoleCandidates {
     /// The candidates among all roles of the account.
-    pub fn of(cluster: &ClusterName, all: &BTreeSet<RoleName>) -> Self {
+    pub fn of<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
         let names = usual_names(cluster);
-        let usual: Vec<RoleName> = names.iter().filter(|role| all.contains(role)).cloned().collect();
+        let usual: Vec<RoleName> = names.iter().filter(|role| all.contains_key(role)).cloned().collect();
         let is_generated = |role: &&RoleName| {
             let name = without_suffix(role.as_str());
             names.iter().any(|usual| name == Some(usual.as_str()))
         };
         let suffixed = match usual.is_empty() {
-            true => all.iter().filter(is_generated).cloned().collect(),
+            true => all.keys().filter(is_generated).cloned().collect(),
             false => Vec::new(),
         };
         Self { usual, suffixed }
@@ -121,7 +121,7 @@ pub fn is_usual(role: &RoleName) -> bool {
 
 /// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
 /// help.
-pub fn similar<'a>(cluster: &ClusterName, all: &'a BTreeSet<RoleName>) -> Vec<&'a RoleName> {
+pub fn similar<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V>) -> Vec<&'a RoleName> {
     let cluster = cluster.as_str().to_lowercase();
     let names_it = |role: &&RoleName| {
         role.as_str()
@@ -129,7 +129,7 @@ pub fn similar<'a>(cluster: &ClusterName, all: &'a BTreeSet<RoleName>) -> Vec<&'
             .match_indices(&cluster)
             .any(|(at, _)| stands_alone(role.as_str(), at, cluster.len()))
     };
-    all.iter().filter(names_it).take(10).collect()
+    all.keys().filter(names_it).take(10).collect()
 }
 
 /// Whether a part of a name is not a part of a longer word: `base` in `my-base-role`, not in `database`.
@@ -153,8 +153,8 @@ mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
 
-    fn roles(names: &[&str]) -> BTreeSet<RoleName> {
-        names.iter().map(|name| name.parse().unwrap()).collect()
+    fn roles(names: &[&str]) -> BTreeMap<RoleName, ()> {
+        names.iter().map(|name| (name.parse().unwrap(), ())).collect()
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
         code: Code::of_archive("0.3.0", "cc"),
         ..function.settings.clone()
     };
-    survey.versions.insert(3, Fact::Present(settings));
+    survey.known.versions.insert(3, Fact::Present(settings));
     survey
 }
 

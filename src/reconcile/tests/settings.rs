@@ -5,7 +5,7 @@ use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::KmsKey;
 use crate::model::resource::{Encryption, Parameter};
 use crate::model::settings::{Settings, Until};
-use crate::reconcile::old_key;
+use crate::reconcile::keys;
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const OTHER: &str = "arn:aws:kms:us-west-2:111122223333:key/2";
@@ -41,7 +41,7 @@ fn empty() -> Survey {
     for id in ids {
         survey.observed.insert(id, Reading::Absent);
     }
-    survey.roles.clear();
+    survey.known.roles.clear();
     survey
 }
 
@@ -292,7 +292,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
             survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
         }
         let wanted = wanted.map(key);
-        let after = old_key::after(&survey, &before, wanted.as_ref());
+        let after = keys::old_after(&survey, &before, wanted.as_ref());
         let expected = expected
             .into_iter()
             .map(|(text, until)| (key(text), Until(until)))

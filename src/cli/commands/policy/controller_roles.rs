@@ -11,8 +11,7 @@ use crate::model::controller_role::RoleCandidates;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::reconcile::SavedRoles;
-use crate::reconcile::documents::needs_of_roles;
-use crate::survey::role_arns;
+use crate::survey::{Query, Survey, role_arns};
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
@@ -83,10 +82,9 @@ impl RoleFlags {
 
     /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
     fn found(&self, hub: &ConnectedHub, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
-        let names = known.keys().cloned().collect();
         let mut roles = BTreeSet::new();
         for cluster in &self.clusters {
-            let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, &names);
+            let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, known);
             if let [role] = usual.as_slice() {
                 roles.insert(role.clone());
                 continue;
@@ -101,15 +99,18 @@ impl RoleFlags {
 
 /// The controller roles of the registered clusters, as far as they can be read. Prints those for the document.
 async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error> {
-    let survey = stages::survey(hubs, hub, needs_of_roles).await?;
+    let guess = |survey: &Survey| Query {
+        cluster_queues: [survey.queue_prefix()].into(),
+        ..Query::default()
+    };
+    let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
-    let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
+    let fault = survey.discovered().fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
         hub.ui.warn_text(&format!(
             "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
         ));
     }
-    let roles = SavedRoles::of(&survey);
     if !roles.holders.is_empty() {
         let lines = roles.holders.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
         let text = "Controller roles in this document, which have the policies of registered clusters:";

@@ -46,7 +46,7 @@ pub(super) async fn known(
     given: HubOptions,
     used: &[&str],
 ) -> Result<Settings, Error> {
-    let survey = stages::survey(hubs, hub, |_| Query::default()).await?;
+    let survey = stages::survey(hubs, hub, |_| Query::default(), |_| ()).await?.0;
     let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
     let saved = match survey.saved() {
         Saved::Kept(settings) => settings.clone(),

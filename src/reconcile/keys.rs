@@ -1,16 +1,19 @@
-//! The customer key of a hub's queues: whether EventBridge may use it, clusters that it changes for, and controllers that
-//! kibus gives no permission for it.
+//! The customer keys of a hub's queues: whether EventBridge may use the key, clusters that it changes for, controllers that kibus
+//! gives no permission for it, and old keys. A message stays under the key that it was sent with, and a change of key takes up to
+//! a minute (S25). So the settings of the hub keep an old key until no message can be under it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::inventory::roles_with_policy;
+use super::role_policies::roles_with_policy;
 use crate::error::{Hint, Invocation, listed, quoted};
 use crate::iam::key_policy::{LetsIn, lets_rules_in};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::policy;
+use crate::model::resource::{Encryption, Resource};
 use crate::model::scope::Scope;
+use crate::model::settings::{Settings, Until};
 use crate::model::signal::Signal;
 use crate::plan::finding::{self, Finding};
 use crate::survey::Survey;
@@ -22,11 +25,6 @@ pub(super) struct KeyCheck {
     pub(super) finding: Option<Finding>,
     /// The warning, if the verdict is unknown.
     pub(super) unclear: Option<Hint>,
-}
-
-/// The key whose policy a survey must read: only the account of a key can, and a key of another Region is refused.
-pub(super) fn to_read<'a>(survey: &Survey, key: Option<&'a KmsKey>) -> Option<&'a KmsKey> {
-    key.filter(|key| is_of_account(&survey.scope, key) && is_of_region(&survey.scope, key))
 }
 
 /// Judges the key by its policy.
@@ -50,7 +48,9 @@ pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
         .iter()
         .map(|signal| scope.rule_arn(&scope.rule(*signal)))
         .collect();
-    let verdict = match survey.key_policies.get(key) {
+    // A key of another Region is refused.
+    let policy = is_of_region(scope, key).then(|| survey.key_policies(key));
+    let verdict = match policy {
         Some(Fact::Unreadable(fault)) => return unclear(fault.to_string()),
         Some(Fact::Present(policy)) => Some(lets_rules_in(policy, &scope.account, &rules)),
         Some(Fact::Absent | Fact::NotAsked) | None => None,
@@ -98,4 +98,55 @@ pub(super) fn is_of_region(scope: &Scope, key: &KmsKey) -> bool {
 
 fn is_of_account(scope: &Scope, key: &KmsKey) -> bool {
     key.as_str().contains(&format!(":{}:key/", scope.account))
+}
+
+/// How long a message may be under an old key, in seconds: a change of key takes up to a minute, and a dead letter is kept for
+/// 14 days (SQS API reference, `SetQueueAttributes`).
+const NEEDED: u64 = 14 * 86_400 + 60;
+
+/// How long an old key is allowed, in seconds: long enough that a run repeated within a day has no time to renew.
+const KEPT: u64 = 15 * 86_400;
+
+/// The old keys of a hub whose queues get this key, or none. The time of an old key begins anew while a queue has it: a run
+/// that was killed may be finished days later.
+pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) -> BTreeMap<KmsKey, Until> {
+    let used: BTreeSet<&KmsKey> = survey.observed.resources().filter_map(key_of).collect();
+    let renewed = Until(survey.now + KEPT);
+    let replaced = before.options.key().map(|old| (old.clone(), renewed));
+    let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
+    let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
+    old.map(
+        |(old, until)| match used.contains(&old) && until.0 < survey.now + NEEDED {
+            true => (old, renewed),
+            false => (old, until),
+        },
+    )
+    .filter(|(_, until)| until.0 > survey.now)
+    .collect()
+}
+
+/// Until when each old key is allowed.
+pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint> {
+    let warning = |(key, until): (&KmsKey, &Until)| match until.0 > survey.now {
+        true => Hint::text(format!(
+            "old key `{key}` is still allowed for the router and the controllers: messages may be encrypted with it until \
+             {}, and bootstrap-hub removes it after that. To stop its use within five minutes, disable it in KMS",
+            String::from(*until)
+        )),
+        false => Hint::command(
+            format!(
+                "old key `{key}` is still allowed for the router and the controllers, and no message can be encrypted with it \
+                 any more. To remove it:"
+            ),
+            Invocation::kibus("bootstrap-hub"),
+        ),
+    };
+    settings.old_keys.iter().map(warning).collect()
+}
+
+fn key_of(resource: &Resource) -> Option<&KmsKey> {
+    match &resource.as_queue()?.encryption {
+        Encryption::Kms(key) => Some(key),
+        Encryption::None | Encryption::SqsManaged | Encryption::OtherKms(_) => None,
+    }
 }

@@ -1,17 +1,18 @@
-//! Which code the router should have. Tags have no say in it: the function's code counts if it has the hash of the live
-//! version or of the router that kibus offers, and the live code if kibus published it as that version of the router.
+//! Which code the router should have, which version of it is live, and whether that is on purpose. Tags have no say in it: the
+//! function's code counts if it has the hash of the live version or of the router that kibus offers, and the live code if kibus
+//! published it as that version of the router.
 
 use std::collections::BTreeSet;
 
-use super::live_version::{self, id};
 use super::target::HubSetting;
 use super::{Blocked, Case};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
-use crate::model::inventory::Desired;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Architecture, Code, Resource};
+use crate::model::resource::{Alias, Architecture, Code, FunctionSettings, NoRollbackVersion, Resource, ResourceId};
+use crate::model::scope::{LIVE, Scope};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 use crate::plan::{self, Refusal};
 use crate::survey::Survey;
@@ -64,18 +65,18 @@ pub(super) fn to_deploy(setting: &HubSetting, survey: &Survey, architecture: Arc
 
 /// The alias on the version that the settings pin, unless the setting ends that.
 pub(super) fn kept_rollback(setting: &HubSetting, survey: &Survey) -> Result<Option<Alias>, Blocked> {
-    let pinned = live_version::pinned(survey).filter(|_| !setting.end_rollback);
+    let pinned = pinned(survey).filter(|_| !setting.end_rollback);
     // Without an alias, a new one points to a new version.
-    let exists = live_version::alias(&survey.scope, &survey.observed).is_some();
+    let exists = live_alias(&survey.scope, &survey.observed).is_some();
     pinned
         .filter(|_| exists)
-        .map(|pinned| live_version::moved_to(survey, pinned))
+        .map(|pinned| moved_to(survey, pinned))
         .transpose()
 }
 
 /// Keeps the version that was rolled back to, with its code and its size.
 pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
-    let shares = desired.get(&id(&survey.scope))?.as_alias()?.shares.clone();
+    let shares = desired.get(&live_id(&survey.scope))?.as_alias()?.shares.clone();
     desired.insert(Resource::Alias(Alias { shares, ..pinned }));
     Some(())
 }
@@ -87,7 +88,9 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     let live = kept_rollback(setting, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {
         let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
-        hub.get(&id(&case.survey.scope)).and_then(Resource::as_alias).cloned()
+        hub.get(&live_id(&case.survey.scope))
+            .and_then(Resource::as_alias)
+            .cloned()
     };
     let code = &live.settings.code;
     let wanted = match &setting.router {
@@ -127,9 +130,9 @@ pub(super) fn keep_build(
     architecture: Architecture,
     desired: &mut Desired,
 ) -> Option<()> {
-    let live = live_version::alias(&survey.scope, &survey.observed)?;
+    let live = live_alias(&survey.scope, &survey.observed)?;
     let code = same_version(router, survey, architecture)?;
-    let kept = with_code(desired.get(&id(&survey.scope))?.as_alias()?, code.clone());
+    let kept = with_code(desired.get(&live_id(&survey.scope))?.as_alias()?, code.clone());
     let is_all = plan::diff(&kept, &Resource::Alias(live.clone()), &BTreeSet::new()).is_empty();
     if is_all && !matches!(router, OfferedRouter::Named(..)) {
         desired.insert(kept);
@@ -139,12 +142,12 @@ pub(super) fn keep_build(
 
 /// The code that a check expects of the function: the one that it has if that is the live code, the offered code, or the
 /// code that was rolled back. Without a live version or an archive there is nothing to compare it with.
-pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
+pub(super) fn expected_code(router: &OfferedRouter, survey: &Survey) -> Code {
     let offered = router.code();
     let Some(function) = survey.observed.function(survey.scope.router_function()) else {
         return offered;
     };
-    let (found, live) = (&function.settings.code, live_version::published(survey));
+    let (found, live) = (&function.settings.code, published(survey));
     match (router, live) {
         (OfferedRouter::Named(code, _), _) => code.clone(),
         (OfferedRouter::OfVersion(..), None) => found.clone(),
@@ -157,9 +160,9 @@ pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
 /// Expects the live version to have the code that it has, if kibus published it and the user named no other; after a
 /// rollback, also the size of that version.
 pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
-    let wanted = desired.get(&id(&survey.scope))?.as_alias()?;
-    let pinned = live_version::pinned(survey).and_then(|pinned| live_version::moved_to(survey, pinned).ok());
-    let expected = match (router, live_version::published(survey)) {
+    let wanted = desired.get(&live_id(&survey.scope))?.as_alias()?;
+    let pinned = pinned(survey).and_then(|pinned| moved_to(survey, pinned).ok());
+    let expected = match (router, published(survey)) {
         (OfferedRouter::Named(..), _) => return None,
         _ if let Some(pinned) = &pinned
             && plan::rollback_conflicts(wanted, pinned).is_empty() =>
@@ -176,9 +179,9 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
 /// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
 /// ends it.
 pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &mut [Finding]) {
-    let alias = id(&case.survey.scope);
+    let alias = live_id(&case.survey.scope);
     // A conflict keeps the pinned version from being expected.
-    let pinned = live_version::rolled_back(case.survey);
+    let pinned = rolled_back(case.survey);
     let wanted = case.desired.get(&alias).and_then(Resource::as_alias);
     let is_prevented = pinned.is_some_and(|pinned| wanted.is_none_or(|wanted| wanted.version != pinned.version));
     for finding in findings {
@@ -198,10 +201,10 @@ pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &
 }
 
 /// What there is to say about live code that stays: it is another build than the offered one, or was not compared.
-pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
-    let live = &live_version::published(survey)?.settings.code;
+pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
+    let live = &published(survey)?.settings.code;
     let Code { version, sha256 } = live;
-    if desired.get(&id(&survey.scope))?.as_alias()?.settings.code != *live {
+    if desired.get(&live_id(&survey.scope))?.as_alias()?.settings.code != *live {
         return None;
     }
     let offered = router.code();
@@ -245,15 +248,15 @@ pub(super) fn staying(setting: &HubSetting, survey: &Survey, architecture: Archi
 
 /// The live code, if it is of the offered version and runs on this architecture.
 fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Architecture) -> Option<&'a Code> {
-    let live = &live_version::published(survey)?.settings;
+    let live = &published(survey)?.settings;
     (live.code.version == router.code().version && live.architecture == architecture).then_some(&live.code)
 }
 
 /// Whether this is the code of the latest version, from which a rollback went back. If that version could not be read, a
 /// finding says so.
 fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
-    let later = live_version::rolled_back(survey).and_then(Alias::later);
-    match later.and_then(|later| survey.versions.get(&later)) {
+    let later = rolled_back(survey).and_then(Alias::later);
+    match later.map(|later| survey.versions(&later)) {
         Some(Fact::Present(version)) => version.code.has_version() && version.code.sha256 == code.sha256,
         Some(Fact::Unreadable(_)) => true,
         Some(Fact::Absent | Fact::NotAsked) | None => false,
@@ -264,4 +267,196 @@ fn with_code(alias: &Alias, code: Code) -> Resource {
     let mut alias = alias.clone();
     alias.settings.code = code;
     Resource::Alias(alias)
+}
+
+/// The id of the live alias, which is known before it exists.
+pub(super) fn live_id(scope: &Scope) -> ResourceId {
+    ResourceId::Alias(scope.router_function(), LIVE.to_owned())
+}
+
+/// The live alias, if it exists.
+pub(super) fn live_alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
+    observed.alias(scope.router_function(), LIVE.to_owned())
+}
+
+/// The live alias, if kibus published the version that it points to: its code is known.
+pub(super) fn published(survey: &Survey) -> Option<&Alias> {
+    live_alias(&survey.scope, &survey.observed).filter(|alias| alias.settings.code.has_version())
+}
+
+/// The version that the settings pin.
+pub(super) fn pinned(survey: &Survey) -> Option<u64> {
+    survey.settings()?.pinned_version
+}
+
+/// The live alias, if the settings pin the version that it points to.
+pub(super) fn rolled_back(survey: &Survey) -> Option<&Alias> {
+    let pinned = pinned(survey)?;
+    published(survey).filter(|live| live.version == Some(pinned))
+}
+
+/// The version that a rollback makes live. Without a number, a rollback that was begun before is finished.
+pub(super) fn rollback_goal(survey: &Survey, version: Option<u64>) -> Result<u64, Blocked> {
+    let live = live_alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
+    match pinned(survey) {
+        Some(pinned) if version.is_none_or(|version| version == pinned) => Ok(pinned),
+        pinned => live.rollback_target(version).map_err(|none| {
+            Blocked::NoVersion(NoRollbackVersion {
+                rolled_back_from: pinned.and(live.later()),
+                ..none
+            })
+        }),
+    }
+}
+
+/// The live alias once it points to this version. Fails if kibus did not publish it: its code is unknown.
+pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> {
+    let live = live_alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
+    let alias = match live.version == Some(version) {
+        true => live.clone(),
+        false => Alias {
+            settings: version_settings(survey, version)?.clone(),
+            moves_to: Some(version),
+            shares: BTreeSet::new(),
+            ..live.clone()
+        },
+    };
+    match alias.settings.code.has_version() {
+        true => Ok(alias),
+        false => Err(Blocked::NotPublished(version)),
+    }
+}
+
+/// The live version in words.
+pub(super) fn live_sentence(alias: &Alias) -> String {
+    let version = alias.version.map_or("?".to_owned(), |version| version.to_string());
+    let router = match alias.settings.code.version.as_str() {
+        "" => "unknown",
+        version => version,
+    };
+    format!("version {version} of the function is live (router {router})")
+}
+
+/// Why the live version is not the newest: rolled back, or an unfinished update. `None` if it is the newest.
+pub(super) fn why_not_newest(survey: &Survey) -> Option<String> {
+    let alias = live_alias(&survey.scope, &survey.observed)?;
+    if let Some(pinned) = pinned(survey) {
+        let from = alias
+            .later()
+            .map(|from| format!(" from version {from}"))
+            .unwrap_or_default();
+        return Some(match alias.version == Some(pinned) {
+            true => format!("rolled back{from}; bootstrap-hub --router-latest ends the rollback"),
+            false => format!("a rollback to version {pinned} is not finished; bootstrap-hub finishes it"),
+        });
+    }
+    let function = survey.observed.function(alias.function.clone())?;
+    let (latest, live) = (&function.settings.code, &alias.settings.code);
+    if latest.sha256 != live.sha256 {
+        return Some(format!(
+            "the function has other code (SHA-256 {}): an update was interrupted or failed its self-test, or the code or \
+             the alias was changed by other means",
+            latest.sha256
+        ));
+    }
+    (!live.has_version()).then(|| "kibus did not publish it".to_owned())
+}
+
+/// The live version and why it is not the newest, in one sentence.
+pub(super) fn not_newest_warning(survey: &Survey) -> Option<String> {
+    let alias = live_alias(&survey.scope, &survey.observed)?;
+    let reason = why_not_newest(survey)?;
+    Some(format!("{}: {reason}", live_sentence(alias)))
+}
+
+/// The settings of a version, if they are known.
+fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, Blocked> {
+    match survey.versions(&version) {
+        Fact::Present(settings) => Ok(settings),
+        Fact::Unreadable(fault) => Err(Blocked::call_failed("read the version of the router", fault)),
+        Fact::Absent | Fact::NotAsked => Err(Blocked::VersionGone(version)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::hub::Hub;
+    use crate::model::inventory::Reading;
+    use crate::model::resource::{Code, Resource};
+    use crate::model::scope::tests::scope;
+    use crate::model::settings::Settings;
+
+    fn survey(function: &str, live: &str, pinned: Option<u64>) -> Survey {
+        let code = |version| Code::of_archive(version, version);
+        let settings = Settings {
+            pinned_version: pinned,
+            ..Settings::default()
+        };
+        let mut survey = Survey::new(scope());
+        for mut resource in Hub::new(&scope(), settings, code(function))
+            .desired()
+            .resources()
+            .cloned()
+        {
+            if let Resource::Alias(alias) = &mut resource {
+                alias.version = Some(2);
+                alias.versions = [1, 2, 3].into();
+                alias.settings.code = code(live);
+            }
+            survey
+                .observed
+                .insert(resource.id(), Reading::Present(Box::new(resource)));
+        }
+        survey
+    }
+
+    #[test]
+    fn an_older_live_version_has_a_reason() {
+        for (name, function, live, pinned, says) in [
+            ("newest", "0.2.0", "0.2.0", None, None),
+            (
+                "rolled back",
+                "0.2.0",
+                "0.1.0",
+                Some(2),
+                Some("rolled back from version 3"),
+            ),
+            (
+                "a rollback that was cut short",
+                "0.2.0",
+                "0.2.0",
+                Some(1),
+                Some("a rollback to version 1 is not finished"),
+            ),
+            (
+                "rolled back within a release",
+                "0.2.0",
+                "0.2.0",
+                Some(2),
+                Some("rolled back from version 3"),
+            ),
+            (
+                "an unfinished update",
+                "0.2.0",
+                "0.1.0",
+                None,
+                Some("the function has other code (SHA-256 0.2.0): an update was interrupted"),
+            ),
+        ] {
+            let warning = not_newest_warning(&survey(function, live, pinned));
+            match says {
+                None => assert_eq!(warning, None, "{name}"),
+                Some(says) => {
+                    let warning = warning.unwrap_or_default();
+                    let live = format!("version 2 of the function is live (router {live})");
+                    assert!(
+                        warning.contains(says) && warning.starts_with(&live),
+                        "{name}: {warning}"
+                    );
+                }
+            }
+        }
+        assert_eq!(not_newest_warning(&Survey::new(scope())), None);
+    }
 }

@@ -1,10 +1,11 @@
-//! Policies of kibus on controller roles whose cluster queue is missing.
+//! The policies of kibus on controller roles: which roles have the policy of a cluster, and policies whose cluster queue is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::inventory::roles_of;
 use crate::error::Hint;
 use crate::iam::grants::queues_received_from;
+use crate::model::cluster::Cluster;
+use crate::model::controller_role::is_usual;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::inline_policy::InlinePolicy;
@@ -12,7 +13,86 @@ use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
-use crate::survey::Survey;
+use crate::survey::{RolePolicies, Survey};
+
+/// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
+/// certainly of the cluster.
+pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, cluster);
+    match survey.queue_tags(cluster) {
+        Some(tags) => roles.extend(tags.controller_role()),
+        None => roles.retain(|role| opens_queue(survey, cluster, role)),
+    }
+    roles
+}
+
+/// Whether the policy of a cluster on a role opens the cluster's queue and no other.
+fn opens_queue(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
+    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
+    match policy(survey, cluster, role) {
+        Some(Reading::Present(policy)) => policy
+            .as_role_policy()
+            .is_some_and(|policy| queues_received_from(&policy.document).into_iter().eq([arn])),
+        _ => false,
+    }
+}
+
+/// The policy of a cluster on a role, which is read if it was not.
+pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
+    // Who may not list the policies of a role may still be allowed to read the one of kibus.
+    if let Fact::Unreadable(_) = survey.roles(role) {
+        survey.resource(&Cluster::policy_id(&survey.scope, cluster, role));
+    }
+    policy(survey, cluster, role)
+}
+
+/// The policy of a cluster on a role; `None` if the role was not read.
+pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
+    let id = Cluster::policy_id(&survey.scope, cluster, role);
+    if let Some(reading) = survey.observed.get(&id) {
+        return Some(reading.clone());
+    }
+    match survey.known.roles.get(role)? {
+        Fact::NotAsked => None,
+        Fact::Absent => Some(Reading::Absent),
+        Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
+        Fact::Present(policies) => {
+            let name = survey.scope.controller_policy(cluster);
+            let found = policies.get(name.as_str());
+            Some(found.map_or(Reading::Absent, |found| {
+                Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
+                    role: role.clone(),
+                    name,
+                    document: found.document_or_text(),
+                })))
+            }))
+        }
+    }
+}
+
+/// The roles that have the policy of a cluster, by its name, which no other policy has.
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let name = survey.scope.controller_policy(cluster);
+    let has = |policies: &Fact<RolePolicies>| policies.present().is_some_and(|all| all.contains_key(name.as_str()));
+    let listed = survey
+        .known
+        .roles
+        .iter()
+        .filter(|(_, policies)| has(policies))
+        .map(|(role, _)| role);
+    // Who may not list the policies of a role may still be allowed to read this one.
+    let direct = survey.observed.resources().filter_map(Resource::as_role_policy);
+    let direct = direct.filter(|policy| policy.name == name).map(|policy| &policy.role);
+    listed.chain(direct).cloned().collect()
+}
+
+/// Reads the policies of every role that is named like a controller role.
+pub(super) fn read_usual_roles(survey: &Survey) {
+    let all = survey.listed_roles().present().into_iter().flat_map(BTreeMap::keys);
+    for role in all.filter(|role| is_usual(role)) {
+        survey.roles(role);
+    }
+}
 
 /// A policy with a name of this bus that belongs to no registered cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,26 +112,17 @@ pub(super) struct Orphan {
     pub(super) resource: Resource,
 }
 
-/// The clusters whose queues must be read to tell orphans from policies of clusters that exist.
-pub(super) fn to_tell(survey: &Survey) -> BTreeSet<ClusterName> {
-    let documents = survey.roles.values().filter_map(Fact::present);
-    documents
-        .flat_map(|policies| policies.values())
-        .filter_map(|policy| cluster_of(survey, policy))
-        .map(|(cluster, _)| cluster)
-        .collect()
-}
-
 /// Where policies of earlier clusters were not looked for, because AWS did not answer.
-pub(super) fn unread(survey: &Survey) -> Option<Hint> {
+pub(super) fn unread_roles(survey: &Survey) -> Option<Hint> {
     let unread = |what: &str, fault: &Fault| {
         let text = format!("policies that earlier clusters have left on {what} are not looked for: {fault}");
         Hint::text(text)
     };
-    if let Fact::Unreadable(fault) = &survey.role_names {
+    if let Fact::Unreadable(fault) = &survey.known.listed_roles {
         return Some(unread("controller roles", fault));
     }
     let mut roles = survey
+        .known
         .roles
         .iter()
         .filter_map(|(role, policies)| Some((role, policies.fault()?)));
@@ -64,6 +135,7 @@ pub(super) fn unread(survey: &Survey) -> Option<Hint> {
 
 /// Every policy with a name of this bus, on the roles that were read, that is not one of a cluster with a queue.
 pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
+    read_usual_roles(survey);
     let clusters = survey.clusters();
     let owned: BTreeSet<(RoleName, String)> = clusters
         .keys()
@@ -74,7 +146,7 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
         })
         .collect();
     let mut strays = Vec::new();
-    for (role, policies) in &survey.roles {
+    for (role, policies) in &survey.known.roles {
         let documents = policies.present().map(|policies| policies.values());
         for policy in documents.into_iter().flatten() {
             let key = (role.clone(), policy.name.clone());
@@ -82,7 +154,7 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
                 strays.push(Stray {
                     role: role.clone(),
                     policy: policy.name.clone(),
-                    orphan: orphan(survey, role, policy),
+                    orphan: orphan_of(survey, role, policy),
                 });
             }
         }
@@ -91,10 +163,10 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
 }
 
 /// The clusters that a policy of kibus on a role names and that are not registered, although their queues exist.
-pub(super) fn with_queue(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
+pub(super) fn named_by_policy(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
     let clusters = survey.clusters();
     let mut found = BTreeMap::new();
-    for (role, policies) in &survey.roles {
+    for (role, policies) in &survey.known.roles {
         for policy in policies.present().into_iter().flat_map(BTreeMap::values) {
             let is_ours = policy.document().is_some_and(|document| policy::all_ours(&document));
             if let Some((cluster, queue)) = cluster_of(survey, policy).filter(|_| is_ours)
@@ -110,11 +182,10 @@ pub(super) fn with_queue(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
 
 /// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
 /// this account, Region and prefix, and it is missing.
-fn orphan(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orphan> {
+fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orphan> {
     let document = policy.document()?;
     let (cluster, queue) = cluster_of(survey, policy)?;
-    let missing = survey.observed.get(&ResourceId::Queue(queue)) == Some(&Reading::Absent);
-    if !missing || !policy::all_ours(&document) {
+    if !policy::all_ours(&document) || survey.resource(&ResourceId::Queue(queue)) != Some(&Reading::Absent) {
         return None;
     }
     let policy = RolePolicy {

@@ -1,0 +1,717 @@
+//! The role that a cluster's Karpenter controller runs as. The policy of the cluster on a role is
+//! the record; a tag of the queue says only where to look first. Without one record, evidence decides, else the usual names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocked::{MissingRole, RoleSearch, RoleSource};
+use super::clusters;
+use super::role_policies::{policy, read_policy, roles_with_policy};
+use super::target::{ClusterSetting, RoleOption, Target};
+use crate::cloud::ListedRole;
+use crate::error::Hint;
+use crate::iam::web_identity::names_service_account;
+use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::inventory::Reading;
+use crate::model::karpenter::{ASKS_EC2, KarpenterVersion, NAMESPACES, SERVICE_ACCOUNT};
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::resource::ResourceId;
+use crate::model::simulation::Decision;
+use crate::model::tags::Tags;
+use crate::plan::Refusal;
+use crate::survey::Survey;
+
+/// Which role a cluster's controller runs as.
+pub(super) enum RoleDecision {
+    Role(RoleName),
+    /// Kibus does not manage a policy on it.
+    Unmanaged,
+    /// Unknown until more is read.
+    Open,
+    /// No role is certainly the one.
+    NotFound(RoleSearch),
+    /// The role does not exist.
+    Missing(MissingRole),
+}
+
+/// The controller role of a cluster that is set: named now, or found.
+pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> RoleDecision {
+    // Whether the cluster is registered says where to look.
+    if survey
+        .resource(&ResourceId::Queue(survey.cluster_queue(name)))
+        .is_none()
+    {
+        return RoleDecision::Open;
+    }
+    seek_evidence(survey, name, setting);
+    let decision = match &setting.role {
+        RoleOption::Unmanaged => RoleDecision::Unmanaged,
+        RoleOption::Named(template) => match template.role(name) {
+            Ok(role) => existing(survey, name, role, BTreeSet::new()),
+            Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
+        },
+        RoleOption::Search => match find(survey, name) {
+            Found::One(role, sources) => existing(survey, name, role, sources),
+            Found::Unmanaged => RoleDecision::Unmanaged,
+            Found::NotOne(search) => RoleDecision::NotFound(search),
+            Found::Open => RoleDecision::Open,
+        },
+    };
+    match &decision {
+        RoleDecision::Role(role) => {
+            read_policy(survey, name, role);
+            if let Fact::Unreadable(_) = survey.roles(role) {
+                survey.resource(&ResourceId::Role(role.clone()));
+            }
+        }
+        // The message about it names roles that may be meant.
+        RoleDecision::Open | RoleDecision::Missing(_) => {
+            survey.listed_roles();
+        }
+        // One of the candidates may have the policy of the cluster.
+        RoleDecision::NotFound(search) => {
+            for role in search.candidates.keys() {
+                survey.roles(role);
+            }
+        }
+        RoleDecision::Unmanaged => {}
+    }
+    decision
+}
+
+/// Whether a role was found by what may be wrong: only a person who sees it may let it have the policy.
+pub(super) fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
+    let is_record = |source: &RoleSource| matches!(source, RoleSource::Policy | RoleSource::Tag);
+    !sources.iter().any(is_record)
+}
+
+/// What the role of a cluster that is set was found by; empty if it is named, not managed, or on record.
+pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> BTreeSet<RoleSource> {
+    let searches = target
+        .set()
+        .get(name)
+        .is_some_and(|setting| setting.role == RoleOption::Search);
+    match find(survey, name) {
+        Found::One(_, sources) if searches && !sources.contains(&RoleSource::Policy) => sources,
+        _ => BTreeSet::new(),
+    }
+}
+
+/// The decision for a role that may not exist.
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> RoleDecision {
+    let absent = match survey.known.roles.get(&role) {
+        Some(Fact::Absent) => true,
+        Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
+        _ => false,
+    };
+    if !absent {
+        return RoleDecision::Role(role);
+    }
+    let similar = survey.known.listed_roles.present().map(|all| similar(cluster, all));
+    RoleDecision::Missing(MissingRole {
+        cluster: cluster.clone(),
+        sources,
+        role,
+        similar: similar.unwrap_or_default().into_iter().cloned().collect(),
+    })
+}
+
+/// The result of a search.
+pub(super) enum Found {
+    /// This role, by these sources.
+    One(RoleName, BTreeSet<RoleSource>),
+    /// The cluster is registered, and neither a policy nor the tag names a role: kibus manages none.
+    Unmanaged,
+    /// No role, or several.
+    NotOne(RoleSearch),
+    /// Unknown until the names of all roles are read.
+    Open,
+}
+
+/// Searches for the role of a cluster, whether it is registered or not.
+pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
+    let tagged = tagged(survey, name);
+    if let Some(role) = &tagged {
+        read_policy(survey, name, role);
+    }
+    let mut holders = roles_with_policy(survey, name);
+    if let (Some(one), 1) = (holders.first(), holders.len()) {
+        return Found::One(one.clone(), [RoleSource::Policy].into());
+    }
+    // The tag may be wrong or missing, so the policy is looked for on other roles too.
+    seek_policy(survey, name);
+    match &tagged {
+        None if holders.is_empty() && survey.registration(name).is_some() => return Found::Unmanaged,
+        Some(role) if holders.is_empty() && is_unread(survey, name, role) => {
+            return Found::One(role.clone(), [RoleSource::Tag].into());
+        }
+        _ => {}
+    }
+    let evidence = Evidence::of(survey, name);
+    if let Some((role, sources)) = evidence.one() {
+        return Found::One(role.clone(), sources.clone());
+    }
+    let exists = |role: &RoleName| {
+        let listed = survey
+            .known
+            .listed_roles
+            .present()
+            .is_some_and(|all| all.contains_key(role));
+        listed || matches!(survey.known.roles.get(role), Some(Fact::Present(_)))
+    };
+    let tagged = tagged.filter(exists);
+    let usual: Vec<RoleName> = usual_names(name).into_iter().filter(exists).collect();
+    let is_bare = evidence.is_empty() && holders.is_empty();
+    if let ([one], true) = (
+        usual.as_slice(),
+        is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role)),
+    ) {
+        return Found::One(one.clone(), [RoleSource::Name].into());
+    }
+    let mut search = RoleSearch {
+        elsewhere: evidence.elsewhere,
+        gone: gone(survey, name),
+        evidence: no_evidence(survey, name),
+        ..RoleSearch::nothing(name)
+    };
+    let mut add = |role: RoleName, source| {
+        search.candidates.entry(role).or_default().insert(source);
+    };
+    usual.into_iter().for_each(|role| add(role, RoleSource::Name));
+    tagged.into_iter().for_each(|role| add(role, RoleSource::Tag));
+    while let Some(role) = holders.pop_first() {
+        add(role, RoleSource::Policy);
+    }
+    merge(&mut search.candidates, evidence.roles);
+    if search.candidates.is_empty() && search.elsewhere.is_empty() {
+        let Some(all) = survey.known.listed_roles.present() else {
+            return Found::Open;
+        };
+        let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
+        search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
+        if search.candidates.is_empty() {
+            search.similar = similar(name, all).into_iter().cloned().collect();
+        }
+    }
+    Found::NotOne(search)
+}
+
+fn merge(candidates: &mut Candidates, others: Candidates) {
+    for (role, sources) in others {
+        candidates.entry(role).or_default().extend(sources);
+    }
+}
+
+/// The role that the queue of a registered cluster names.
+pub(super) fn tagged(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
+    survey.registration(name).and_then(Tags::controller_role)
+}
+
+/// The role that the queue of a registered cluster names, if it does not exist.
+pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
+    tagged(survey, name).filter(|role| survey.known.roles.get(role) == Some(&Fact::Absent))
+}
+
+/// The role of a registered cluster by its policy, as far as that was read: else the one that the tag names.
+pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
+    let holders = roles_with_policy(survey, cluster);
+    let tagged = survey.queue_tags(cluster).and_then(Tags::controller_role);
+    let named = tagged.filter(|role| holders.contains(role) || is_unread(survey, cluster, role));
+    named.or_else(|| holders.first().cloned())
+}
+
+/// Whether it is unknown if a role has the policy of a cluster.
+pub(super) fn is_unread(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
+    !matches!(
+        policy(survey, cluster, role),
+        Some(Reading::Present(_) | Reading::Absent)
+    )
+}
+
+/// Whether the policies do not say which role a registered cluster has: the tag names one without the policy, or several have it.
+pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
+    let holders = roles_with_policy(survey, cluster).len();
+    let without_policy = |role: RoleName| !is_unread(survey, cluster, &role);
+    holders > 1 || (holders == 0 && tagged(survey, cluster).is_some_and(without_policy))
+}
+
+/// The registered clusters among these whose policy was not found on any role so far.
+fn without_policy<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Vec<&'a ClusterName> {
+    let is_lost = |cluster: &&ClusterName| {
+        let unread = tagged(survey, cluster).is_some_and(|role| is_unread(survey, cluster, &role));
+        survey.registration(cluster).is_some() && !unread && roles_with_policy(survey, cluster).is_empty()
+    };
+    clusters.into_iter().filter(is_lost).collect()
+}
+
+/// Why it is unknown whether a role has the policy of one of these clusters, if the roles could not be listed.
+pub(super) fn not_listed<'a>(
+    survey: &'a Survey,
+    clusters: impl IntoIterator<Item = &'a ClusterName>,
+) -> Option<(&'a ClusterName, &'a Fault)> {
+    let fault = survey.known.listed_roles.fault()?;
+    Some((without_policy(survey, clusters).first()?, fault))
+}
+
+/// Looks for the policy of a registered cluster on the roles that are named like its controller role, if it is not on the one that
+/// the tag names.
+pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
+    if without_policy(survey, [cluster]).is_empty() {
+        return;
+    }
+    let may_have_it: Vec<RoleName> = match survey.listed_roles() {
+        Fact::NotAsked => Vec::new(),
+        Fact::Absent | Fact::Unreadable(_) => usual_names(cluster),
+        Fact::Present(all) => {
+            let named = |role: &&RoleName| is_usual(role) && role.as_str().contains(cluster.as_str());
+            all.keys().filter(named).cloned().collect()
+        }
+    };
+    for role in &may_have_it {
+        survey.roles(role);
+    }
+}
+
+/// What a check reports about a registered cluster whose role is unclear.
+pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
+    let Found::NotOne(search) = find(survey, cluster) else {
+        return Vec::new();
+    };
+    let policy = survey.scope.controller_policy(cluster);
+    let holders = roles_with_policy(survey, cluster);
+    let tagged = tagged(survey, cluster);
+    let Some(first) = tagged
+        .clone()
+        .filter(|role| holders.contains(role))
+        .or(holders.first().cloned())
+    else {
+        let refusal = |role: RoleName| Refusal::UnconfirmedRole {
+            cluster: cluster.clone(),
+            is_only: search.candidates.keys().eq([&role]),
+            role,
+            policy,
+        };
+        let exists = gone(survey, cluster).is_none();
+        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
+    };
+    let others = holders.into_iter().filter(|role| *role != first);
+    let refusal = |role| Refusal::SecondRole {
+        cluster: cluster.clone(),
+        role,
+        policy: policy.clone(),
+        first: first.clone(),
+    };
+    others.map(refusal).collect()
+}
+
+/// The roles of the registered clusters.
+#[derive(Debug, Default)]
+pub struct SavedRoles {
+    /// Those that have the policy of their cluster.
+    pub holders: BTreeSet<(ClusterName, RoleName)>,
+    /// Those that only the tag of a queue names.
+    pub tagged: BTreeSet<(ClusterName, RoleName)>,
+}
+
+impl SavedRoles {
+    /// The roles in a survey of all clusters.
+    pub fn of(survey: &Survey) -> Self {
+        let mut roles = Self::default();
+        survey.discover();
+        for cluster in survey.registered().into_keys() {
+            find(survey, &cluster);
+            let holders = roles_with_policy(survey, &cluster);
+            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role));
+            roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
+            roles
+                .holders
+                .extend(holders.into_iter().map(|role| (cluster.clone(), role)));
+        }
+        roles
+    }
+}
+
+/// Evidence of a role: EKS pod identity associations of the service account of Karpenter, and trust policies that name the
+/// cluster's issuer and that service account. Both are read, because a leftover of either may name another role than the one in use.
+
+/// The roles that may be the one of a controller, each with what speaks for it.
+type Candidates = BTreeMap<RoleName, BTreeSet<RoleSource>>;
+
+/// What EKS and trust policies say about a cluster, as far as they were read.
+#[derive(Default)]
+struct Evidence {
+    roles: Candidates,
+    /// The ARNs of roles of other accounts in associations.
+    elsewhere: BTreeSet<String>,
+}
+
+impl Evidence {
+    fn of(survey: &Survey, cluster: &ClusterName) -> Self {
+        let mut evidence = Self::default();
+        let associations = survey.known.associations.get(cluster).and_then(Fact::present);
+        for association in associations.into_iter().flatten() {
+            match survey.scope.own_role(&association.role_arn) {
+                Some(role) => evidence.add(role, RoleSource::Association(association.namespace.clone())),
+                None => drop(evidence.elsewhere.insert(association.role_arn.clone())),
+            }
+        }
+        for role in by_trust(survey, cluster) {
+            evidence.add(role, RoleSource::Trust);
+        }
+        evidence
+    }
+
+    fn add(&mut self, role: RoleName, source: RoleSource) {
+        self.roles.entry(role).or_default().insert(source);
+    }
+
+    /// The role, if all evidence names the same one, and associations only in the usual namespaces of Karpenter: who may
+    /// create a service account elsewhere need not be trusted with Karpenter.
+    fn one(&self) -> Option<(&RoleName, &BTreeSet<RoleSource>)> {
+        let elsewhere = |source: &RoleSource| match source {
+            RoleSource::Association(namespace) => !NAMESPACES.contains(&namespace.as_str()),
+            _ => false,
+        };
+        let first = self.roles.first_key_value()?;
+        let is_clear = self.roles.len() == 1 && self.elsewhere.is_empty() && !first.1.iter().any(elsewhere);
+        is_clear.then_some(first)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.elsewhere.is_empty()
+    }
+}
+
+fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let issuer = survey.known.oidc_issuers.get(cluster).and_then(Fact::present);
+    let Some(provider) = issuer.map(|issuer| survey.scope.oidc_provider_arn(issuer)) else {
+        return BTreeSet::new();
+    };
+    let trusts = |role: &ListedRole| {
+        let trust = role.web_trust.as_ref();
+        trust.is_some_and(|trust| names_service_account(trust, &provider, SERVICE_ACCOUNT))
+    };
+    let listed = survey.known.listed_roles.present().into_iter().flatten();
+    listed
+        .filter(|(_, role)| trusts(role))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Whether there is no evidence for a cluster because none exists, or because it could not be read.
+fn no_evidence(survey: &Survey, cluster: &ClusterName) -> Fact<()> {
+    let (roles, issuer) = (
+        survey.known.associations.get(cluster),
+        survey.known.oidc_issuers.get(cluster),
+    );
+    let fault = roles.and_then(Fact::fault).or(issuer.and_then(Fact::fault));
+    match fault {
+        Some(fault) => Fact::Unreadable(fault.clone()),
+        None if roles.is_some() => Fact::Absent,
+        None => Fact::NotAsked,
+    }
+}
+
+/// The first of the calls about evidence that failed.
+pub(super) fn evidence_fault(survey: &Survey) -> Option<&Fault> {
+    let associations = survey.known.associations.values().filter_map(Fact::fault);
+    let issuers = survey.known.oidc_issuers.values().filter_map(Fact::fault);
+    associations.chain(issuers).next()
+}
+
+/// Asks for the evidence of the role of a cluster, if that decides.
+fn seek_evidence(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) {
+    if is_evidence_wanted(survey, cluster, setting) {
+        survey.associations(cluster);
+        survey.oidc_issuers(cluster);
+        // They have the trust policies.
+        survey.listed_roles();
+    }
+}
+
+/// The clusters of a target for which evidence decides.
+pub(super) fn wanting_evidence<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
+    let set = target.set().into_iter();
+    set.filter_map(|(cluster, setting)| is_evidence_wanted(survey, cluster, setting).then_some(cluster))
+        .collect()
+}
+
+/// Whether evidence decides about the role of a cluster: no role is named, and the policies do not say which one it is.
+fn is_evidence_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
+    let searches = setting.asks_eks && setting.role == RoleOption::Search;
+    searches
+        && match survey.saved_tags(cluster) {
+            Some(tags) if tags.belong_to(&survey.scope.bus) => is_unclear(survey, cluster),
+            _ => roles_with_policy(survey, cluster).len() != 1,
+        }
+}
+
+/// The clusters that are registered for the first time, and about which EKS is asked.
+pub(super) fn first_registered<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
+    let is_registered = |cluster: &ClusterName| {
+        let tags = survey.saved_tags(cluster);
+        tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus))
+    };
+    let set = target.set().into_iter();
+    set.filter_map(|(cluster, setting)| (setting.asks_eks && !is_registered(cluster)).then_some(cluster))
+        .collect()
+}
+
+const ASK_OTHERS: &str = "Let those who manage that allow it";
+
+/// The clusters of a target whose Karpenter also asks EC2, with their roles.
+fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleName)> {
+    let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
+    let set = target.set().into_iter().filter_map(|(name, setting)| {
+        let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
+        match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| decide(survey, name, setting))? {
+            RoleDecision::Role(role) => Some((name.clone(), role)),
+            _ => None,
+        }
+    });
+    let kept = clusters::kept(survey, target).into_iter().filter_map(|(name, tags)| {
+        match asks_ec2(tags.karpenter_version()).then(|| find(survey, &name))? {
+            Found::One(role, _) => Some((name, role)),
+            _ => None,
+        }
+    });
+    set.chain(kept).collect()
+}
+
+/// What controller roles lack, beside the policy of kibus on them, as far as IAM says it: for each cluster whose Karpenter is known to
+/// be v1.12 or later, IAM is asked once, if that is allowed.
+pub(super) fn access_warnings(survey: &Survey, target: &Target) -> Vec<Hint> {
+    let controllers = asking_ec2(survey, target);
+    if controllers.is_empty() {
+        return Vec::new();
+    }
+    // The list of roles has their ARNs.
+    let listed = survey.listed_roles().present();
+    let known = controllers
+        .iter()
+        .filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
+    let decisions = known.filter_map(|of| Some((of, survey.controller_access(of).present()?)));
+    decisions
+        .flat_map(|((cluster, role), decisions)| lacks(survey, cluster, role, decisions))
+        .collect()
+}
+
+fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BTreeMap<String, Decision>) -> Vec<Hint> {
+    let mut warnings = Vec::new();
+    let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (action, decision) in decisions {
+        let Some(why) = decision.denial("the role") else {
+            continue;
+        };
+        if action == ASKS_EC2 {
+            let (unless, advice) = match decision {
+                Decision::NoPolicy { keys } => (
+                    unless(keys),
+                    "Allow it in a policy of the role, as Karpenter's own policies do",
+                ),
+                _ => (String::new(), ASK_OTHERS),
+            };
+            warnings.push(Hint::text(format!(
+                "role `{role}` of cluster `{cluster}` lacks {action}: {why}{unless}. Karpenter asks EC2 with it for maintenance and \
+                 failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
+            )));
+        // The policy of kibus, which may not be written yet, can change anything else.
+        } else if matches!(decision, Decision::Boundary | Decision::Organization) {
+            of_queue.entry(why).or_default().push(action);
+        }
+    }
+    let queue = survey.cluster_queue(cluster);
+    warnings.extend(of_queue.into_iter().map(|(why, actions)| {
+        Hint::text(format!(
+            "role `{role}` of cluster `{cluster}` cannot use queue `{queue}`, whatever its policies allow: {why} ({}). {ASK_OTHERS}",
+            actions.join(", ")
+        ))
+    }));
+    warnings
+}
+
+/// The keys that may decide about a call without a resource. Policies of Karpenter have many others, about tags and resources.
+fn unless(keys: &BTreeSet<String>) -> String {
+    let others = ["aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"];
+    let keys = keys.iter().filter(|key| {
+        let is_other = others.iter().any(|other| key.starts_with(other));
+        key.starts_with("aws:") && !is_other
+    });
+    match keys.cloned().collect::<Vec<_>>().join(", ") {
+        keys if keys.is_empty() => keys,
+        keys => format!(", unless one that depends on {keys} does"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::document::Document;
+    use crate::model::fact::Fact;
+    use crate::model::fault::{Fault, FaultKind};
+    use crate::model::karpenter::Association;
+    use crate::model::scope::tests::scope;
+
+    const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
+
+    fn fault(kind: FaultKind) -> Fault {
+        Fault {
+            kind,
+            action: "eks:ListPodIdentityAssociations".to_owned(),
+            code: None,
+            message: "no".to_owned(),
+        }
+    }
+
+    fn denied() -> Fault {
+        fault(FaultKind::Denied {
+            principal: None,
+            resource: None,
+        })
+    }
+
+    /// Associations, each in a namespace and with the ARN of a role.
+    fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
+        let association = |(namespace, role_arn): &(&str, &str)| Association {
+            namespace: (*namespace).to_owned(),
+            role_arn: (*role_arn).to_owned(),
+        };
+        Fact::Present(all.iter().map(association).collect())
+    }
+
+    fn role(path_and_name: &str) -> String {
+        scope().roles_arn(path_and_name)
+    }
+
+    /// A survey of cluster `base`: its associations, and an account with these roles, of which some trust its service account.
+    fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&str]) -> Survey {
+        let mut survey = Survey::new(scope());
+        let base: ClusterName = "base".parse().unwrap();
+        survey.known.associations.insert(base.clone(), associations);
+        survey.known.oidc_issuers.insert(base, Fact::Present(ISSUER.to_owned()));
+        let statement = json!({
+            "Effect": "Allow",
+            "Principal": { "Federated": scope().oidc_provider_arn(ISSUER) },
+            "Action": "sts:AssumeRoleWithWebIdentity",
+            "Condition": {
+                "StringEquals": {
+                    "oidc.eks.us-west-2.amazonaws.com/id/ABC:sub": "system:serviceaccount:karpenter:karpenter",
+                },
+            },
+        });
+        let trust = Document::new(json!({ "Statement": [statement] }));
+        let listed = |role: &&str| ListedRole {
+            web_trust: trusting.contains(role).then(|| trust.clone()),
+            ..ListedRole::default()
+        };
+        let all = all.iter().map(|role| (role.parse().unwrap(), listed(role)));
+        survey.known.listed_roles = Fact::Present(all.collect());
+        survey
+    }
+
+    #[test]
+    fn all_evidence_must_name_one_role() {
+        let elsewhere = "arn:aws:iam::444455556666:role/karpenter";
+        let other_partition = role("a").replace("arn:aws:", "arn:aws-cn:");
+        let (a, b) = (role("team/a"), role("b"));
+        for (case, associations, trusting, expected) in [
+            ("an association", associations(&[("karpenter", &a)]), vec![], "a"),
+            ("a trust policy", associations(&[]), vec!["b"], "b"),
+            (
+                "both, of the same role",
+                associations(&[("kube-system", &b)]),
+                vec!["b"],
+                "b",
+            ),
+            (
+                "both, of different roles",
+                associations(&[("kube-system", &a)]),
+                vec!["b"],
+                "? a b",
+            ),
+            ("another namespace", associations(&[("team", &a)]), vec![], "? a"),
+            (
+                "another namespace too",
+                associations(&[("karpenter", &a), ("team", &a)]),
+                vec![],
+                "? a",
+            ),
+            (
+                "another namespace, trusted",
+                associations(&[("team", &b)]),
+                vec!["b"],
+                "? b",
+            ),
+            ("associations denied", Fact::Unreadable(denied()), vec!["b"], "b"),
+            ("no such cluster", Fact::Absent, vec![], "base-karpenter"),
+            ("no evidence", associations(&[]), vec![], "base-karpenter"),
+            (
+                "two roles",
+                associations(&[("karpenter", &a), ("kube-system", &b)]),
+                vec![],
+                "? a b",
+            ),
+            (
+                "one of another account",
+                associations(&[("karpenter", elsewhere)]),
+                vec!["b"],
+                "? b elsewhere",
+            ),
+            (
+                "one of another account too",
+                associations(&[("karpenter", elsewhere), ("karpenter", &a)]),
+                vec![],
+                "? a elsewhere",
+            ),
+            (
+                "one of another partition",
+                associations(&[("karpenter", &other_partition)]),
+                vec![],
+                "? elsewhere",
+            ),
+            ("two trust policies", associations(&[]), vec!["a", "b"], "? a b"),
+        ] {
+            let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
+            let found = match find(&survey, &"base".parse().unwrap()) {
+                Found::One(role, _) => role.to_string(),
+                Found::NotOne(search) => {
+                    let by_name = [RoleSource::Name].into();
+                    let roles = search.candidates.iter().filter(|(_, by)| **by != by_name);
+                    let roles = roles.map(|(role, _)| role.to_string());
+                    let elsewhere = search.elsewhere.iter().map(|_| "elsewhere".to_owned());
+                    format!("? {}", roles.chain(elsewhere).collect::<Vec<_>>().join(" "))
+                }
+                Found::Open | Found::Unmanaged => panic!("{case}"),
+            };
+            assert_eq!(found, expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn associations_and_trust_policies_are_read_in_one_round() {
+        let mut survey = Survey::new(scope());
+        let base: ClusterName = "base".parse().unwrap();
+        survey
+            .observed
+            .insert(ResourceId::Queue(survey.cluster_queue(&base)), Reading::Absent);
+        let setting = ClusterSetting {
+            asks_eks: true,
+            ..ClusterSetting::default()
+        };
+        decide(&survey, &base, &setting);
+        let query = survey.take_open();
+        assert_eq!(
+            [
+                !query.associations.is_empty(),
+                !query.oidc_issuers.is_empty(),
+                query.listed_roles
+            ],
+            [true; 3]
+        );
+    }
+}
