@@ -54,7 +54,7 @@ async fn of_hub(
         survey.unreserved_concurrency();
         drop(reconcile(survey, &target));
     };
-    let (survey, ()) = stages::survey(hubs, hub, |survey| target.guess(survey), pass).await?;
+    let (survey, ()) = stages::survey_with(hubs, hub, &target, pass).await?;
     let router = of_router(hub, router, &mut target, &survey);
     let (planned, plan) = match reconcile(&survey, &target) {
         Ok(intent) => (of_plan(hub, &intent), Some(intent)),

@@ -86,8 +86,17 @@ pub(super) async fn survey<T>(
     guess: impl FnOnce(&Survey) -> Query,
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
+    extended(hubs, hub, Survey::new(hub.scope.clone()), guess, pass).await
+}
+
+async fn extended<T>(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    survey: Survey,
+    guess: impl FnOnce(&Survey) -> Query,
+    pass: impl Fn(&Survey) -> T,
+) -> Result<(Survey, T), Error> {
     let reading = hub.ui.spinner("reading the hub and its clusters");
-    let survey = Survey::new(hub.scope.clone());
     let guess = guess(&survey);
     let survey = survey::survey(&hub.cloud, survey, hub.limit, guess, pass);
     let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
@@ -100,13 +109,18 @@ pub(super) async fn survey_for(
     hub: &ConnectedHub,
     target: &Target,
 ) -> Result<(Survey, Result<Intent, Blocked>), Error> {
-    survey(
-        hubs,
-        hub,
-        |survey| target.guess(survey),
-        |survey| reconcile(survey, target),
-    )
-    .await
+    survey_with(hubs, hub, target, |survey| reconcile(survey, target)).await
+}
+
+/// The same with another pass.
+pub(super) async fn survey_with<T>(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    target: &Target,
+    pass: impl Fn(&Survey) -> T,
+) -> Result<(Survey, T), Error> {
+    let survey = target.survey(hub.scope.clone());
+    extended(hubs, hub, survey, |survey| target.guess(survey), pass).await
 }
 
 /// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, HubTarget, Target};
+use super::target::{Adopt, HubTarget, Target, checked_by_queue};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::{Hint, Invocation};
 use crate::model::event_rule::EventRule;
@@ -23,7 +23,7 @@ use crate::survey::Survey;
 /// waits in the probe queue is kibus's own. If clusters are `probed`, that tells more about their queues.
 pub fn queues_to_watch(survey: &Survey, target: &Target, probed: bool) -> Vec<QueueName> {
     let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
-    let clusters = clusters::kept_by_queue(survey, target).into_keys();
+    let clusters = checked_by_queue(survey, target).into_keys();
     let queues = hub.into_iter().chain(clusters.filter(|_| !probed));
     let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
     queues.filter(waits).collect()
@@ -41,7 +41,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
         return Ok(());
     };
     let scope = &survey.scope;
-    let by_queue = clusters::kept_by_queue(survey, target);
+    let by_queue = checked_by_queue(survey, target);
     let mut findings = orphans(survey, target);
     // Without the settings, which queues are those of clusters is not known.
     if survey.settings().is_some() {

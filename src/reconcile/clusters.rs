@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
 use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
 use super::roles::{self, Found, RoleDecision};
-use super::target::{HubTarget, Others, Target};
+use super::target::{HubTarget, Others, Target, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
 use crate::error::{Hint, Invocation, listed};
 use crate::model::cluster::Cluster;
@@ -82,22 +82,6 @@ pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
     survey.clusters().into_iter().map(summary).collect()
 }
 
-/// The registered clusters that a target keeps as they are saved, with the tags of their queues.
-pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
-    let mut kept = match target.is_check() {
-        true => survey.registered(),
-        false => BTreeMap::new(),
-    };
-    kept.retain(|name, _| target.checks(name));
-    kept
-}
-
-/// The same clusters by their queues.
-pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
-    let names = kept(survey, target).into_keys();
-    names.map(|name| (survey.cluster_queue(&name), name)).collect()
-}
-
 /// The clusters that are set, each with its decided role.
 pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Vec<Cluster>, Blocked> {
     let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
@@ -148,7 +132,7 @@ pub(super) fn compared(
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
     let mut saved = match follow || removes_all {
         true => survey.clusters(),
-        false => kept(survey, target),
+        false => checked_clusters(survey, target),
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
     for name in saved.keys().chain(target.removed().into_keys()) {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::target::HubTarget;
-use super::{Case, Request, adoption, clusters, hub, keys, roles, router};
+use super::target::{HubTarget, checked_clusters};
+use super::{Case, Request, adoption, hub, keys, roles, router};
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
@@ -138,7 +138,7 @@ fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
 
 /// Clusters whose policies do not say which role they have. Applies to what is checked.
 fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
-    let kept = clusters::kept(case.survey, case.target);
+    let kept = checked_clusters(case.survey, case.target);
     kept.keys()
         .flat_map(|cluster| roles::unclear(case.survey, cluster))
         .collect()

@@ -20,13 +20,15 @@ mod warnings;
 pub use adoption::NothingToAdopt;
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
-pub use clusters::{ClusterSummary, Controller, kept as checked_clusters, permissions_for_eks};
+pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
 pub use outcome::ADD_CLUSTER;
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
+pub use target::{
+    Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target, checked_clusters,
+};
 
 use crate::error::Hint;
 use crate::model::cluster::Cluster;
@@ -126,6 +128,14 @@ impl<'a> Case<'a> {
         let clusters = clusters::compared(survey, target, &after, &set, follow);
         desired.extend(clusters.0);
         observed.extend(clusters.1);
+        if survey.is_open() {
+            // The plan is made once everything was read.
+            desired = desired
+                .resources()
+                .filter(|one| observed.get(&one.id()).is_some())
+                .cloned()
+                .collect();
+        }
         // A check reports what could not be read.
         if !target.is_check() {
             clusters::readable(&observed)?;

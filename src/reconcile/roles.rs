@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch, RoleSource};
-use super::clusters;
 use super::role_policies::{policy, read_policy, roles_with_policy};
-use super::target::{ClusterSetting, RoleOption, Target};
-use crate::cloud::ListedRole;
+use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
 use crate::error::Hint;
 use crate::iam::web_identity::names_service_account;
 use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
@@ -20,7 +18,7 @@ use crate::model::resource::ResourceId;
 use crate::model::simulation::Decision;
 use crate::model::tags::Tags;
 use crate::plan::Refusal;
-use crate::survey::Survey;
+use crate::survey::{ListedRole, Survey};
 
 /// Which role a cluster's controller runs as.
 pub(super) enum RoleDecision {
@@ -334,8 +332,6 @@ impl SavedRoles {
 
 /// Evidence of a role: EKS pod identity associations of the service account of Karpenter, and trust policies that name the
 /// cluster's issuer and that service account. Both are read, because a leftover of either may name another role than the one in use.
-
-/// The roles that may be the one of a controller, each with what speaks for it.
 type Candidates = BTreeMap<RoleName, BTreeSet<RoleSource>>;
 
 /// What EKS and trust policies say about a cluster, as far as they were read.
@@ -470,7 +466,7 @@ fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleNa
             _ => None,
         }
     });
-    let kept = clusters::kept(survey, target).into_iter().filter_map(|(name, tags)| {
+    let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
         match asks_ec2(tags.karpenter_version()).then(|| find(survey, &name))? {
             Found::One(role, _) => Some((name, role)),
             _ => None,

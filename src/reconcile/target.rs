@@ -7,9 +7,10 @@ use super::OfferedRouter;
 use crate::model::controller_role::{RoleTemplate, usual_names};
 use crate::model::hub;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::survey::{Query, Survey};
 
@@ -266,6 +267,14 @@ impl Target {
         }
     }
 
+    /// A survey for this target in which nothing is read yet.
+    pub fn survey(&self, scope: Scope) -> Survey {
+        let given = self.setting().and_then(|setting| setting.options.queue_prefix.clone());
+        let mut survey = Survey::new(scope);
+        survey.new_prefix = given;
+        survey
+    }
+
     /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
     /// a round trip for it.
     pub fn guess(&self, survey: &Survey) -> Query {
@@ -300,4 +309,20 @@ impl Target {
         }
         guess
     }
+}
+
+/// The registered clusters that a target keeps as they are saved, with the tags of their queues.
+pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
+    let mut kept = match target.is_check() {
+        true => survey.registered(),
+        false => BTreeMap::new(),
+    };
+    kept.retain(|name, _| target.checks(name));
+    kept
+}
+
+/// The same clusters by their queues.
+pub(super) fn checked_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
+    let names = checked_clusters(survey, target).into_keys();
+    names.map(|name| (survey.cluster_queue(&name), name)).collect()
 }

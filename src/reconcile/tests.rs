@@ -5,7 +5,6 @@ mod router_code;
 mod settings;
 
 use super::*;
-use crate::cloud::ListedRole;
 use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::hub::{self, Hub};
@@ -17,7 +16,7 @@ use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::DELETING;
 use crate::plan::Op;
-use crate::survey::RolePolicies;
+use crate::survey::{ListedRole, RolePolicies};
 
 /// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
 /// and if they are old. `None`: the plan waits for all these queues.

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use question::{Known, Query};
 
-pub use crate::cloud::RolePolicies;
 use crate::cloud::{Fault, Read};
+pub use crate::cloud::{ListedRole, RolePolicies};
 use crate::model::fact::Fact;
 use crate::model::hub::{self, default_queue_prefix};
 use crate::model::inventory::{Observed, Reading};

@@ -1,7 +1,7 @@
 //! The commands that move clusters to the bus.
 
 use super::*;
-use crate::cloud::ListedRole;
+use crate::survey::ListedRole;
 
 #[test]
 fn the_commands_move_every_cluster_and_change_few_settings() {
