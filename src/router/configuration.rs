@@ -75,7 +75,7 @@ impl LoadServiceConfig for Endpoints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ec2::custom_endpoint;
+    use crate::wire::custom_endpoint;
 
     const LAMBDA: [(&str, &str); 3] = [
         ("AWS_REGION", "cn-north-1"),

@@ -11,7 +11,7 @@ use super::batch::{Message, Origin};
 use super::clock::{Clock, Deadline, visibility};
 use super::services::{InstanceTags, Queues};
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
-use crate::wire::ec2::describe_tags::MAX_IDS;
+use crate::wire::ec2::MAX_IDS;
 
 /// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
 const MOST: usize = MAX_IDS;

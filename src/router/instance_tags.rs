@@ -7,8 +7,7 @@ use super::decision::RetryReason;
 use super::instance::InstanceId;
 use super::services::{CallFailure, InstanceTags};
 use crate::model::tags::Tags;
-use crate::wire::ec2::describe_tags::describe_tags;
-use crate::wire::ec2::{Client, Ec2Error};
+use crate::wire::ec2::{Client, Ec2Error, describe_tags};
 
 impl InstanceTags for Client {
     async fn tags_of(&self, ids: &[InstanceId], calls: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {

@@ -11,7 +11,7 @@ use super::decision::RetryReason;
 use super::instance::InstanceId;
 use super::owner::InstanceOwner;
 use super::services::{CallFailure, InstanceTags, Queues};
-use crate::wire::ec2::describe_tags::MAX_IDS;
+use crate::wire::ec2::MAX_IDS;
 
 /// The owner of each instance that has an answer, or why there is none.
 pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;

@@ -25,7 +25,7 @@ use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::Scope;
-use crate::wire::ec2;
+use crate::wire::{custom_endpoint, ec2};
 
 type AwsRouter = Router<ec2::Client, SqsQueues>;
 
@@ -84,7 +84,7 @@ impl LambdaFunction {
                     ec2: &self.ec2,
                     sqs: &self.sqs,
                     scope: &router.scope,
-                    endpoint: ec2::custom_endpoint(&self.config, "SQS"),
+                    endpoint: custom_endpoint(&self.config, "SQS"),
                 };
                 return Ok(json!(
                     self_test::run(&router.scope, &router.prefix, &calls, deadline).await
@@ -102,7 +102,7 @@ impl LambdaFunction {
     fn router(&self, arn: &str) -> Result<Arc<AwsRouter>, Diagnostic> {
         let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
         let scope = scope_of(arn, &self.handler.bus).ok_or_else(unknown)?;
-        let endpoint = ec2::custom_endpoint(&self.config, "SQS");
+        let endpoint = custom_endpoint(&self.config, "SQS");
         let queues = SqsQueues::new(self.sqs.clone(), self.receiving.clone(), scope.clone(), endpoint);
         let router = Router::new(scope, self.handler.prefix.clone(), self.ec2.clone(), queues);
         Ok(Arc::new(router))

@@ -11,8 +11,7 @@ use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::wire::aws_code;
-use crate::wire::ec2::describe_tags::describe_tags;
-use crate::wire::ec2::{self, Ec2Error};
+use crate::wire::ec2::{self, Ec2Error, describe_tags};
 
 /// EC2 and SQS themselves.
 pub(in crate::router) struct AwsCalls<'a> {
