@@ -58,6 +58,7 @@ impl Service {
         }
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) const fn with_fips_prefix(self) -> Self {
         Self {
             fips_is_prefix: true,
@@ -65,6 +66,7 @@ impl Service {
         }
     }
 
+    #[cfg(any(feature = "cli", test))]
     pub(crate) const fn with_fips_endpoints_in_gov(self) -> Self {
         Self {
             gov_is_fips: false,
