@@ -6,7 +6,6 @@ use std::process::Command;
 
 #[cfg(feature = "carry")]
 #[path = "src/package/archive.rs"]
-#[expect(dead_code, reason = "only kibus unpacks archives")]
 mod archive;
 #[cfg(feature = "carry")]
 #[path = "src/model/router_function/router_build.rs"]

@@ -17,6 +17,7 @@ use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, 
 use crate::model::probe::Look;
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
+use crate::model::router_batch::RouterDecision;
 use crate::model::self_test::LiveTest;
 use crate::model::settings::SettingsChange;
 use crate::model::simulation::{Answered, Simulation};
@@ -278,14 +279,14 @@ pub trait Probe: Send + Sync {
     /// Looks at the messages of a queue. Hides what it shows from the consumer for a second.
     fn look(&self, queue: &QueueName) -> impl Future<Output = Result<Look, Fault>> + Send;
 
-    /// Invokes a function's alias with a probe and waits until it is routed. Gives the function's counts, or its error
-    /// message.
+    /// Invokes a function's alias with a probe and waits until it is routed. Gives what the router decided, or its
+    /// error message.
     fn route_probe(
         &self,
         function: &FunctionName,
         alias: &str,
         probe: &Value,
-    ) -> impl Future<Output = Result<Result<Value, String>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Result<Vec<RouterDecision>, String>, Fault>> + Send;
 
     /// Asks the version behind a function's alias for its self-test, without waiting for anything that is in progress.
     /// `None` if the version does not exist or is not ready.

@@ -10,7 +10,6 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::empty_answer::EMPTY;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
-use crate::wire::answer_limit::AnswerTooLong;
 use crate::wire::aws_code;
 
 /// How many characters of a message are shown. The longest of AWS have half as many.
@@ -221,7 +220,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if says("credentials provider") || says("while loading credentials") || says("credentials error") => {
             FaultKind::BadCredentials
         }
-        _ if says(EMPTY) || AnswerTooLong::caused(e) => FaultKind::NotFromAws,
+        _ if says(EMPTY) => FaultKind::NotFromAws,
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
         SdkError::ResponseError(_) => FaultKind::NotFromAws,
         _ => FaultKind::Rejected,
@@ -229,7 +228,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
     // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
     // "no such file", does not name the file.
     let telling = match e {
-        SdkError::ResponseError(_) if !AnswerTooLong::caused(e) => 2,
+        SdkError::ResponseError(_) => 2,
         _ if matches!(kind, FaultKind::Unreachable | FaultKind::NotFromAws) => 1,
         _ => 2,
     };

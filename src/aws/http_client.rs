@@ -1,4 +1,4 @@
-//! The HTTP client of every call: which proxy it takes, which endpoints it refuses, and how long an answer may be.
+//! The HTTP client of every call: which proxy it takes, and which endpoints it refuses.
 
 use std::net::IpAddr;
 
@@ -18,12 +18,7 @@ use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_smithy_types::config_bag::ConfigBag;
 use http::Uri;
 
-use crate::wire::answer_limit::limited_connector;
-use crate::wire::ec2::custom_endpoint;
-
-/// The most that one answer may have, in MiB. The longest are ten messages of 1 MiB, which JSON can double, and a page of
-/// 1,000 roles whose trust policies have 8,192 characters, which IAM percent-encodes: 24 MB.
-const LONGEST_ANSWER: usize = 32;
+use crate::wire::custom_endpoint;
 
 /// The services that a session calls, by their ids in the SDK, and those that its credentials may come from.
 const SERVICES: [&str; 15] = [
@@ -45,13 +40,13 @@ const SERVICES: [&str; 15] = [
 ];
 
 /// An HTTP client with connections of its own; one serves all services. It keeps idle connections without a limit of their
-/// number, so calls at the same time reuse them. It limits the bytes of an answer. The SDK's client takes the proxies of
+/// number, so calls at the same time reuse them. The SDK's client takes the proxies of
 /// the environment; a server on the loopback interface, like the sandbox, is not behind them.
 pub(super) fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
     let tls = Provider::rustls(CryptoMode::AwsLc);
-    Some(SharedHttpClient::new(LimitedClient {
+    Some(SharedHttpClient::new(ClientByHost {
         remote: components.http_client()?,
         loopback: Builder::new().tls_provider(tls).build_https(),
     }))
@@ -79,18 +74,17 @@ fn is_loopback(uri: &Uri) -> bool {
 }
 
 #[derive(Debug)]
-struct LimitedClient {
+struct ClientByHost {
     remote: SharedHttpClient,
     loopback: SharedHttpClient,
 }
 
-impl HttpClient for LimitedClient {
+impl HttpClient for ClientByHost {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        let by_host = ByHost {
+        SharedHttpConnector::new(ConnectorByHost {
             remote: self.remote.http_connector(settings, components),
             loopback: self.loopback.http_connector(settings, components),
-        };
-        limited_connector(SharedHttpConnector::new(by_host), LONGEST_ANSWER)
+        })
     }
 
     fn validate_base_client_config(
@@ -111,12 +105,12 @@ impl HttpClient for LimitedClient {
 }
 
 #[derive(Debug)]
-struct ByHost {
+struct ConnectorByHost {
     remote: SharedHttpConnector,
     loopback: SharedHttpConnector,
 }
 
-impl HttpConnector for ByHost {
+impl HttpConnector for ConnectorByHost {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let is_loopback = request.uri().parse().is_ok_and(|uri: Uri| is_loopback(&uri));
         if is_loopback { &self.loopback } else { &self.remote }.call(request)
@@ -155,8 +149,8 @@ mod tests {
     fn every_service_that_is_called_is_known() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
-        let sources = ["aws_json.rs", "rest_json.rs", "ec2/client.rs"].map(|file| read(&format!("src/wire/{file}")));
-        let ids = sources.iter().flat_map(|text| text.split("id: \"").skip(1));
+        let sources = ["aws_json.rs", "ec2.rs"].map(|file| read(&format!("src/wire/{file}")));
+        let ids = sources.iter().flat_map(|text| text.split("Service::of(\"").skip(1));
         let mut called: Vec<String> = ids.map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
         let manifest = read("Cargo.toml");
         let crates = manifest.lines().filter_map(|line| line.strip_prefix("aws-sdk-"));

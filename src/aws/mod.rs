@@ -64,8 +64,7 @@ use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
-use crate::wire::aws_json::{self, JsonClient};
-use crate::wire::rest_json::{EKS, RestClient};
+use crate::wire::aws_json::{self, EKS, JsonClient};
 use changes::Update;
 use error::failed;
 use pace::Pace;
@@ -93,7 +92,7 @@ pub struct AwsCloud {
     kms: JsonClient,
     logs: JsonClient,
     tagging: JsonClient,
-    eks: RestClient,
+    eks: JsonClient,
     metrics: JsonClient,
     ssm: JsonClient,
     fresh_connections: fresh_connections::FreshConnections,
@@ -141,7 +140,7 @@ impl AwsCloud {
             kms: json(aws_json::KMS),
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
-            eks: RestClient::new(&eks::config(config), EKS, further()),
+            eks: JsonClient::new(&eks::config(config), EKS, further()),
             metrics: json(aws_json::METRICS),
             ssm: json(aws_json::PARAMETERS),
             fresh_connections: fresh_connections::FreshConnections::default(),

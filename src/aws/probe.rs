@@ -8,7 +8,7 @@ use aws_sdk_sqs::types::{Message, QueueAttributeName as Attribute};
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::AwsCloud;
 use super::error::{if_present, rejected};
@@ -17,6 +17,7 @@ use super::queue::attributes::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::probe::Look;
+use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsEvent};
 use crate::model::self_test::{self, LiveTest};
 use crate::model::signal::PROBE_SOURCE;
 use crate::model::status::Depth;
@@ -71,15 +72,19 @@ impl Probe for AwsCloud {
         function: &FunctionName,
         alias: &str,
         probe: &Value,
-    ) -> Result<Result<Value, String>, Fault> {
+    ) -> Result<Result<Vec<RouterDecision>, String>, Fault> {
         let mut event = probe.clone();
         event["id"] = probe["detail"]["probe"].clone();
         event["account"] = self.scope.account.as_str().into();
         event["region"] = self.scope.region.as_str().into();
         let now = DateTime::from(SystemTime::now()).fmt(Format::DateTime);
         event["time"] = now.unwrap_or_default().into();
-        Ok(match invoke_once(self, function, alias, &event).await? {
-            Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
+        let batch = json!(SqsEvent::of_invocation("probe", event.to_string()));
+        Ok(match invoke_once(self, function, alias, &batch).await? {
+            Invoked::Answered(answer) => {
+                let mut answer = RouterAnswer::read(&answer, &["probe"]);
+                Ok(answer.decisions.remove("probe").unwrap_or_default())
+            }
             Invoked::Failed(message) => Err(message),
         })
     }

@@ -8,10 +8,9 @@ use serde_json::Value;
 use super::call_log::code;
 use super::error::{THROTTLED, chain};
 use super::invoke::used_up_concurrency;
-use crate::wire::answer_limit::AnswerTooLong;
 use crate::wire::aws_code;
 
-/// Forbids retries of answers that do not change within the seconds of a retry, or that cost much: those that are too long.
+/// Forbids retries of answers that do not change within the seconds of a retry.
 /// A quota that is used up counts as throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a
 /// key that it was denied. A host that does not exist, like that of a service without a FIPS endpoint, counts as a broken
 /// connection. A throttled call is repeated at the pace of its service ([`super::pace`]); an invocation without free
@@ -26,7 +25,7 @@ const NO_HOST: &str = "Name or service not known";
 impl ClassifyRetry for FinalAnswers {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
         if let Some(Err(e)) = context.output_or_error()
-            && (AnswerTooLong::caused(e) || chain(e).iter().any(|text| text.contains(NO_HOST)))
+            && chain(e).iter().any(|text| text.contains(NO_HOST))
         {
             return RetryAction::RetryForbidden;
         }

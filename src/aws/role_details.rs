@@ -12,8 +12,8 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
 
-/// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, and an
-/// answer may have 32 MiB.
+/// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
+/// answer has at most 18 MB.
 const PAGE: i32 = 300;
 
 /// Why the caller may not read the report. It is asked for once: most operators may not.

@@ -56,8 +56,7 @@ impl RouterFile {
     /// architecture is no error, and neither is a missing one that no option names.
     ///
     /// # Errors
-    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run; or the embedded
-    /// one is damaged.
+    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
     fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<(OfferedRouter, Option<Vec<u8>>), Error> {
         let compares = need == ArchiveNeed::Compare;
         match self.package(architecture) {
@@ -68,7 +67,6 @@ impl RouterFile {
                 };
                 Ok((router, Some(archive)))
             }
-            Err(e @ PackageError::Damaged(_)) => Err(e.into()),
             Err(e) if compares && (!self.is_given() || is_for_another_architecture(&e)) => {
                 let source = e.source();
                 let why = source.map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::cause::DeadLetterCause;
 use super::usefulness::Usefulness;
+use crate::model::name::InstanceId;
 use crate::model::signal::{Signal, SubjectMember};
 
 /// A message in the dead-letter queue.
@@ -58,7 +59,6 @@ impl DeadLetter {
 
 /// The instance id in an id or an ARN.
 fn instance(value: &Value) -> Option<String> {
-    let id = value.as_str()?.rsplit('/').next()?;
-    let plain = id.starts_with("i-") && id.len() <= 34 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    plain.then(|| id.to_owned())
+    let id: InstanceId = value.as_str()?.rsplit('/').next()?.parse().ok()?;
+    Some(id.to_string())
 }

@@ -17,7 +17,8 @@ mod usefulness;
 use crate::model::fault::Fault;
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
-pub use batch::{RouterAnswer, RouterDecision, batch_event};
+pub use crate::model::router_batch::{RouterAnswer, RouterDecision};
+pub use batch::batch_event;
 pub use cause::{DeadLetterCause, DeliveryError};
 pub use letter::{DeadLetter, LetterEvent};
 pub use retry_line::RetryLine;

@@ -3,9 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::batch::{batch_event, failed_messages};
+use super::batch::batch_event;
 use super::{DeadLetter, DeadLetterCause, RetryLine};
 use crate::model::readings::{any_json, any_json_text, any_text};
+use crate::model::router_batch::failed_messages;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
 use crate::model::signal::Signal;

@@ -16,15 +16,15 @@ use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan::Op;
+use crate::wire::aws_json::{EKS, JsonClient};
 use crate::wire::ec2;
-use crate::wire::rest_json::{EKS, RestClient};
 
 /// The demo's account.
 pub(crate) struct DemoAccount {
     pub(super) cloud: AwsCloud,
     pub(super) scope: Scope,
     ec2: ec2::Client,
-    eks: RestClient,
+    eks: JsonClient,
 }
 
 /// A cluster of the demo.
@@ -41,7 +41,7 @@ impl DemoAccount {
         Self {
             scope: cloud.scope().clone(),
             ec2: ec2::Client::new(session.config()),
-            eks: RestClient::new(session.config(), EKS, StaticRuntimePlugin::new()),
+            eks: JsonClient::new(session.config(), EKS, StaticRuntimePlugin::new()),
             cloud,
         }
     }
@@ -76,19 +76,11 @@ impl DemoAccount {
 
     /// Launches an instance with these tags.
     pub(crate) async fn instance(&self, what: &str, tags: &[(&str, &str)]) -> Result<String, Error> {
-        let launch = ec2::run_instances::Launch {
-            image: "ami-12345678".to_owned(),
-            instance_type: "m5.large".to_owned(),
-            count: 1,
-            tags: tags
-                .iter()
-                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-                .collect(),
-        };
-        let launched = ec2::run_instances::run_instances(&self.ec2, &launch).await;
+        let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let launched = ec2::run_instance(&self.ec2, "ami-12345678", "m5.large", &tags.collect()).await;
         let failed = Error::failed(format!("cannot launch {what}"));
         match launched {
-            Ok(ids) => ids.into_iter().next().ok_or(failed),
+            Ok(id) => id.ok_or(failed),
             Err(e) => Err(failed.note(e.to_string())),
         }
     }

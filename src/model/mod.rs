@@ -35,5 +35,5 @@ pub use document::template;
 pub use karpenter::{controller_role, other_setup};
 pub use policy::{inline_policy, queue_policy, tag_conditions};
 pub use resource::{field, inventory};
-pub use router_function::{router_build, router_handler, self_test};
+pub use router_function::{router_batch, router_build, router_handler, self_test};
 pub use signal::{rule_pattern, sample_event};

@@ -102,6 +102,10 @@ names! {
         "1 to 20 lower-case letters, digits and `-`, beginning with a letter",
         |s| s.len() <= 20 && s.starts_with(|c: char| c.is_ascii_lowercase())
             && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    /// The id of an instance. It can never be a wildcard in an EC2 filter.
+    InstanceId: "instance id",
+        "`i-` and 1 to 32 letters and digits",
+        |s| s.strip_prefix("i-").is_some_and(|rest| (1..=32).contains(&rest.len()) && all(rest, ""));
     /// The name of an SQS queue (SQS API reference, `CreateQueue`).
     QueueName: "queue name",
         "1 to 80 letters, digits, `-` and `_`",

@@ -49,17 +49,30 @@ impl Scope {
     }
 }
 
-/// The domain that a partition's endpoints end in (AWS SDK partitions.json).
+/// Of each partition: how the names of its Regions begin, its name, and the domains of its endpoints, without and with two
+/// stacks (AWS SDK partitions.json). The prefix of the last is that of every name.
+const PARTITIONS: [[&str; 4]; 8] = [
+    ["cn-", "aws-cn", "amazonaws.com.cn", "api.amazonwebservices.com.cn"],
+    ["us-gov-", "aws-us-gov", "amazonaws.com", "api.aws"],
+    ["us-iso-", "aws-iso", "c2s.ic.gov", "api.aws.ic.gov"],
+    ["us-isob-", "aws-iso-b", "sc2s.sgov.gov", "api.aws.scloud"],
+    ["eu-isoe-", "aws-iso-e", "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"],
+    ["us-isof-", "aws-iso-f", "csp.hci.ic.gov", "api.aws.hci.ic.gov"],
+    ["eusc-", "aws-eusc", "amazonaws.eu", "api.amazonwebservices.eu"],
+    ["", "aws", "amazonaws.com", "api.aws"],
+];
+
+/// The name of the partition of a Region, and the domains of its endpoints, without and with two stacks.
+pub(crate) fn partition_of(region: &str) -> (&'static str, [&'static str; 2]) {
+    let row = PARTITIONS.into_iter().find(|[prefix, ..]| region.starts_with(prefix));
+    let [_, name, domain, dual_stack_domain] = row.unwrap_or(PARTITIONS[7]);
+    (name, [domain, dual_stack_domain])
+}
+
+/// The domain that a partition's endpoints end in.
 pub(crate) fn dns_suffix(partition: &Partition) -> &'static str {
-    match partition.as_str() {
-        "aws-cn" => "amazonaws.com.cn",
-        "aws-iso" => "c2s.ic.gov",
-        "aws-iso-b" => "sc2s.sgov.gov",
-        "aws-iso-e" => "cloud.adc-e.uk",
-        "aws-iso-f" => "csp.hci.ic.gov",
-        "aws-eusc" => "amazonaws.eu",
-        _ => "amazonaws.com",
-    }
+    let row = PARTITIONS.into_iter().find(|[_, name, ..]| *name == partition.as_str());
+    row.map_or("amazonaws.com", |[_, _, domain, _]| domain)
 }
 
 /// Parses a name that is valid because its parts are checked.

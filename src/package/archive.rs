@@ -1,9 +1,9 @@
 //! The zip archive of the function: one file named `bootstrap`, which a custom runtime starts.
 
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Write};
 
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// The file in the archive.
 const FILE: &str = "bootstrap";
@@ -27,16 +27,12 @@ pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     Ok(zip.finish()?.into_inner())
 }
 
-/// The binary in an archive.
-pub(super) fn unpack(archive: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
-    let mut binary = Vec::new();
-    let mut archive = ZipArchive::new(Cursor::new(archive))?;
-    archive.by_name(FILE)?.read_to_end(&mut binary)?;
-    Ok(binary)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
+    use zip::ZipArchive;
+
     use super::*;
 
     #[test]
@@ -50,7 +46,7 @@ mod tests {
         let packed = pack(b"binary").unwrap();
         let mut archive = ZipArchive::new(Cursor::new(&packed)).unwrap();
         assert_eq!(archive.len(), 1);
-        let file = archive.by_index(0).unwrap();
+        let mut file = archive.by_index(0).unwrap();
         assert_eq!(
             (
                 file.name().unwrap().into_owned(),
@@ -58,6 +54,8 @@ mod tests {
             ),
             ("bootstrap".into(), Some(0o755))
         );
-        assert_eq!(unpack(&packed).unwrap(), b"binary");
+        let mut binary = Vec::new();
+        file.read_to_end(&mut binary).unwrap();
+        assert_eq!(binary, b"binary");
     }
 }

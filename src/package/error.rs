@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::MAX_ARCHIVE;
-use super::binary_hash::BinaryHash;
-use super::carried::{self, Damaged};
-use super::elf::Incompatible;
+use super::{BinaryHash, MAX_ARCHIVE, ROUTERS};
 use crate::error::Error;
 use crate::model::resource::Architecture;
 
@@ -20,8 +17,6 @@ pub(crate) enum PackageError {
         wanted: Architecture,
         carried: Vec<Architecture>,
     },
-    #[error(transparent)]
-    Damaged(#[from] Damaged),
     #[error("{router} cannot run as the router function")]
     Incompatible {
         router: String,
@@ -39,13 +34,28 @@ pub(crate) enum PackageError {
     #[error("{router} is not the router binary that --router-sha256 names")]
     OtherHash {
         router: String,
-        found: BinaryHash,
+        found: String,
         wanted: BinaryHash,
     },
     #[error("the archive of {router} has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}")]
     TooLarge { router: String, size: usize },
     #[error("cannot pack {router}: {reason}")]
     Unpackable { router: String, reason: String },
+}
+
+/// Why a binary cannot run as the router function.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Incompatible {
+    #[error("it is not a 64-bit Linux executable (ELF)")]
+    NotElf,
+    #[error("it is built for {0}")]
+    Architecture(Architecture),
+    #[error("it is built for an architecture that Lambda does not support")]
+    OtherArchitecture,
+    #[error("it needs GLIBC_{}.{}; the runtime provided.al2023 has glibc 2.34", .0.0, .0.1)]
+    Glibc((u32, u32)),
+    #[error("it is an executable but not a kibus router")]
+    NotARouter,
 }
 
 /// The command that builds a router.
@@ -62,7 +72,7 @@ impl From<PackageError> for Error {
         let error = Self::failed(e.to_string());
         match e {
             PackageError::Unreadable { source, .. } => {
-                let default = match carried::ROUTERS {
+                let default = match ROUTERS {
                     [] => "the file beside the kibus executable",
                     _ => "the router embedded in kibus",
                 };
@@ -74,11 +84,8 @@ impl From<PackageError> for Error {
                     .hint_command("to build it:", build(Architecture::X86_64))
             }
             PackageError::NotCarried { wanted, carried } => {
-                let carried = carried
-                    .iter()
-                    .map(Architecture::to_string)
-                    .collect::<Vec<_>>()
-                    .join(" and ");
+                let carried: Vec<_> = carried.iter().map(Architecture::to_string).collect();
+                let carried = carried.join(" and ");
                 error
                     .note(format!("it has the router for {carried}"))
                     .hint(format!("to run the function on {carried}, pass --arch {carried}"))
@@ -87,10 +94,6 @@ impl From<PackageError> for Error {
                         build(wanted),
                     )
             }
-            PackageError::Damaged(Damaged { found, wanted, .. }) => error
-                .note(format!("the SHA-256 of its archive is {found}, not {wanted}"))
-                .hint("download kibus again, and compare the SHA-256 of the download with the published one")
-                .hint("to use another router, pass --router-binary FILE"),
             PackageError::Incompatible { source, wanted, .. } => {
                 let error = error.note(source.to_string());
                 match source {

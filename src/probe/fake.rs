@@ -10,6 +10,7 @@ use super::clock::Clock;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::probe::Look;
+use crate::model::router_batch::RouterDecision;
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 
@@ -91,7 +92,12 @@ impl Probe for LateCloud {
         Ok(Look((0..self.probes).map(|probe| (probe.to_string(), true)).collect()))
     }
 
-    async fn route_probe(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Result<Value, String>, Fault> {
+    async fn route_probe(
+        &self,
+        _: &FunctionName,
+        _: &str,
+        _: &Value,
+    ) -> Result<Result<Vec<RouterDecision>, String>, Fault> {
         Ok(Err("no function".to_owned()))
     }
 

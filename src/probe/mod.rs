@@ -17,6 +17,7 @@ use crate::cloud::{Fault, Probe};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::probe::{BUS_LIMIT, Look, PROBE_LIMIT, ProbeResult, Probed, RESEND};
+use crate::model::router_batch::RouterDecision;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
@@ -25,8 +26,8 @@ use consumer::{COUNTED, FIRST_LOOKS, STAYS};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
-/// The prefix of the router's metrics for dropped events.
-const DROPPED: &str = "Dropped";
+/// The decision of the router about a probe that is in its queue.
+const DELIVERED: &str = "delivered";
 
 /// Asks the live router for its self-test.
 pub async fn live(cloud: &impl Probe, scope: &Scope) -> Fact<LiveTest> {
@@ -92,7 +93,9 @@ pub async fn cluster(
         drop(turn);
         match routed {
             Err(message) => Ok(ProbeResult::NotDelivered(message)),
-            Ok(counts) if counts["Delivered"] != 1 => Ok(ProbeResult::NotDelivered(reasons(&counts))),
+            Ok(decisions) if !decisions.iter().any(|one| one.decision == DELIVERED) => {
+                Ok(ProbeResult::NotDelivered(reasons(&decisions)))
+            }
             Ok(_) => watch(cloud, &queue, &WallClock::start()).await,
         }
     };
@@ -160,17 +163,16 @@ fn event(detail: Value) -> Value {
     json!({ "version": "0", "source": PROBE_SOURCE, "detail-type": PROBE_DETAIL_TYPE, "resources": [], "detail": detail })
 }
 
-/// Why the router delivered nothing, by the names of its own metrics.
-fn reasons(counts: &Value) -> String {
-    let all = counts.as_object().into_iter().flatten();
-    let why: Vec<&str> = all
-        .filter(|(name, count)| **count != 0 && name.len() > DROPPED.len() && name.starts_with(DROPPED))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    if why.is_empty() {
-        return format!("it answered {counts}");
+/// Why the router delivered nothing, in its own words.
+fn reasons(decisions: &[RouterDecision]) -> String {
+    let reason = |one: &RouterDecision| match &one.reason {
+        Some(reason) => format!("{}: {reason}", one.decision),
+        None => one.decision.clone(),
+    };
+    match decisions {
+        [] => "it answered without a decision".to_owned(),
+        _ => decisions.iter().map(reason).collect::<Vec<_>>().join("; "),
     }
-    format!("it counted {}", why.join(", "))
 }
 
 #[cfg(test)]
@@ -264,19 +266,20 @@ mod tests {
     }
 
     #[test]
-    fn the_router_gives_its_reason_by_its_metrics() {
-        for (counts, why) in [
+    fn the_router_gives_its_reason_in_its_words() {
+        for (decisions, why) in [
             (
-                json!({"Delivered": 0, "Dropped": 1, "DroppedUnregistered": 1, "SendCalls": 1}),
-                "it counted DroppedUnregistered",
+                json!([{"decision": "dropped", "reason": "unregistered", "cluster": "base"}]),
+                "dropped: unregistered",
             ),
             (
-                json!({"Delivered": 0, "Dropped": 0}),
-                "it answered {\"Delivered\":0,\"Dropped\":0}",
+                json!([{"decision": "retried", "reason": null, "cluster": null}]),
+                "retried",
             ),
-            (json!(null), "it answered null"),
+            (json!([]), "it answered without a decision"),
         ] {
-            assert_eq!(reasons(&counts), why);
+            let decisions: Vec<RouterDecision> = serde_json::from_value(decisions).unwrap();
+            assert_eq!(reasons(&decisions), why);
         }
     }
 }

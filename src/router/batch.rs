@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::decision::Decision;
 use super::decode::Repair;
-use super::instance::InstanceId;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, InstanceId};
 use crate::model::signal::Signal;
 
 /// A message as it arrived.
@@ -13,7 +12,6 @@ use crate::model::signal::Signal;
 pub(super) struct Message {
     /// Its id, by which Lambda returns it to the queue.
     pub(super) id: String,
-    /// Where it came from.
     pub(super) origin: Origin,
     /// One EventBridge event.
     pub(super) body: String,
@@ -26,12 +24,9 @@ pub(super) struct Message {
 /// Where a message came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The hub queue.
-    HubQueue {
-        /// The receipt handle of this receive.
-        receipt: String,
-    },
-    /// No queue: an operator invoked the function with an event, or with dead letters.
+    /// The hub queue, with the receipt handle of this receive.
+    HubQueue { receipt: String },
+    /// No queue: an operator invoked the function with a probe, or with dead letters.
     Invocation,
     /// A queue that the bus does not have. Anyone who may map a queue to the function can send to it, so nothing in its
     /// messages is read.
@@ -45,11 +40,9 @@ pub(super) struct Item {
     pub(super) message: usize,
     /// The kind of the event, if it was decoded.
     pub(super) signal: Option<Signal>,
-    /// The instance, if there is one.
     pub(super) instance: Option<InstanceId>,
     /// The cluster, if it was found.
     pub(super) cluster: Option<ClusterName>,
-    /// What became of it.
     pub(super) decision: Decision,
 }
 
@@ -67,9 +60,7 @@ pub(super) struct Delivery {
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.
     pub(super) items: Vec<Item>,
-    /// The outgoing messages that queues took.
     pub(super) delivered: Vec<Delivery>,
-    /// What was repaired in events.
     pub(super) repairs: Vec<Repair>,
     /// The instances whose tags contradict the one that only AWS can write.
     pub(super) contradictions: BTreeSet<InstanceId>,
@@ -79,10 +70,7 @@ impl RoutedBatch {
     /// The numbers of the messages that return to the queue. A message returns whole: the part of it that was
     /// delivered is delivered again, which does no harm in Karpenter.
     pub(super) fn retried(&self) -> HashSet<usize> {
-        self.items
-            .iter()
-            .filter(|item| matches!(item.decision, Decision::Retried(_)))
-            .map(|item| item.message)
-            .collect()
+        let is_retried = |item: &&Item| matches!(item.decision, Decision::Retried(_));
+        self.items.iter().filter(is_retried).map(|item| item.message).collect()
     }
 }

@@ -1,10 +1,11 @@
-//! The owners of instances, cached from one invocation to the next.
+//! What is remembered from one invocation to the next.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use super::instance::InstanceId;
 use super::owner::InstanceOwner;
+use crate::model::name::InstanceId;
 
 /// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
 /// corrected take effect.
@@ -12,32 +13,54 @@ const CLUSTER: Duration = Duration::from_secs(300);
 /// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
-/// A bounded cache in two generations: when the young one is full, it replaces the old one. An instance that is read
-/// again moves to the young generation.
+/// A bounded map in two generations: when the young one is full, it replaces the old one. What is read again moves to the
+/// young generation.
 #[derive(Debug)]
-pub(super) struct Cache {
-    young: HashMap<InstanceId, (InstanceOwner, Instant)>,
-    old: HashMap<InstanceId, (InstanceOwner, Instant)>,
-    generation: usize,
+pub(super) struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+    /// How many entries a generation has at most.
+    size: usize,
 }
 
-impl Cache {
-    /// A cache of at most two generations of this many instances.
-    pub(super) fn new(generation: usize) -> Self {
+impl<K: Clone + Eq + Hash, V> Generations<K, V> {
+    pub(super) fn new(size: usize) -> Self {
         Self {
             young: HashMap::new(),
             old: HashMap::new(),
-            generation,
+            size,
         }
     }
 
-    /// The owner of an instance, if it is cached and valid.
-    pub(super) fn get(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
-        if !self.young.contains_key(id) {
-            let (owner, seen) = self.old.remove(id)?;
-            self.insert(id.clone(), owner, seen);
+    pub(super) fn get(&mut self, key: &K) -> Option<&V> {
+        if !self.young.contains_key(key) {
+            let value = self.old.remove(key)?;
+            self.put(key.clone(), value);
         }
-        let (owner, seen) = self.young.get(id)?;
+        self.young.get(key)
+    }
+
+    /// A value that stays in its generation.
+    pub(super) fn peek(&self, key: &K) -> Option<&V> {
+        self.young.get(key).or_else(|| self.old.get(key))
+    }
+
+    pub(super) fn put(&mut self, key: K, value: V) {
+        self.old.remove(&key);
+        if self.young.len() >= self.size {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+}
+
+/// The owners of instances, and when each was read.
+pub(super) type Owners = Generations<InstanceId, (InstanceOwner, Instant)>;
+
+impl Owners {
+    /// The owner of an instance, if it is cached and valid.
+    pub(super) fn owner(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
+        let (owner, seen) = self.get(id)?;
         let valid = match owner {
             InstanceOwner::Cluster(_) => CLUSTER,
             InstanceOwner::Foreign(_) => FOREIGN,
@@ -47,18 +70,10 @@ impl Cache {
     }
 
     /// Caches an owner. `NoTags` is never cached.
-    pub(super) fn put(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
+    pub(super) fn remember(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
         if owner != InstanceOwner::NoTags {
-            self.old.remove(&id);
-            self.insert(id, owner, now);
+            self.put(id, (owner, now));
         }
-    }
-
-    fn insert(&mut self, id: InstanceId, owner: InstanceOwner, seen: Instant) {
-        if self.young.len() >= self.generation {
-            self.old = std::mem::take(&mut self.young);
-        }
-        self.young.insert(id, (owner, seen));
     }
 }
 
@@ -67,8 +82,15 @@ mod tests {
     use super::super::decision::DropReason;
     use super::*;
 
+    impl<K, V> Generations<K, V> {
+        /// How many entries the larger generation has.
+        pub(in crate::router) fn largest(&self) -> usize {
+            self.young.len().max(self.old.len())
+        }
+    }
+
     fn id(n: usize) -> InstanceId {
-        InstanceId::parse(&format!("i-{n}")).unwrap()
+        format!("i-{n}").parse().unwrap()
     }
 
     #[test]
@@ -85,9 +107,9 @@ mod tests {
             (&foreign, 60, false),
             (&InstanceOwner::NoTags, 0, false),
         ] {
-            let mut cache = Cache::new(4);
-            cache.put(id(1), owner.clone(), start);
-            let got = cache.get(&id(1), later(after));
+            let mut cache = Owners::new(4);
+            cache.remember(id(1), owner.clone(), start);
+            let got = cache.owner(&id(1), later(after));
             assert_eq!(got, known.then(|| owner.clone()), "{owner:?} after {after} s");
         }
     }
@@ -95,13 +117,13 @@ mod tests {
     #[test]
     fn it_stays_small_and_keeps_used_instances() {
         let now = Instant::now();
-        let mut cache = Cache::new(10);
+        let mut cache = Owners::new(10);
         let owner = InstanceOwner::Cluster("a".parse().unwrap());
         for n in 0..1000 {
-            cache.put(id(n), owner.clone(), now);
-            assert!(cache.get(&id(0), now).is_some(), "after {n}");
-            assert!(cache.young.len() <= 10 && cache.old.len() <= 10);
+            cache.remember(id(n), owner.clone(), now);
+            assert!(cache.owner(&id(0), now).is_some(), "after {n}");
+            assert!(cache.largest() <= 10);
         }
-        assert_eq!(cache.get(&id(500), now), None);
+        assert_eq!(cache.owner(&id(500), now), None);
     }
 }

@@ -8,15 +8,16 @@ use aws_smithy_async::rt::sleep::default_async_sleep;
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn,
+    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use crate::wire::answer_limit::limited_connector;
-use crate::wire::ec2;
+use crate::wire::{custom_endpoint, ec2};
 
 /// The timeout for opening a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
@@ -33,7 +34,7 @@ pub(super) fn connector() -> SharedHttpConnector {
     let mut builder = Connector::builder().connector_settings(settings);
     builder.set_sleep_impl(default_async_sleep());
     let connector = builder.tls_provider(Provider::rustls(CryptoMode::Ring)).build();
-    limited_connector(SharedHttpConnector::new(connector), LONGEST_ANSWER)
+    limited(SharedHttpConnector::new(connector), LONGEST_ANSWER)
 }
 
 /// An HTTP client that always uses this connector, so that all its users share connections.
@@ -45,7 +46,34 @@ pub(super) fn client(connector: &SharedHttpConnector) -> SharedHttpClient {
 /// A client for answers with messages of the hub queue, which share the connector. The router takes many of them at the
 /// same time, so each may have little: ten events of 100 KB, where those of AWS have 1 to 3 KB.
 pub(super) fn receiving_client(connector: &SharedHttpConnector) -> SharedHttpClient {
-    client(&limited_connector(connector.clone(), 1))
+    client(&limited(connector.clone(), 1))
+}
+
+/// The connector, with at most this many MiB in the body of each answer: a bad endpoint or proxy cannot fill the memory. A
+/// limit on time alone lets gigabytes pass.
+fn limited(connector: SharedHttpConnector, mib: usize) -> SharedHttpConnector {
+    SharedHttpConnector::new(LimitedConnector { connector, mib })
+}
+
+#[derive(Debug)]
+struct LimitedConnector {
+    connector: SharedHttpConnector,
+    mib: usize,
+}
+
+impl HttpConnector for LimitedConnector {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (answer, mib) = (self.connector.call(request), self.mib);
+        HttpConnectorFuture::new(async move { Ok(answer.await?.map(|body| limited_body(body, mib))) })
+    }
+}
+
+fn limited_body(body: SdkBody, mib: usize) -> SdkBody {
+    let too_long = move |e: BoxError| match e.is::<LengthLimitError>() {
+        true => format!("the answer has more than {mib} MiB, so it is not from AWS").into(),
+        false => e,
+    };
+    SdkBody::from_body_1_x(Limited::new(body, mib * 1024 * 1024).map_err(too_long))
 }
 
 /// Opens a connection to EC2 and one to SQS at the same time. A connection that cannot be opened is not an error here:
@@ -77,7 +105,7 @@ async fn sqs_endpoint(config: &SdkConfig) -> Option<String> {
         .set_region(config.region().map(ToString::to_string))
         .set_use_fips(config.use_fips())
         .set_use_dual_stack(config.use_dual_stack())
-        .set_endpoint(ec2::custom_endpoint(config, "SQS"))
+        .set_endpoint(custom_endpoint(config, "SQS"))
         .build()
         .ok()?;
     let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.ok()?;
@@ -95,7 +123,7 @@ mod tests {
     use aws_types::region::Region;
 
     use super::*;
-    use crate::wire::ec2::describe_tags::describe_tags;
+    use crate::wire::ec2::describe_tags;
 
     fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
         SdkConfig::builder()
@@ -159,6 +187,16 @@ mod tests {
         // Tasks of this runtime close the connections, so this thread must not block on the server.
         let methods = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
         assert_eq!(methods, [vec!["HEAD"], vec!["HEAD", "POST"]]);
+    }
+
+    #[tokio::test]
+    async fn a_body_ends_at_the_limit() {
+        let mib = 1024 * 1024;
+        for (length, is_read) in [(0, true), (2 * mib, true), (2 * mib + 1, false)] {
+            let read = limited_body(SdkBody::from(vec![b'x'; length]), 2).collect().await;
+            let read = read.map(|body| body.to_bytes().len());
+            assert_eq!(read.is_ok_and(|read| read == length), is_read, "{length}");
+        }
     }
 
     /// H13.

@@ -1,22 +1,19 @@
-//! Bytes to signals: which kind of event a message is, which instances it names, what must be repaired.
-//! Pure: nothing here depends on an answer of a service.
-
-mod repair;
+//! Bytes to signals: which kind of event a message is, which instances it names, what must be repaired, and the copies of
+//! it for clusters. Pure: nothing here depends on an answer of a service.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use serde_json::value::RawValue;
+
 use super::decision::DropReason;
-use super::event_text::{EventText, LARGEST};
-use super::health::Entities;
-use super::instance::InstanceId;
+use super::event_text::{EventText, LARGEST, Shape, members_of_detail, members_of_envelope};
 use super::json::{self, Edit, Members};
-use super::shape;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, InstanceId};
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
-
-pub use repair::Repair;
 
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
@@ -33,8 +30,8 @@ pub struct DecodedEvent<'a> {
     pub repairs: Vec<Repair>,
     /// What it is about.
     pub subject: EventSubject,
-    pub(super) body: &'a str,
-    pub(super) edits: Vec<Edit>,
+    body: &'a str,
+    edits: Vec<Edit>,
     health: Option<Entities<'a>>,
 }
 
@@ -47,6 +44,25 @@ pub enum EventSubject {
     Probe(Option<ClusterName>),
     /// More entities than the router takes from one event.
     TooManyEntities,
+}
+
+/// A repaired shape, which Karpenter's parsers are known to discard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Repair {
+    /// `version` was not `"0"`.
+    Version,
+    /// The detail-type was an older name.
+    DetailType,
+    /// `resources` was not a list of strings.
+    Resources,
+    /// `time` was not a time of RFC 3339 that Go's parser accepts.
+    Time,
+    /// A member had its key in another case, or more than once.
+    Keys,
+    /// A member that Karpenter reads as a string, or as a list of descriptions, was something else.
+    Type,
+    /// An instance was named by its ARN, or the entities were not in a list.
+    Entity,
 }
 
 /// Decodes an event. `arrived` is when the hub queue took it, in milliseconds of the Unix epoch.
@@ -68,8 +84,7 @@ pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Resul
             return Err(DropReason::NotAnEvent);
         }
     }
-    check_here(&envelope, "account", scope.account.as_str(), DropReason::OtherAccount)?;
-    check_here(&envelope, "region", scope.region.as_str(), DropReason::OtherRegion)?;
+    check_here(&envelope, ["account", "region"], scope)?;
 
     let mut event = DecodedEvent {
         signal,
@@ -95,17 +110,25 @@ pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Resul
         event.repairs.push(Repair::Keys);
     }
     event.repair_envelope(&envelope, &detail_type, arrived);
-    event.repair_types(&envelope, &shape::envelope(Some(signal)));
-    event.repair_types(&detail, shape::detail(signal));
+    event.repair_types(&envelope, &members_of_envelope(Some(signal)));
+    event.repair_types(&detail, members_of_detail(signal));
     Ok(event)
 }
 
-/// Checks a member that names the account or the Region. A missing or empty member passes.
-fn check_here(members: &Members<'_>, key: &str, here: &str, elsewhere: DropReason) -> Result<(), DropReason> {
-    match members.text(key) {
-        Some(text) if !text.is_empty() && text != here => Err(elsewhere),
-        _ => Ok(()),
+/// Checks the members that name the account and the Region. A missing or empty member passes.
+fn check_here(members: &Members<'_>, keys: [&str; 2], scope: &Scope) -> Result<(), DropReason> {
+    let [account, region] = keys.map(|key| members.text(key).unwrap_or_default());
+    in_scope(&account, &region, scope)
+}
+
+fn in_scope(account: &str, region: &str, scope: &Scope) -> Result<(), DropReason> {
+    if !account.is_empty() && account != scope.account.as_str() {
+        return Err(DropReason::OtherAccount);
     }
+    if !region.is_empty() && region != scope.region.as_str() {
+        return Err(DropReason::OtherRegion);
+    }
+    Ok(())
 }
 
 fn probed(detail: &Members<'_>) -> Result<Option<ClusterName>, DropReason> {
@@ -123,7 +146,7 @@ impl<'a> DecodedEvent<'a> {
     fn read_instance(&mut self, detail: &Members<'a>, scope: &Scope) -> Result<(), DropReason> {
         let value = detail.get("instance-id").ok_or(DropReason::NoInstance)?;
         let written = json::text(value).ok_or(DropReason::NoInstance)?;
-        let id = InstanceId::find(&written, scope)?;
+        let id = find_instance(&written, scope)?;
         if id.as_str() != written {
             let edit = Edit::replace(self.body, value, json::quoted(id.as_str()));
             self.repair(Repair::Entity, edit);
@@ -133,28 +156,77 @@ impl<'a> DecodedEvent<'a> {
     }
 
     fn read_entities(&mut self, envelope: &Members<'a>, detail: &Members<'a>, scope: &Scope) -> Result<(), DropReason> {
-        check_here(
-            detail,
-            "affectedAccount",
-            scope.account.as_str(),
-            DropReason::OtherAccount,
-        )?;
-        check_here(detail, "eventRegion", scope.region.as_str(), DropReason::OtherRegion)?;
-        let value = detail.get("affectedEntities").ok_or(DropReason::NoInstance)?;
-        if json::elements(value).is_some_and(|entities| entities.len() > MOST_ENTITIES) {
+        check_here(detail, ["affectedAccount", "eventRegion"], scope)?;
+        let list = detail.get("affectedEntities").ok_or(DropReason::NoInstance)?;
+        let written = json::elements_or_one(list);
+        if written.len() > MOST_ENTITIES {
             self.subject = EventSubject::TooManyEntities;
             return Ok(());
         }
-        let entities = Entities::read(value, envelope.get("resources"), scope);
-        if entities.ids().next().is_none() {
+        let entities: Vec<_> = written
+            .into_iter()
+            .map(|written| Entity::read(written, scope))
+            .collect();
+        if entities.is_empty() {
             return Err(DropReason::NoInstance);
         }
-        if entities.is_repaired() {
+        let is_repaired = json::elements(list).is_none() || entities.iter().any(|entity| entity.reduced.is_some());
+        if is_repaired {
             self.repairs.push(Repair::Entity);
         }
-        self.subject = EventSubject::Instances(entities.ids().cloned().collect());
-        self.health = Some(entities);
+        self.subject = EventSubject::Instances(entities.iter().map(|entity| entity.id.clone()).collect());
+        self.health = Some(Entities {
+            list,
+            is_repaired,
+            entities,
+            resources: envelope.get("resources"),
+        });
         Ok(())
+    }
+
+    /// Repairs the envelope. `arrived` replaces a missing time.
+    fn repair_envelope(&mut self, envelope: &Members<'a>, detail_type: &str, arrived: i64) {
+        if envelope.text("version").as_deref() != Some("0") {
+            self.put(envelope, "version", "\"0\"", Repair::Version);
+        }
+        if detail_type != self.signal.detail_type() {
+            let new = json::quoted(self.signal.detail_type());
+            self.put(envelope, "detail-type", &new, Repair::DetailType);
+        }
+        self.time = envelope.get("time").and_then(|time| millis(time.get()));
+        if self.time.is_none()
+            && let Ok(time) = DateTime::from_secs(arrived.div_euclid(1000)).fmt(Format::DateTime)
+        {
+            self.put(envelope, "time", &json::quoted(&time), Repair::Time);
+        }
+    }
+
+    /// Repairs the members that the decoder does not judge, so that Karpenter accepts them: it acts on none of them.
+    fn repair_types(&mut self, members: &Members<'a>, known: &[(&str, Shape<'_>)]) {
+        for (key, shape) in known {
+            let Some(value) = members.get(key).filter(|value| !shape.fits(value)) else {
+                continue;
+            };
+            match shape {
+                Shape::Text => self.put(members, key, &json::quoted(value.get()), Repair::Type),
+                Shape::Texts => self.put(members, key, &strings(value), Repair::Resources),
+                Shape::Descriptions => self.put(members, key, "[]", Repair::Type),
+                Shape::Judged | Shape::Object(_) | Shape::List(_) => {}
+            }
+        }
+    }
+
+    fn put(&mut self, members: &Members<'a>, key: &str, new: &str, repair: Repair) {
+        let edit = match members.written(key) {
+            Some(value) => Edit::replace(self.body, value, new.to_owned()),
+            None => Edit::add(self.body, members, key, new),
+        };
+        self.repair(repair, edit);
+    }
+
+    fn repair(&mut self, repair: Repair, edit: Edit) {
+        self.repairs.push(repair);
+        self.edits.push(edit);
     }
 
     /// The copy of the event for one cluster, with the entities at these places only. If nothing was split or repaired,
@@ -169,6 +241,115 @@ impl<'a> DecodedEvent<'a> {
         }
         Cow::Owned(json::apply(self.body, edits))
     }
+}
+
+/// Finds the id in a text that is an id or an instance's ARN in this account and Region.
+fn find_instance(text: &str, scope: &Scope) -> Result<InstanceId, DropReason> {
+    if let Ok(id) = text.parse() {
+        return Ok(id);
+    }
+    let parts: Vec<&str> = text.splitn(6, ':').collect();
+    let ["arn", _, "ec2", region, account, resource] = parts[..] else {
+        return Err(DropReason::NoInstance);
+    };
+    let id = resource.strip_prefix("instance/").and_then(|id| id.parse().ok());
+    let id = id.ok_or(DropReason::NoInstance)?;
+    in_scope(account, region, scope)?;
+    Ok(id)
+}
+
+/// A list of the strings in a value.
+fn strings(value: &RawValue) -> String {
+    let elements = json::elements_or_one(value).into_iter().map(RawValue::get);
+    json::list(elements.filter(|element| element.starts_with('"')))
+}
+
+/// When it happened, in milliseconds of the Unix epoch, if a time is RFC 3339 and Go's parser accepts it: as it is written,
+/// without escapes, with capital letters and without leap seconds.
+fn millis(written: &str) -> Option<i64> {
+    let time = written.strip_prefix('"')?.strip_suffix('"')?;
+    if time.contains(['t', 'z']) || time.get(17..19)? > "59" {
+        return None;
+    }
+    let parsed = DateTime::from_str(time, Format::DateTimeWithOffset);
+    parsed.ok()?.to_millis().ok()
+}
+
+/// The affected entities of an event, and the resources that its envelope names.
+#[derive(Debug)]
+struct Entities<'a> {
+    list: &'a RawValue,
+    /// Whether Karpenter would not recognize an instance as it is written.
+    is_repaired: bool,
+    entities: Vec<Entity<'a>>,
+    resources: Option<&'a RawValue>,
+}
+
+#[derive(Debug)]
+struct Entity<'a> {
+    written: &'a RawValue,
+    /// The instance, or why there is none.
+    id: Result<InstanceId, DropReason>,
+    /// The entity with an id in place of the ARN, if it had one.
+    reduced: Option<String>,
+}
+
+impl Entities<'_> {
+    /// Adds the edits that keep only the entities at these places.
+    fn split(&self, body: &str, places: &HashSet<usize>, edits: &mut Vec<Edit>) {
+        let kept = self
+            .entities
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| places.contains(place));
+        let kept: Vec<&Entity<'_>> = kept.map(|(_, entity)| entity).collect();
+        let all = kept.len() == self.entities.len();
+        if !all || self.is_repaired {
+            let texts = kept
+                .iter()
+                .map(|entity| entity.reduced.as_deref().unwrap_or(entity.written.get()));
+            edits.push(Edit::replace(body, self.list, json::list(texts)));
+        }
+        if !all && let Some(resources) = self.resources {
+            let edit = Edit::replace(body, resources, only(resources, &kept));
+            // A repair of the same value would keep resources of other clusters; this edit replaces it.
+            edits.retain(|other| !other.same_place(&edit));
+            edits.push(edit);
+        }
+    }
+}
+
+impl<'a> Entity<'a> {
+    fn read(written: &'a RawValue, scope: &Scope) -> Self {
+        let value = Members::parse(written.get()).and_then(|members| members.get("entityValue"));
+        let Some((value, text)) = value.and_then(|value| Some((value, json::text(value)?))) else {
+            return Self {
+                written,
+                id: Err(DropReason::NoInstance),
+                reduced: None,
+            };
+        };
+        let id = find_instance(&text, scope);
+        let reduced = match &id {
+            Ok(id) if id.as_str() != text => {
+                let edit = Edit::replace(written.get(), value, json::quoted(id.as_str()));
+                Some(json::apply(written.get(), vec![edit]))
+            }
+            _ => None,
+        };
+        Self { written, id, reduced }
+    }
+}
+
+/// The resources that name one of these entities, as they are written.
+fn only(resources: &RawValue, kept: &[&Entity<'_>]) -> String {
+    let ids = kept.iter().filter_map(|entity| entity.id.as_ref().ok());
+    let ids: HashSet<&str> = ids.map(InstanceId::as_str).collect();
+    let names_one = |resource: &&RawValue| {
+        json::text(resource).is_some_and(|text| ids.contains(text.rsplit(['/', ':']).next().unwrap_or(&text)))
+    };
+    let resources = json::elements_or_one(resources).into_iter();
+    json::list(resources.filter(names_one).map(RawValue::get))
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::task::JoinSet;
-
-use super::InvocationContext;
 use super::clock::{Backoff, Clock};
 use super::decision::{Decision, DropReason, RetryReason};
 use super::event_text::LARGEST;
 use super::registry::{Destination, Registration};
-use super::services::{CallFailure, InstanceTags, Queues};
+use super::services::{CallError, CallFailure, Services};
+use super::{InvocationContext, side_by_side};
 
 /// How many messages one call takes.
 const BATCH: usize = 10;
@@ -34,12 +32,12 @@ pub(super) struct SendResult {
 
 /// Sends messages to their destinations and gives the result of each. A message without a result was not sent in
 /// time.
-pub(super) async fn deliver<T: InstanceTags, Q: Queues, C: Clock>(
-    context: &Arc<InvocationContext<T, Q, C>>,
+pub(super) async fn deliver<S: Services, C: Clock>(
+    context: &Arc<InvocationContext<S, C>>,
     outgoing: BTreeMap<Destination, Vec<Outgoing>>,
 ) -> Vec<SendResult> {
     let mut results = Vec::new();
-    let mut tasks = JoinSet::new();
+    let mut senders = Vec::new();
     // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
     let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing
         .into_iter()
@@ -60,12 +58,11 @@ pub(super) async fn deliver<T: InstanceTags, Q: Queues, C: Clock>(
                 to: to.clone(),
                 results: Vec::with_capacity(batch.len()),
             };
-            tasks.spawn(sender.run(batch));
+            senders.push(sender.run(batch));
         }
     }
-    while let Some(joined) = tasks.join_next().await {
-        results.extend(joined.unwrap_or_default());
-    }
+    let sent = side_by_side(senders).await;
+    results.extend(sent.into_iter().flatten().flatten());
     results
 }
 
@@ -89,13 +86,13 @@ fn batches(messages: Vec<Outgoing>) -> Vec<Vec<Outgoing>> {
 }
 
 /// Sends one batch to one queue until every message in it has a result.
-struct BatchSender<T, Q, C> {
-    context: Arc<InvocationContext<T, Q, C>>,
+struct BatchSender<S, C> {
+    context: Arc<InvocationContext<S, C>>,
     to: Destination,
     results: Vec<SendResult>,
 }
 
-impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
+impl<S: Services, C: Clock> BatchSender<S, C> {
     async fn run(mut self, batch: Vec<Outgoing>) -> Vec<SendResult> {
         let mut waiting = vec![batch];
         let mut backoff = Backoff::default();
@@ -121,19 +118,22 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
                 let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
                 let mut denied = Vec::new();
                 for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
-                    match answer {
-                        Ok(()) => self.decide([message], Decision::Delivered),
+                    let decision = match answer {
+                        Ok(()) => Decision::Delivered,
+                        Err(CallFailure::TooLong) => Decision::Dropped(DropReason::TooLarge),
+                        Err(CallFailure::Refused) => Decision::Retried(RetryReason::SendRefused),
+                        Err(CallFailure::Absent) => Decision::Dropped(DropReason::Unregistered),
+                        Err(CallFailure::Denied) => {
+                            denied.push(message);
+                            continue;
+                        }
                         Err(CallFailure::Again(reason)) => {
                             why = reason;
                             again.push(message);
+                            continue;
                         }
-                        Err(CallFailure::TooLong) => self.decide([message], Decision::Dropped(DropReason::TooLarge)),
-                        Err(CallFailure::Refused) => {
-                            self.decide([message], Decision::Retried(RetryReason::SendRefused))
-                        }
-                        Err(CallFailure::Absent) => self.decide([message], Decision::Dropped(DropReason::Unregistered)),
-                        Err(CallFailure::Denied) => denied.push(message),
-                    }
+                    };
+                    self.decide([message], decision);
                 }
                 self.decide_denied(denied).await;
             }
@@ -148,15 +148,20 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
         }
     }
 
+    /// The result of a call, and in it of each message.
     async fn send(&self, batch: &[Outgoing]) -> Option<Result<Vec<Result<(), CallFailure>>, CallFailure>> {
         let bodies: Vec<&str> = batch.iter().map(|message| message.body.as_str()).collect();
-        let router = &self.context.router;
-        let _permit = router.permit().await;
-        self.context.calls.count_send();
-        self.context
-            .clock
-            .within(router.queues.send(&self.to.queue, &bodies))
-            .await
+        let InvocationContext {
+            router, calls, clock, ..
+        } = &*self.context;
+        let call = async {
+            calls.count_send();
+            clock.within(router.services.send(&self.to.queue, &bodies)).await
+        };
+        let answer = router.permitted(call).await?;
+        let failure = |e: CallError| e.failure;
+        let entries = |entries: Vec<Result<(), CallError>>| entries.into_iter().map(|entry| entry.map_err(failure));
+        Some(answer.map(|answers| entries(answers).collect()).map_err(failure))
     }
 
     /// The queue denies access: its registration decides. SQS may also deny access to a queue that does not exist.

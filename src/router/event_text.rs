@@ -1,14 +1,16 @@
-//! A message as one reading: every member that Karpenter reads is there once, under its exact name.
+//! How Karpenter's parsers read an event: the members that they read, the shapes of these, and a message as the one reading
+//! in which every such member is there once, under its exact name.
 //!
 //! Karpenter's JSON parser takes keys in any case, and of several members with the same key it uses the last. Other
 //! parsers differ, so the router must not look up one instance and forward another.
+//!
+//! Source: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws, the same from v0.19 to v1.14.
 
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
 use super::json::{self, Members};
-use super::shape::{self, Shape};
 use crate::model::signal::Signal;
 
 /// The largest message that SQS takes, in bytes.
@@ -16,8 +18,23 @@ pub(super) const LARGEST: usize = 1024 * 1024;
 
 /// The text of an event that has only one reading.
 #[derive(Debug)]
-pub struct EventText<'a> {
-    text: Cow<'a, str>,
+pub struct EventText<'a>(Cow<'a, str>);
+
+/// The shape of a value. Karpenter discards an event in which a value has another shape.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shape<'s> {
+    /// A value that the decoder judges by itself.
+    Judged,
+    /// A string.
+    Text,
+    /// A list of strings.
+    Texts,
+    /// A list of objects whose `latestDescription` and `language` are strings.
+    Descriptions,
+    /// An object that may have these members, and any others.
+    Object(&'s [(&'static str, Self)]),
+    /// A list of values of one shape.
+    List(&'s Self),
 }
 
 impl<'a> EventText<'a> {
@@ -25,19 +42,17 @@ impl<'a> EventText<'a> {
     /// does everything that is not a JSON object.
     pub fn read(body: &'a str) -> Self {
         let rewritten = if body.len() > LARGEST { None } else { rewrite(body) };
-        Self {
-            text: rewritten.map_or(Cow::Borrowed(body), Cow::Owned),
-        }
+        Self(rewritten.map_or(Cow::Borrowed(body), Cow::Owned))
     }
 
-    /// The text.
+    /// The one reading.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     /// Whether the message had more than one reading.
     pub(super) fn is_rewritten(&self) -> bool {
-        matches!(self.text, Cow::Owned(_))
+        matches!(self.0, Cow::Owned(_))
     }
 }
 
@@ -49,7 +64,7 @@ fn rewrite(body: &str) -> Option<String> {
         json::text(member.value)
     };
     let signal = last("source").and_then(|source| Signal::of(&source, &last("detail-type")?));
-    merge(&[body], &Shape::Object(&shape::envelope(signal)))
+    merge(&[body], &Shape::Object(&members_of_envelope(signal)))
 }
 
 /// The one value that Karpenter reads of values that were written for the same member. Nothing, if a single value can stay
@@ -122,4 +137,83 @@ fn merge_lists(written: &[&str], element: &Shape<'_>) -> Option<String> {
         texts.push(merged.unwrap_or_else(|| values[0].to_owned()));
     }
     changed.then(|| format!("[{}]", texts.join(",")))
+}
+
+const HEALTH: &[(&str, Shape<'_>)] = &[
+    ("eventArn", Shape::Text),
+    ("eventTypeCode", Shape::Text),
+    ("service", Shape::Judged),
+    ("eventDescription", Shape::Descriptions),
+    ("startTime", Shape::Text),
+    ("endTime", Shape::Text),
+    ("eventTypeCategory", Shape::Judged),
+    (
+        "affectedEntities",
+        Shape::List(&Shape::Object(&[("entityValue", Shape::Judged)])),
+    ),
+];
+
+/// The members of `detail`.
+pub(super) fn members_of_detail(signal: Signal) -> &'static [(&'static str, Shape<'static>)] {
+    match signal {
+        Signal::SpotInterruption | Signal::CapacityReservation => {
+            &[("instance-id", Shape::Judged), ("instance-action", Shape::Text)]
+        }
+        Signal::StateChange => &[("instance-id", Shape::Judged), ("state", Shape::Judged)],
+        Signal::ScheduledChange => HEALTH,
+        Signal::Rebalance => &[("instance-id", Shape::Judged)],
+        Signal::Probe => &[("cluster", Shape::Judged)],
+    }
+}
+
+/// The members of the envelope; those of `detail` are known only for a signal.
+pub(super) fn members_of_envelope(signal: Option<Signal>) -> [(&'static str, Shape<'static>); 9] {
+    [
+        ("account", Shape::Judged),
+        ("detail-type", Shape::Judged),
+        ("id", Shape::Text),
+        ("region", Shape::Judged),
+        ("resources", Shape::Texts),
+        ("source", Shape::Judged),
+        ("time", Shape::Judged),
+        ("version", Shape::Judged),
+        (
+            "detail",
+            signal.map_or(Shape::Judged, |signal| Shape::Object(members_of_detail(signal))),
+        ),
+    ]
+}
+
+impl Shape<'_> {
+    /// Whether Karpenter's parsers accept a value. Go takes `null` as no value.
+    pub(super) fn fits(&self, value: &RawValue) -> bool {
+        match self {
+            Self::Judged | Self::Object(_) | Self::List(_) => true,
+            Self::Text => is_text(value),
+            Self::Texts => all(value, is_text),
+            Self::Descriptions => all(value, |description| {
+                is_null(description)
+                    || Members::parse(description.get()).is_some_and(|members| {
+                        members.iter().all(|member| {
+                            let is_read = ["latestDescription", "language"]
+                                .iter()
+                                .any(|name| member.folds_to(name));
+                            !is_read || is_text(member.value)
+                        })
+                    })
+            }),
+        }
+    }
+}
+
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+fn is_text(value: &RawValue) -> bool {
+    is_null(value) || value.get().starts_with('"')
+}
+
+fn all(value: &RawValue, fits: impl Fn(&RawValue) -> bool) -> bool {
+    is_null(value) || json::elements(value).is_some_and(|elements| elements.into_iter().all(fits))
 }

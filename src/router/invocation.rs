@@ -1,30 +1,97 @@
-//! One invocation: route what Lambda passed and what else waits, and return to the queue what must be retried.
+//! One invocation: read what Lambda passed, receive what else waits, route it, and return to the queue what must be retried.
+//!
+//! Lambda passes ten messages at a time, and each batch of new instances costs a `DescribeTags`, of which EC2 allows few. So
+//! in a storm the router receives as many more messages of the hub queue as one call covers, and deletes them or returns
+//! them as Lambda does with its own (docs/decisions/0035-the-router-receives-more.md).
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::batch::{Message, Origin, RoutedBatch};
-use super::clock::{Clock, Deadline};
-use super::hub_queue::Received;
-use super::report::{InvocationReport, answered};
+use super::batch::{Message, Origin};
+use super::clock::{Clock, Deadline, visibility};
+use super::json::Members;
+use super::report;
 use super::route::route;
-use super::services::{InstanceTags, Queues};
-use super::{InvocationContext, Router, hub_queue};
+use super::services::Services;
+use super::{InvocationContext, Router, side_by_side};
+use crate::model::hub::{BATCH_SIZE, RECEIVES};
+use crate::model::router_batch::{SqsEvent, SqsRecord};
+use crate::model::self_test;
+use crate::wire::ec2::MAX_IDS;
+
+/// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
+const MOST: usize = MAX_IDS;
+/// How many messages Lambda passes in a full batch, and how many one call to the queue takes.
+const BATCH: usize = BATCH_SIZE as usize;
+/// How many bytes of messages the router adds to a batch at most. Two hundred events of AWS have about as much.
+const ROOM: usize = 512 * 1024;
+/// The receive from which a message is routed in a batch of Lambda only. If something in a batch ends the process, or
+/// SQS is too slow for a receive, all of its messages are received again. Half of the receives are left to those that
+/// had only such neighbors.
+const ALONE_FROM: u32 = RECEIVES / 2;
+
+/// What an invocation asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// To run the self-test.
+    SelfTest,
+    /// To route these messages, and to name those that fail.
+    Batch(Vec<Message>),
+}
 
 /// A finished invocation.
 pub(super) struct Finished {
     /// What Lambda receives; none if the invocation fails.
     pub(super) answer: Option<Value>,
-    /// The log lines and metrics.
-    pub(super) report: InvocationReport,
+    /// The lines of the log, with the metrics.
+    pub(super) lines: Vec<Value>,
+}
+
+impl Payload {
+    /// Reads a payload. `hub` is the ARN of the hub queue, and `now` the time in milliseconds of the Unix epoch.
+    ///
+    /// # Errors
+    /// When it is no request for the self-test, and has no records of SQS.
+    pub(super) fn parse(text: &str, hub: &str, now: i64) -> Result<Self, serde_json::Error> {
+        let members = Members::parse(text);
+        let text_of = |key| members.as_ref().and_then(|members| members.text(key));
+        if text_of("source").as_deref() == Some(self_test::SOURCE)
+            && text_of("detail-type").as_deref() == Some(self_test::DETAIL_TYPE)
+        {
+            return Ok(Self::SelfTest);
+        }
+        let SqsEvent { records } = serde_json::from_str(text)?;
+        Ok(Self::Batch(
+            records.into_iter().map(|record| message(record, hub, now)).collect(),
+        ))
+    }
+}
+
+fn message(record: SqsRecord, hub: &str, now: i64) -> Message {
+    let receives = record.attributes.approximate_receive_count.parse().ok();
+    // Whatever else a queue leaves out, its message is one of a queue.
+    let receives = receives.or(record.source.is_some().then_some(1));
+    Message {
+        id: record.message_id,
+        origin: match record.source {
+            None => Origin::Invocation,
+            Some(source) if source == hub => Origin::HubQueue {
+                receipt: record.receipt_handle,
+            },
+            Some(_) => Origin::OtherQueue,
+        },
+        body: record.body,
+        receives,
+        arrived: record.attributes.sent_timestamp.parse().unwrap_or(now),
+    }
 }
 
 /// Routes a batch of messages, and in a storm those that the router receives itself. The answer names those of the batch
 /// that return to their queue, and what became of messages that came from no queue. A batch of another queue fails: a mapping
 /// that kibus did not create may ignore the answer, and then Lambda would delete the messages.
-pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
-    router: &Arc<Router<T, Q>>,
+pub(super) async fn route_batch<S: Services>(
+    router: &Arc<Router<S>>,
     mut messages: Vec<Message>,
     deadline: Deadline,
     request: &str,
@@ -32,62 +99,233 @@ pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
     let context = InvocationContext::new(router, deadline);
     let passed = messages.len();
     let is_foreign = !messages.is_empty() && messages.iter().all(|message| message.origin == Origin::OtherQueue);
-    let Received {
-        messages: more,
-        surplus,
-    } = hub_queue::receive(&context, &messages).await;
+    let (more, surplus) = receive(&context, &messages).await;
     messages.extend(more);
     let routed = route(&context, &messages).await;
     let retried = routed.retried();
-    let of_lambda = |number: &usize| *number < passed;
-    let numbered = messages.iter().enumerate();
-    let (returned, finished): (Vec<_>, Vec<_>) = numbered.partition(|(number, _)| retried.contains(number));
-    let failures = returned.iter().filter(|(number, _)| of_lambda(number));
+    let (returned, finished): (Vec<_>, Vec<_>) = messages
+        .iter()
+        .enumerate()
+        .partition(|(number, _)| retried.contains(number));
+    let failures = returned.iter().filter(|(number, _)| *number < passed);
     let failures: Vec<Value> = failures
         .map(|(_, message)| json!({"itemIdentifier": message.id}))
         .collect();
     let returned = returned.into_iter().map(|(_, message)| message).chain(&surplus);
-    let returned: Vec<&Message> = returned.collect();
-    let finished = finished.into_iter().filter(|(number, _)| !of_lambda(number));
-    let finished: Vec<&Message> = finished.map(|(_, message)| message).collect();
+    let finished = finished.into_iter().filter(|(number, _)| *number >= passed);
     tokio::join!(
-        hub_queue::hide(&context, &returned, deadline.last_moments()),
-        hub_queue::delete(&context, &finished, deadline.last_moments()),
+        hide(&context, returned.collect(), deadline.last_moments()),
+        delete(
+            &context,
+            finished.map(|(_, message)| message).collect(),
+            deadline.last_moments()
+        ),
     );
     let mut answer = json!({"batchItemFailures": failures});
-    let decisions = answered(&messages, &routed.items);
+    let decisions = report::answered(&messages, &routed.items);
     if !decisions.is_empty() {
         answer["decisions"] = json!(decisions);
     }
+    let (bus, now) = (&router.scope.bus, deadline.unix_millis());
     Finished {
         answer: (!is_foreign).then_some(answer),
-        report: report(&context, request, &messages, &routed),
+        lines: report::lines(bus, request, &messages, &routed, &context.calls, now),
     }
 }
 
-/// Routes one event that came from no queue. The answer has the counts; none if the event must be retried.
-pub(super) async fn route_event<T: InstanceTags, Q: Queues>(
-    router: &Arc<Router<T, Q>>,
-    message: Message,
-    deadline: Deadline,
-    request: &str,
-) -> Finished {
-    let messages = [message];
-    let context = InvocationContext::new(router, deadline);
-    let routed = route(&context, &messages).await;
-    let report = report(&context, request, &messages, &routed);
-    Finished {
-        answer: routed.retried().is_empty().then(|| json!(report.counts)),
-        report,
+/// Receives more messages of the hub queue if Lambda passed a full batch of it: those to route, and those for which there
+/// is no room, which return to the queue as they are. A call that fails or takes too long is not repeated: what it received,
+/// if anything, returns to the queue when this invocation is over.
+async fn receive<S: Services>(
+    context: &Arc<InvocationContext<S, Deadline>>,
+    passed: &[Message],
+) -> (Vec<Message>, Vec<Message>) {
+    let (clock, hidden) = (context.clock.first_quarter(), context.clock.over_in());
+    let calls = (0..calls(passed)).map(|_| {
+        let router = Arc::clone(&context.router);
+        async move {
+            let queue = router.scope.hub_queue();
+            let call = router.services.receive(&queue, hidden);
+            router.permitted(clock.within(call)).await
+        }
+    });
+    let answers = side_by_side(calls).await;
+    let (mut more, mut surplus, mut room) = (Vec::new(), Vec::new(), ROOM);
+    for message in answers.into_iter().flatten().flatten().flatten().flatten() {
+        if message.body.len() <= room {
+            room -= message.body.len();
+            more.push(message);
+        } else {
+            surplus.push(message);
+        }
+    }
+    context.calls.count_received(more.len());
+    (more, surplus)
+}
+
+/// How many calls receive more. None if the batch is not full: then few messages wait, or none.
+fn calls(passed: &[Message]) -> usize {
+    let is_young = |message: &Message| {
+        let receives = message.receives.filter(|_| receipt(message).is_some());
+        receives.is_some_and(|receives| receives < ALONE_FROM)
+    };
+    if passed.len() != BATCH || !passed.iter().all(is_young) {
+        return 0;
+    }
+    // The messages that wait are about as large as those that came.
+    let bytes: usize = passed.iter().map(|message| message.body.len()).sum();
+    (ROOM / bytes.max(1)).min(MOST / BATCH - 1)
+}
+
+/// Deletes messages that the router received itself. One that SQS does not delete returns to the queue and is routed
+/// again, which does no harm in Karpenter.
+async fn delete<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messages: Vec<&Message>, clock: Deadline) {
+    let calls = messages.chunks(BATCH).map(|batch| {
+        let receipts = batch.iter().filter_map(|message| receipt(message).map(str::to_owned));
+        let (router, receipts) = (Arc::clone(&context.router), receipts.collect::<Vec<_>>());
+        async move {
+            let (queue, receipts): (_, Vec<&str>) =
+                (router.scope.hub_queue(), receipts.iter().map(String::as_str).collect());
+            let call = router.services.delete(&queue, &receipts);
+            router.permitted(clock.within(call)).await
+        }
+    });
+    let answers = side_by_side(calls).await;
+    let deleted: usize = answers.into_iter().flatten().flatten().flatten().sum();
+    context.calls.count_not_deleted(messages.len().saturating_sub(deleted));
+}
+
+/// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here
+/// loses nothing: its messages return later.
+async fn hide<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messages: Vec<&Message>, clock: Deadline) {
+    let wait = |message: &&Message| Some((receipt(message)?.to_owned(), visibility(message.receives.unwrap_or(1))));
+    let waits: Vec<(String, u32)> = messages.iter().filter_map(wait).collect();
+    let calls = waits.chunks(BATCH).map(|batch| {
+        let (router, batch) = (Arc::clone(&context.router), batch.to_vec());
+        async move {
+            let waits: Vec<(&str, u32)> = batch.iter().map(|(receipt, wait)| (receipt.as_str(), *wait)).collect();
+            let queue = router.scope.hub_queue();
+            let call = router.services.hide(&queue, &waits);
+            router.permitted(clock.within(call)).await
+        }
+    });
+    side_by_side(calls).await;
+}
+
+/// The receipt handle of a message of the hub queue.
+fn receipt(message: &Message) -> Option<&str> {
+    match &message.origin {
+        Origin::HubQueue { receipt } => Some(receipt),
+        Origin::Invocation | Origin::OtherQueue => None,
     }
 }
 
-fn report<T, Q>(
-    context: &InvocationContext<T, Q, Deadline>,
-    request: &str,
-    messages: &[Message],
-    routed: &RoutedBatch,
-) -> InvocationReport {
-    let (bus, now) = (&context.router.scope.bus, context.clock.unix_millis());
-    InvocationReport::new(bus, request, messages, routed, &context.calls, now)
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::model::self_test::{DETAIL_TYPE, SOURCE, question};
+    use crate::model::signal::PROBE_SOURCE;
+
+    const HUB: &str = "arn:aws:sqs:us-west-2:111122223333:kibus-hub";
+
+    fn parse(text: &str) -> Result<Payload, serde_json::Error> {
+        Payload::parse(text, HUB, 7)
+    }
+
+    #[test]
+    fn every_message_has_its_own_origin() {
+        let record = |source: Value| {
+            json!({
+                "messageId": "m", "receiptHandle": "r", "body": "{}",
+                "attributes": {"ApproximateReceiveCount": "3", "SentTimestamp": "1795183351183"},
+                "eventSourceARN": source, "md5OfBody": "x",
+            })
+        };
+        let message = |origin: Origin| Message {
+            id: "m".to_owned(),
+            origin,
+            body: "{}".to_owned(),
+            receives: Some(3),
+            arrived: 1_795_183_351_183,
+        };
+        let of_hub = Origin::HubQueue {
+            receipt: "r".to_owned(),
+        };
+        for (source, origin) in [
+            (json!(HUB), of_hub.clone()),
+            (
+                json!("arn:aws:sqs:us-west-2:111122223333:kibus-hub2"),
+                Origin::OtherQueue,
+            ),
+            // A mapping may read a queue of another account.
+            (
+                json!("arn:aws:sqs:us-west-2:999999999999:kibus-hub"),
+                Origin::OtherQueue,
+            ),
+            (
+                json!("arn:aws:sqs:us-west-2:111122223333:karpenter-base"),
+                Origin::OtherQueue,
+            ),
+            (json!(""), Origin::OtherQueue),
+            (json!(null), Origin::Invocation),
+        ] {
+            let records = json!({"Records": [record(source.clone()), record(json!(HUB))]}).to_string();
+            let expected = Payload::Batch(vec![message(origin), message(of_hub.clone())]);
+            assert_eq!(parse(&records).unwrap(), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_a_record_lacks_has_a_default() {
+        let message = |origin, receives| Message {
+            id: "m".to_owned(),
+            origin,
+            body: String::new(),
+            receives,
+            arrived: 7,
+        };
+        let (none, other) = (message(Origin::Invocation, None), message(Origin::OtherQueue, Some(1)));
+        for (records, expected) in [
+            (json!([{"messageId": "m"}]), Some(vec![none])),
+            (json!([{"messageId": "m", "eventSourceARN": ""}]), Some(vec![other])),
+            (json!([]), Some(vec![])),
+            (json!([{}]), None),
+        ] {
+            let parsed = parse(&json!({"Records": records}).to_string()).ok();
+            assert_eq!(parsed, expected.map(Payload::Batch), "{records}");
+        }
+    }
+
+    /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
+    #[test]
+    fn a_redrive_comes_from_no_queue() {
+        let message = Message {
+            id: "m".to_owned(),
+            origin: Origin::Invocation,
+            body: "{}".to_owned(),
+            receives: Some(2),
+            arrived: 5,
+        };
+        let payload = parse(include_str!("../dead_letters/batch.json")).unwrap();
+        assert_eq!(payload, Payload::Batch(vec![message]));
+    }
+
+    #[test]
+    fn only_a_batch_and_a_self_test_are_payloads() {
+        assert_eq!(parse(&question().to_string()).unwrap(), Payload::SelfTest);
+        for text in [
+            json!({"source": SOURCE}).to_string(),
+            json!({"source": PROBE_SOURCE, "detail-type": DETAIL_TYPE}).to_string(),
+            json!({"Record": [question()]}).to_string(),
+            "{\"source\": \"aws.ec2\"}".to_owned(),
+            "{}".to_owned(),
+            "[]".to_owned(),
+            "\"x\"".to_owned(),
+            "null".to_owned(),
+        ] {
+            assert!(parse(&text).is_err(), "{text}");
+        }
+    }
 }

@@ -102,6 +102,16 @@ pub(super) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
+/// The elements of a list, or the value itself.
+pub(super) fn elements_or_one(value: &RawValue) -> Vec<&RawValue> {
+    elements(value).unwrap_or_else(|| vec![value])
+}
+
+/// A list of these texts.
+pub(super) fn list<'a>(elements: impl Iterator<Item = &'a str>) -> String {
+    format!("[{}]", elements.collect::<Vec<_>>().join(","))
+}
+
 /// A string as JSON text.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()

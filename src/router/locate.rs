@@ -3,15 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use tokio::task::JoinSet;
-
-use super::InvocationContext;
 use super::clock::{Backoff, Clock};
 use super::decision::RetryReason;
-use super::instance::InstanceId;
-use super::owner::InstanceOwner;
-use super::services::{CallFailure, InstanceTags, Queues};
-use crate::wire::ec2::describe_tags::MAX_IDS;
+use super::owner::{InstanceOwner, contradicts, owner};
+use super::services::{CallFailure, Services};
+use super::{InvocationContext, locked, side_by_side};
+use crate::model::name::InstanceId;
+use crate::wire::ec2::MAX_IDS;
 
 /// The owner of each instance that has an answer, or why there is none.
 pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
@@ -20,17 +18,15 @@ pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, Retry
 pub(super) type Unanswered = Vec<(Vec<InstanceId>, RetryReason)>;
 
 /// Finds the owners of these instances with the cache and one try of every call.
-pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
-    context: &Arc<InvocationContext<T, Q, C>>,
+pub(super) async fn locate<S: Services, C: Clock>(
+    context: &Arc<InvocationContext<S, C>>,
     ids: HashSet<InstanceId>,
 ) -> (InstanceOwners, Unanswered) {
     let mut owners = InstanceOwners::new();
     let mut unknown = Vec::new();
     for id in ids {
-        match context.router.cached(&id, context.clock.now()) {
-            Some(owner) => {
-                owners.insert(id, Ok(owner));
-            }
+        match locked(&context.router.owners).owner(&id, context.clock.now()) {
+            Some(owner) => drop(owners.insert(id, Ok(owner))),
             None => unknown.push(id),
         }
     }
@@ -41,8 +37,8 @@ pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
 }
 
 /// Repeats the calls that gave no answer while time is left. Every instance has an answer afterwards.
-pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
-    context: &Arc<InvocationContext<T, Q, C>>,
+pub(super) async fn retry<S: Services, C: Clock>(
+    context: &Arc<InvocationContext<S, C>>,
     mut unanswered: Unanswered,
 ) -> InstanceOwners {
     let mut owners = InstanceOwners::new();
@@ -57,53 +53,51 @@ pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
     owners
 }
 
-async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
-    context: &Arc<InvocationContext<T, Q, C>>,
-    chunks: Vec<Vec<InstanceId>>,
+async fn ask<S: Services, C: Clock>(
+    context: &Arc<InvocationContext<S, C>>,
+    mut chunks: Vec<Vec<InstanceId>>,
     owners: &mut InstanceOwners,
 ) -> Unanswered {
     let mut unanswered = Unanswered::new();
-    let mut tasks = JoinSet::new();
-    let mut asked: HashMap<_, Vec<InstanceId>> = HashMap::new();
-    let mut waiting = chunks;
-    loop {
-        for chunk in std::mem::take(&mut waiting) {
+    while !chunks.is_empty() {
+        let calls = chunks.iter().map(|chunk| {
             let (context, ids) = (Arc::clone(context), chunk.clone());
-            let task = tasks.spawn(async move {
-                let _permit = context.router.permit().await;
-                let call = context.router.ec2.tags_of(&ids, &context.calls);
-                context.clock.within(call).await
-            });
-            asked.insert(task.id(), chunk);
-        }
-        let Some(joined) = tasks.join_next_with_id().await else {
-            return unanswered;
-        };
-        let (id, answer) = match joined {
-            Ok((id, answer)) => (id, answer),
-            Err(e) => (e.id(), Some(Err(CallFailure::Again(RetryReason::Panicked)))),
-        };
-        let chunk = asked.remove(&id).unwrap_or_default();
-        match answer {
-            Some(Ok(tags)) => {
-                for id in chunk {
-                    let owner = tags
-                        .get(&id)
-                        .map_or(InstanceOwner::NoTags, |tags| context.owner(&id, tags));
-                    context.router.cache(id.clone(), owner.clone(), context.clock.now());
-                    owners.insert(id, Ok(owner));
+            async move {
+                let call = context.router.services.instance_tags(&ids, &context.calls);
+                context.router.permitted(context.clock.within(call)).await
+            }
+        });
+        let answers = side_by_side(calls).await;
+        for (chunk, answer) in std::mem::take(&mut chunks).into_iter().zip(answers) {
+            let answer = match answer {
+                Some(Some(answer)) => answer.map_err(|e| e.failure),
+                Some(None) => Err(CallFailure::Again(RetryReason::OutOfTime)),
+                None => Err(CallFailure::Again(RetryReason::Panicked)),
+            };
+            match answer {
+                Ok(tags) => {
+                    for id in chunk {
+                        let tags = tags.get(&id);
+                        if tags.is_some_and(contradicts) {
+                            locked(&context.contradictions).insert(id.clone());
+                        }
+                        let owner = tags.map_or(InstanceOwner::NoTags, owner);
+                        let now = context.clock.now();
+                        locked(&context.router.owners).remember(id.clone(), owner.clone(), now);
+                        owners.insert(id, Ok(owner));
+                    }
+                }
+                // One id must not keep its neighbors from their answer.
+                Err(CallFailure::Refused | CallFailure::TooLong) if chunk.len() > 1 => {
+                    let (left, right) = chunk.split_at(chunk.len() / 2);
+                    chunks.extend([left.to_vec(), right.to_vec()]);
+                }
+                Err(CallFailure::Again(why)) => unanswered.push((chunk, why)),
+                Err(CallFailure::Denied | CallFailure::Absent | CallFailure::Refused | CallFailure::TooLong) => {
+                    owners.extend(chunk.into_iter().map(|id| (id, Err(RetryReason::TagsRefused))));
                 }
             }
-            // One id must not keep its neighbors from their answer.
-            Some(Err(CallFailure::Refused | CallFailure::TooLong)) if chunk.len() > 1 => {
-                let (left, right) = chunk.split_at(chunk.len() / 2);
-                waiting.extend([left.to_vec(), right.to_vec()]);
-            }
-            Some(Err(CallFailure::Again(why))) => unanswered.push((chunk, why)),
-            Some(Err(CallFailure::Denied | CallFailure::Absent | CallFailure::Refused | CallFailure::TooLong)) => {
-                owners.extend(chunk.into_iter().map(|id| (id, Err(RetryReason::TagsRefused))));
-            }
-            None => unanswered.push((chunk, RetryReason::OutOfTime)),
         }
     }
+    unanswered
 }

@@ -4,75 +4,60 @@
 //! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
 //! for a reason that is named and counted, or returned to the hub queue for a retry.
 
-mod access_test;
 mod batch;
 mod cache;
-mod call_counts;
 mod clock;
-mod configuration;
 mod connection;
 mod decision;
 mod decode;
 mod deliver;
 mod event_text;
-mod health;
-mod hub_queue;
-mod instance;
-mod instance_tags;
 mod invocation;
 mod json;
 #[cfg(test)]
 mod laws;
 mod locate;
-mod open_items;
 mod owner;
-mod payload;
-mod queues;
 mod registry;
 mod report;
 mod route;
 mod self_test;
 mod services;
-mod shape;
 mod start;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
+pub use crate::model::name::InstanceId;
 pub use decision::DropReason;
 pub use decode::{DecodedEvent, EventSubject, Repair, decode};
 pub use event_text::EventText;
-pub use instance::InstanceId;
 pub use start::run;
 
-use cache::Cache;
-use call_counts::CallCounts;
-use clock::Clock;
-use owner::InstanceOwner;
+use cache::Owners;
 use registry::{Destination, Registry};
+use report::CallCounts;
 
 use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;
-use crate::model::tags::Tags;
 
 /// How many calls are made at the same time at most. Two hundred messages to ten queues take up to 29 calls.
 const CONCURRENT_CALLS: usize = 32;
 /// How many calls about the tags of queues are made at the same time at most. They never keep a message from its queue.
 const CONCURRENT_TAG_CALLS: usize = 2;
-/// How many instances a generation of the cache holds.
+/// The owners of how many instances a generation of the cache holds.
 const GENERATION: usize = 4096;
 
 /// What stays in memory as long as the function's process runs.
 #[derive(Debug)]
-struct Router<T, Q> {
+struct Router<S> {
     scope: Scope,
     prefix: QueuePrefix,
-    ec2: T,
-    queues: Q,
-    cache: Mutex<Cache>,
+    services: S,
+    owners: Mutex<Owners>,
     registry: Registry,
     permits: Semaphore,
     tag_permits: Semaphore,
@@ -80,37 +65,26 @@ struct Router<T, Q> {
 
 /// One invocation: the router, the calls so far, and the time left.
 #[derive(Debug)]
-struct InvocationContext<T, Q, C> {
-    router: Arc<Router<T, Q>>,
+struct InvocationContext<S, C> {
+    router: Arc<Router<S>>,
     calls: CallCounts,
     /// The instances whose tags name two clusters, one of them by the tag that only AWS can write.
     contradictions: Mutex<BTreeSet<InstanceId>>,
     clock: C,
 }
 
-impl<T, Q> Router<T, Q> {
+impl<S> Router<S> {
     /// A router for a bus whose cluster queues have this prefix.
-    fn new(scope: Scope, prefix: QueuePrefix, ec2: T, queues: Q) -> Self {
+    fn new(scope: Scope, prefix: QueuePrefix, services: S) -> Self {
         Self {
             scope,
             prefix,
-            ec2,
-            queues,
-            cache: Mutex::new(Cache::new(GENERATION)),
+            services,
+            owners: Mutex::new(Owners::new(GENERATION)),
             registry: Registry::default(),
             permits: Semaphore::new(CONCURRENT_CALLS - CONCURRENT_TAG_CALLS),
             tag_permits: Semaphore::new(CONCURRENT_TAG_CALLS),
         }
-    }
-
-    fn cached(&self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.get(id, now)
-    }
-
-    fn cache(&self, id: InstanceId, owner: InstanceOwner, now: Instant) {
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.put(id, owner, now);
     }
 
     /// The queue of a cluster, or the probe queue for a probe that names none. Nothing, if the prefix and the
@@ -129,33 +103,16 @@ impl<T, Q> Router<T, Q> {
         Some(Destination { queue, cluster })
     }
 
-    /// Waits until a call may be made. The semaphore is never closed, so there is always a permit in the end.
-    async fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.permits.acquire().await.ok()
-    }
-
-    /// Waits until a call about the tags of a queue may be made.
-    async fn tag_permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.tag_permits.acquire().await.ok()
+    /// Makes a call as soon as it may be made.
+    async fn permitted<T>(&self, call: impl Future<Output = T>) -> T {
+        // The semaphore is never closed, so there is always a permit in the end.
+        let _permit = self.permits.acquire().await;
+        call.await
     }
 }
 
-impl<T, Q, C: Clock> InvocationContext<T, Q, C> {
-    /// The owner of an instance with these tags.
-    fn owner(&self, id: &InstanceId, tags: &Tags) -> InstanceOwner {
-        if owner::contradicts(tags) {
-            let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
-            contradictions.insert(id.clone());
-        }
-        owner::owner(tags)
-    }
-
-    fn take_contradictions(&self) -> BTreeSet<InstanceId> {
-        let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut contradictions)
-    }
-
-    fn new(router: &Arc<Router<T, Q>>, clock: C) -> Arc<Self> {
+impl<S, C> InvocationContext<S, C> {
+    fn new(router: &Arc<Router<S>>, clock: C) -> Arc<Self> {
         Arc::new(Self {
             router: Arc::clone(router),
             calls: CallCounts::default(),
@@ -163,4 +120,27 @@ impl<T, Q, C: Clock> InvocationContext<T, Q, C> {
             clock,
         })
     }
+}
+
+/// What a mutex guards, also after a panic: no change of it can be left half done.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs tasks at the same time. Gives their outputs in order; `None` for one that panicked, which harms no other.
+async fn side_by_side<T: Send + 'static>(
+    tasks: impl IntoIterator<Item: Future<Output = T> + Send + 'static>,
+) -> Vec<Option<T>> {
+    let mut running = JoinSet::new();
+    let mut outputs = Vec::new();
+    for (place, task) in tasks.into_iter().enumerate() {
+        running.spawn(async move { (place, task.await) });
+        outputs.push(None);
+    }
+    while let Some(joined) = running.join_next().await {
+        if let Ok((place, output)) = joined {
+            outputs[place] = Some(output);
+        }
+    }
+    outputs
 }

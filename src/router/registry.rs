@@ -1,14 +1,14 @@
 //! Which cluster and bus a queue belongs to, asked only when a queue denies access. The answer comes from the queue's tags
 //! and is cached for a while: SQS allows few calls about tags, and during a migration most clusters have no queue.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::InvocationContext;
+use super::cache::Generations;
 use super::clock::Clock;
 use super::decision::RetryReason;
-use super::services::{CallFailure, InstanceTags, Queues};
+use super::services::{CallFailure, Services};
+use super::{InvocationContext, locked};
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::name::{BusName, ClusterName, QueueName};
 use crate::model::tags::Tags;
@@ -55,36 +55,31 @@ struct Answer {
 
 type Slot = Arc<tokio::sync::Mutex<Option<Answer>>>;
 
-/// The cached answers by queue, in two generations: when the young one is full, it replaces the old one.
-#[derive(Debug, Default)]
-pub(super) struct Registry(Mutex<Generations>);
+/// The cached answers by queue.
+#[derive(Debug)]
+pub(super) struct Registry(Mutex<Generations<QueueName, Slot>>);
 
-#[derive(Debug, Default)]
-struct Generations {
-    young: HashMap<QueueName, Slot>,
-    old: HashMap<QueueName, Slot>,
+impl Default for Registry {
+    fn default() -> Self {
+        Self(Mutex::new(Generations::new(GENERATION)))
+    }
 }
 
 impl Registry {
     /// The slot of a queue's answer. Whoever holds its lock makes the call; all others wait for that answer.
     fn slot(&self, queue: &QueueName) -> Slot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = slots.young.get(queue) {
+        let mut slots = locked(&self.0);
+        if let Some(slot) = slots.get(queue) {
             return Arc::clone(slot);
         }
-        let slot = slots.old.remove(queue).unwrap_or_default();
-        if slots.young.len() >= GENERATION {
-            slots.old = std::mem::take(&mut slots.young);
-        }
-        slots.young.insert(queue.clone(), Arc::clone(&slot));
+        let slot = Slot::default();
+        slots.put(queue.clone(), Arc::clone(&slot));
         slot
     }
 
     /// Whether the last answer about this queue was that events to it are dropped.
     pub(super) fn drops(&self, queue: &QueueName) -> bool {
-        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.young.get(queue).or_else(|| slots.old.get(queue)).map(Arc::clone);
-        drop(slots);
+        let slot = locked(&self.0).peek(queue).map(Arc::clone);
         // Whoever asks about it now holds the lock.
         let answer = slot.and_then(|slot| *slot.try_lock().ok()?);
         answer.is_some_and(|answer| matches!(answer.result, Ok(Registration::Absent | Registration::NotOurs)))
@@ -112,11 +107,8 @@ impl Answer {
     }
 }
 
-impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
-    /// The registration of a destination.
-    ///
-    /// # Errors
-    /// Why there is no answer.
+impl<S: Services, C: Clock> InvocationContext<S, C> {
+    /// The registration of a destination, or why there is no answer.
     pub(super) async fn registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let slot = self.router.registry.slot(&to.queue);
         let mut cached = slot.lock().await;
@@ -124,7 +116,7 @@ impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
             return answer.result;
         }
         let result = {
-            let _permit = self.router.tag_permit().await;
+            let _permit = self.router.tag_permits.acquire().await;
             if self.calls.list_queue_tags() >= TAG_CALLS {
                 return Err(RetryReason::OutOfTime);
             }
@@ -138,12 +130,13 @@ impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
     /// One call, whatever the answer: a message that returns to the hub queue comes back, and the time of the invocation
     /// belongs to the others.
     async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
-        match self.clock.within(self.router.queues.tags(&to.queue)).await {
-            Some(Ok(tags)) => Ok(registration_of(&tags, to, &self.router.scope.bus)),
-            Some(Err(CallFailure::Absent)) => Ok(Registration::Absent),
-            Some(Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong)) => Ok(Registration::Denied),
-            Some(Err(CallFailure::Again(why))) => Err(why),
-            None => Err(RetryReason::OutOfTime),
+        let call = self.router.services.queue_tags(&to.queue);
+        let answer = self.clock.within(call).await.ok_or(RetryReason::OutOfTime)?;
+        match answer.map_err(|e| e.failure) {
+            Ok(tags) => Ok(registration_of(&tags, to, &self.router.scope.bus)),
+            Err(CallFailure::Absent) => Ok(Registration::Absent),
+            Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong) => Ok(Registration::Denied),
+            Err(CallFailure::Again(why)) => Err(why),
         }
     }
 }
@@ -187,11 +180,7 @@ mod tests {
         let registry = Registry::default();
         for n in 0..5000 {
             registry.slot(&format!("karpenter-{n}").parse().unwrap());
-            let slots = registry.0.lock().unwrap();
-            assert!(
-                slots.young.len() <= GENERATION && slots.old.len() <= GENERATION,
-                "after {n}"
-            );
+            assert!(locked(&registry.0).largest() <= GENERATION, "after {n}");
         }
     }
 }

@@ -1,18 +1,28 @@
 //! A batch of messages, from bytes to decisions.
 
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::InvocationContext;
-use super::batch::{Message, RoutedBatch};
+use super::batch::{Delivery, Item, Message, Origin, RoutedBatch};
 use super::clock::Clock;
-use super::deliver::deliver;
-use super::locate::{locate, retry};
-use super::open_items::{OpenItems, texts};
-use super::services::{InstanceTags, Queues};
+use super::decision::{Decision, DropReason, RetryReason};
+use super::decode::{DecodedEvent, EventSubject, decode};
+use super::deliver::{Outgoing, SendResult, deliver};
+use super::event_text::EventText;
+use super::locate::{InstanceOwners, locate, retry};
+use super::owner::InstanceOwner;
+use super::registry::Destination;
+use super::services::Services;
+use super::{InvocationContext, Router, locked};
+use crate::model::name::{ClusterName, InstanceId};
+use crate::model::scope::Scope;
+use crate::model::signal::Signal;
 
 /// Routes a batch of messages.
-pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
-    context: &Arc<InvocationContext<T, Q, C>>,
+pub(super) async fn route<S: Services, C: Clock>(
+    context: &Arc<InvocationContext<S, C>>,
     messages: &[Message],
 ) -> RoutedBatch {
     let (start, start_millis) = (context.clock.now(), context.clock.unix_millis());
@@ -30,7 +40,232 @@ pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
         deliver(context, outgoing).await
     });
     RoutedBatch {
-        contradictions: context.take_contradictions(),
+        contradictions: std::mem::take(&mut locked(&context.contradictions)),
         ..items.finish(results.into_iter().chain(late_results), start, start_millis)
+    }
+}
+
+/// The events of a batch and their items, while some of them have no decision yet.
+struct OpenItems<'a> {
+    messages: &'a [Message],
+    events: Vec<Option<DecodedEvent<'a>>>,
+    items: Vec<OpenItem>,
+    /// The items in each outgoing message.
+    outgoing: Vec<Vec<usize>>,
+}
+
+/// An item that may not have its decision yet.
+struct OpenItem {
+    item: Item,
+    /// Its place in its event.
+    place: usize,
+    settled: bool,
+}
+
+/// The texts of messages, for [`OpenItems::decode`].
+fn texts(messages: &[Message]) -> Vec<Result<EventText<'_>, RetryReason>> {
+    let texts = messages.iter().map(|message| match message.origin {
+        Origin::OtherQueue => Err(RetryReason::OtherQueue),
+        Origin::HubQueue { .. } | Origin::Invocation => guarded(|| EventText::read(&message.body)),
+    });
+    texts.collect()
+}
+
+impl<'a> OpenItems<'a> {
+    /// Decodes messages, each of which has its text at the same place.
+    fn decode(scope: &Scope, messages: &'a [Message], texts: &'a [Result<EventText<'_>, RetryReason>]) -> Self {
+        let mut items = Self {
+            messages,
+            events: Vec::with_capacity(messages.len()),
+            items: Vec::with_capacity(messages.len()),
+            outgoing: Vec::new(),
+        };
+        for (number, (message, text)) in messages.iter().zip(texts).enumerate() {
+            let text = text.as_ref().map_err(|why| Decision::Retried(*why));
+            let event = text.and_then(|text| match guarded(|| decode(text, message.arrived, scope)) {
+                Ok(decoded) => decoded.map_err(Decision::Dropped),
+                Err(panicked) => Err(Decision::Retried(panicked)),
+            });
+            match &event {
+                Ok(event) => items.add_event(number, event),
+                Err(decision) => items.add_decided(number, None, *decision),
+            }
+            items.events.push(event.ok());
+        }
+        items
+    }
+
+    fn add_event(&mut self, message: usize, event: &DecodedEvent<'_>) {
+        let (signal, from_queue) = (Some(event.signal), self.messages[message].receives.is_some());
+        match &event.subject {
+            // Whoever may put events could name clusters without end: the rule of probes knows the key in one case only.
+            EventSubject::Probe(Some(_)) if from_queue => {
+                self.add_decided(message, signal, Decision::Dropped(DropReason::NotForKarpenter));
+            }
+            EventSubject::Probe(cluster) => self.add_open(message, signal, 0, None, cluster.clone()),
+            EventSubject::TooManyEntities => {
+                self.add_decided(message, signal, Decision::Retried(RetryReason::TooManyEntities));
+            }
+            EventSubject::Instances(instances) => {
+                for (place, instance) in instances.iter().enumerate() {
+                    match instance {
+                        Ok(id) => self.add_open(message, signal, place, Some(id.clone()), None),
+                        Err(reason) => self.add_decided(message, signal, Decision::Dropped(*reason)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds an item that is decided before its cluster is known.
+    fn add_decided(&mut self, message: usize, signal: Option<Signal>, decision: Decision) {
+        self.add_open(message, signal, 0, None, None);
+        if let Some(open) = self.items.last_mut() {
+            (open.item.decision, open.settled) = (decision, true);
+        }
+    }
+
+    fn add_open(
+        &mut self,
+        message: usize,
+        signal: Option<Signal>,
+        place: usize,
+        instance: Option<InstanceId>,
+        cluster: Option<ClusterName>,
+    ) {
+        self.items.push(OpenItem {
+            item: Item {
+                message,
+                signal,
+                instance,
+                cluster,
+                // Until there is another decision.
+                decision: Decision::Retried(RetryReason::OutOfTime),
+            },
+            place,
+            settled: false,
+        });
+    }
+
+    fn instances(&self) -> HashSet<InstanceId> {
+        let open = self.items.iter().filter(|open| !open.settled);
+        open.filter_map(|open| open.item.instance.clone()).collect()
+    }
+
+    /// Decides about the items that are not delivered, and makes the outgoing messages of the others. Items whose
+    /// instance has no answer stay open.
+    fn settle<S>(&mut self, router: &Router<S>, owners: &InstanceOwners) -> BTreeMap<Destination, Vec<Outgoing>> {
+        let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
+        for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
+            let item = &mut open.item;
+            let cluster = match &item.instance {
+                None => Ok(item.cluster.clone()),
+                Some(id) => match owners.get(id) {
+                    None => continue,
+                    Some(Ok(InstanceOwner::Cluster(cluster))) => Ok(Some(cluster.clone())),
+                    Some(Ok(InstanceOwner::Foreign(reason))) => Err(Decision::Dropped(*reason)),
+                    Some(Ok(InstanceOwner::NoTags)) => {
+                        let dropped = Decision::Dropped(DropReason::NoTagsSeen);
+                        Err(at_receive(self.messages[item.message].receives, item.signal, dropped))
+                    }
+                    Some(Err(why)) => Err(Decision::Retried(*why)),
+                },
+            };
+            open.settled = true;
+            match cluster {
+                Err(decision) => item.decision = decision,
+                Ok(cluster) => {
+                    item.cluster.clone_from(&cluster);
+                    match router.destination(cluster) {
+                        None => item.decision = Decision::Dropped(DropReason::QueueNotOurs),
+                        Some(to) => bound.entry((item.message, to)).or_default().push(number),
+                    }
+                }
+            }
+        }
+        self.outgoing(bound)
+    }
+
+    /// One message for the items of a message that go to the same destination.
+    fn outgoing(&mut self, bound: BTreeMap<(usize, Destination), Vec<usize>>) -> BTreeMap<Destination, Vec<Outgoing>> {
+        let mut outgoing: BTreeMap<Destination, Vec<Outgoing>> = BTreeMap::new();
+        for ((message, to), items) in bound {
+            let places: HashSet<usize> = items.iter().map(|item| self.items[*item].place).collect();
+            let Some(event) = &self.events[message] else { continue };
+            match guarded(|| event.copy_of(&places).into_owned()) {
+                Ok(body) => {
+                    let number = self.outgoing.len();
+                    self.outgoing.push(items);
+                    outgoing.entry(to).or_default().push(Outgoing { number, body });
+                }
+                Err(panicked) => {
+                    for item in items {
+                        self.items[item].item.decision = Decision::Retried(panicked);
+                    }
+                }
+            }
+        }
+        outgoing
+    }
+
+    /// Puts the results of sending on the items. The batch began at `start`, which is `start_millis` in
+    /// milliseconds of the Unix epoch.
+    fn finish(mut self, results: impl Iterator<Item = SendResult>, start: Instant, start_millis: i64) -> RoutedBatch {
+        let mut batch = RoutedBatch::default();
+        for SendResult { number, decision, at } in results {
+            let Some(items) = self.outgoing.get(number) else {
+                continue;
+            };
+            for item in items {
+                let item = &mut self.items[*item].item;
+                item.decision = at_receive(self.messages[item.message].receives, item.signal, decision);
+            }
+            let first = items.first().filter(|_| decision == Decision::Delivered);
+            let Some(item) = first.map(|item| &self.items[*item].item) else {
+                continue;
+            };
+            let time = self.events[item.message].as_ref().and_then(|event| event.time);
+            let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
+            batch.delivered.push(Delivery {
+                cluster: item.cluster.clone(),
+                delay: time.map(|time| start_millis.saturating_add(took).saturating_sub(time).max(0)),
+            });
+        }
+        let events = self.events.iter().flatten();
+        batch.repairs = events.flat_map(|event| event.repairs.iter().copied()).collect();
+        batch.items = self.items.into_iter().map(|open| open.item).collect();
+        batch
+    }
+}
+
+/// The decision at this receive. What AWS does not show at once, it may show seconds later, so an urgent event from a
+/// queue is retried once before the drop: a new instance may lack its tags (T5), and a connection may not see a new queue
+/// or its tags (S3, S15). An instance that has stopped may have lost its tags, and Karpenter finds it without the message.
+fn at_receive(receives: Option<u32>, signal: Option<Signal>, decision: Decision) -> Decision {
+    let is_first = receives.is_some_and(|n| n <= 1);
+    match decision {
+        Decision::Dropped(dropped) if is_first && signal.is_some_and(Signal::is_urgent) => {
+            dropped.retried_once().map_or(decision, Decision::Retried)
+        }
+        decision => decision,
+    }
+}
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("the router catches the panic of one message, so a panic must not abort its process");
+
+/// Runs a function that may panic, so that a panic harms one message only.
+fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, RetryReason> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|_| RetryReason::Panicked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_reason_to_retry() {
+        assert_eq!(guarded(|| 1), Ok(1));
+        assert_eq!(guarded(|| -> u8 { panic!("on purpose") }), Err(RetryReason::Panicked));
     }
 }

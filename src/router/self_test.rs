@@ -1,28 +1,31 @@
 //! The router's self-test: it routes a sample of every kind of event, as it routes the messages of the hub queue, to an
-//! EC2 and an SQS in memory. Then it makes the calls of [`access_test`] to AWS.
+//! EC2 and an SQS in memory. Then it calls AWS with the role of the function: it reads the tags of an instance that does
+//! not exist, and sends a message to the probe queue. What is refused here would be refused for every event.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::Router;
-use super::access_test::{self, TestedCalls};
 use super::batch::Message;
-use super::call_counts::CallCounts;
-use super::clock::{Clock, Deadline};
-use super::instance::InstanceId;
-use super::invocation::route_batch;
-use super::payload::Payload;
-use super::services::{CallFailure, InstanceTags, Queues};
-use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
+use super::clock::{Backoff, Clock, Deadline};
+use super::decision::RetryReason;
+use super::invocation::{Payload, route_batch};
+use super::report::CallCounts;
+use super::services::{CallError, CallFailure, Services};
+use super::{Router, locked};
+use crate::model::name::{ClusterName, InstanceId, NameError, QueueName, QueuePrefix};
+use crate::model::policy::KEPT_DATA_KEY;
+use crate::model::router_batch::{SqsAttributes, SqsEvent, SqsRecord};
 use crate::model::router_build::{MARK, version_in};
 use crate::model::router_handler::RouterHandler;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::Scope;
-use crate::model::self_test::SelfTestReport;
+use crate::model::self_test::{SelfTestReport, message};
 use crate::model::signal::{Signal, SubjectMember};
-use crate::model::tags::Tags;
+use crate::model::tags::{CLUSTER, Tags};
+use crate::model::time::time_text;
+use crate::wire::aws_code;
 
 /// Two clusters that do not exist, and an instance of each.
 const CLUSTERS: [(&str, &str); 2] = [
@@ -30,30 +33,36 @@ const CLUSTERS: [(&str, &str); 2] = [
     ("kibus-self-test-b", "i-00000000000000b02"),
 ];
 
-/// Runs the self-test; `calls` are those to AWS. It ends before the deadline.
-pub(super) async fn run(
+/// An id that no instance has. EC2 has no tags for it, and no error.
+const NO_INSTANCE: &str = "i-00000000000000000";
+
+/// How many characters of a message of AWS are reported. EC2 appends an encoded text of a thousand.
+const SHOWN: usize = 300;
+
+/// Runs the self-test; `services` are AWS. It ends before the deadline.
+pub(super) async fn run<S: Services>(
     scope: &Scope,
     prefix: &QueuePrefix,
-    calls: &impl TestedCalls,
+    services: &S,
     deadline: Deadline,
 ) -> SelfTestReport {
     let mut problems = match cases(scope, prefix) {
-        Ok(cases) => problems(scope, prefix, &cases, deadline).await,
+        Ok(cases) => routing_problems(scope, prefix, &cases, deadline).await,
         Err(e) => vec![e.to_string()],
     };
     let mut codes = vec![String::new(); problems.len()];
-    for problem in access_test::run(calls, scope, &deadline).await {
-        problems.push(problem.text);
-        codes.push(problem.code);
+    for (problem, code) in access_problems(services, scope, &deadline).await {
+        problems.push(problem);
+        codes.push(code);
     }
+    let handler = RouterHandler {
+        bus: scope.bus.clone(),
+        prefix: prefix.clone(),
+    };
     SelfTestReport {
         ok: problems.is_empty(),
         version: version_in(MARK.as_bytes()).unwrap_or_default().to_owned(),
-        handler: RouterHandler {
-            bus: scope.bus.clone(),
-            prefix: prefix.clone(),
-        }
-        .to_string(),
+        handler: handler.to_string(),
         problems,
         codes,
     }
@@ -66,17 +75,17 @@ struct SelfTestCase {
     copies: Vec<(QueueName, Value)>,
 }
 
-async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], deadline: Deadline) -> Vec<String> {
-    let router = Arc::new(Router::new(
-        scope.clone(),
-        prefix.clone(),
-        InMemory::default(),
-        InMemory::default(),
-    ));
+async fn routing_problems(
+    scope: &Scope,
+    prefix: &QueuePrefix,
+    cases: &[SelfTestCase],
+    deadline: Deadline,
+) -> Vec<String> {
+    let router = Arc::new(Router::new(scope.clone(), prefix.clone(), InMemory::default()));
     let hub = scope.queue_arn(&scope.hub_queue());
     let messages = match Payload::parse(&payload(&hub, cases).to_string(), &hub, deadline.unix_millis()) {
         Ok(Payload::Batch(messages)) => messages,
-        Ok(_) => return vec!["a batch of the hub queue is not recognized".to_owned()],
+        Ok(Payload::SelfTest) => return vec!["a batch of the hub queue is not recognized".to_owned()],
         Err(e) => return vec![format!("a batch of the hub queue cannot be read: {e}")],
     };
     let finished = route_batch(&router, messages, deadline, "self-test").await;
@@ -85,7 +94,7 @@ async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], d
     if answer != json!({"batchItemFailures": []}) {
         problems.push(format!("samples were returned to the queue: {answer}"));
     }
-    let mut sent = router.queues.take();
+    let mut sent = std::mem::take(&mut *locked(&router.services.0));
     for case in cases {
         for (queue, expected) in &case.copies {
             let bodies = sent.entry(queue.clone()).or_default();
@@ -106,21 +115,19 @@ async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], d
 
 /// The events as Lambda passes them from the hub queue.
 fn payload(hub: &str, cases: &[SelfTestCase]) -> Value {
-    let records: Vec<Value> = cases
-        .iter()
-        .enumerate()
-        .map(|(number, case)| {
-            json!({
-                "messageId": number.to_string(),
-                "receiptHandle": number.to_string(),
-                "body": case.event.to_string(),
-                "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1700000000000"},
-                "eventSource": "aws:sqs",
-                "eventSourceARN": hub,
-            })
-        })
-        .collect();
-    json!({ "Records": records })
+    let records = cases.iter().enumerate().map(|(number, case)| SqsRecord {
+        message_id: number.to_string(),
+        receipt_handle: number.to_string(),
+        body: case.event.to_string(),
+        attributes: SqsAttributes {
+            approximate_receive_count: "1".to_owned(),
+            sent_timestamp: "1700000000000".to_owned(),
+        },
+        source: Some(hub.to_owned()),
+    });
+    json!(SqsEvent {
+        records: records.collect(),
+    })
 }
 
 /// Cases of every signal, under every name that it has.
@@ -167,31 +174,23 @@ fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameE
     Ok(cases)
 }
 
-/// An EC2 that knows the two instances, or an SQS that keeps what it receives.
+/// An EC2 that knows the two instances, and an SQS that keeps what it receives.
 #[derive(Debug, Default)]
 struct InMemory(Mutex<BTreeMap<QueueName, Vec<String>>>);
 
-impl InMemory {
-    fn take(&self) -> BTreeMap<QueueName, Vec<String>> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl InstanceTags for InMemory {
-    async fn tags_of(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {
+impl Services for InMemory {
+    async fn instance_tags(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallError> {
         let known = CLUSTERS.iter().filter_map(|(cluster, id)| {
             let tags = Tags::default()
                 .with("eks:eks-cluster-name", *cluster)
                 .with("karpenter.sh/nodepool", "default");
-            Some((InstanceId::parse(id)?, tags))
+            Some((id.parse().ok()?, tags))
         });
         Ok(known.filter(|(id, _)| ids.contains(id)).collect())
     }
-}
 
-impl Queues for InMemory {
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallFailure>>, CallFailure> {
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
+        let mut sent = locked(&self.0);
         let bodies = bodies.iter().map(|body| (*body).to_owned());
         let queue = sent.entry(queue.clone()).or_default();
         let before = queue.len();
@@ -199,100 +198,118 @@ impl Queues for InMemory {
         Ok(vec![Ok(()); queue.len() - before])
     }
 
-    async fn tags(&self, _: &QueueName) -> Result<Tags, CallFailure> {
-        Err(CallFailure::Absent)
+    async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
+        Ok(Tags::default())
     }
 
-    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallFailure> {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallError> {
         Ok(Vec::new())
     }
 
-    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallFailure> {
+    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallError> {
         Ok(receipts.len())
     }
 
-    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallFailure> {
+    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallError> {
         Ok(())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::scope::tests::{scope, scope_in};
-    use crate::router::access_test::CallError;
-
-    /// Services that give this answer to a send.
-    struct Answer(Result<(), CallError>);
-
-    impl TestedCalls for Answer {
-        async fn instance_tags(&self, _: &str) -> Result<(), CallError> {
-            Ok(())
-        }
-
-        async fn send(&self, _: &QueueName, _: &str) -> Result<(), CallError> {
-            self.0.clone()
-        }
-
-        async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
-            Ok(Tags::default())
-        }
-    }
-
-    fn deadline() -> Deadline {
-        Deadline::at(u64::MAX / 2)
-    }
-
-    #[tokio::test]
-    async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
-        for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
-            for prefix in ["karpenter-", "", &"x".repeat(40)] {
-                let report = run(&scope, &prefix.parse().unwrap(), &Answer(Ok(())), deadline()).await;
-                assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
-                assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
-                assert_eq!(report.handler, format!("kibus/{prefix}"));
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
-        let calls = Answer(Err(access_test::refusal("AccessDenied", "said", false)));
-        let report = run(&scope(), &"karpenter-".parse().unwrap(), &calls, deadline()).await;
-        assert!(!report.ok);
-        assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
-        assert!(
-            report.problems[0].starts_with("sqs:SendMessage"),
-            "{:?}",
-            report.problems
-        );
-    }
-
-    #[tokio::test]
-    async fn a_wrong_missing_or_unexpected_copy_is_a_problem() {
-        let prefix = "karpenter-".parse().unwrap();
-        let problems_after = async |edit: fn(&mut Vec<SelfTestCase>)| {
-            let mut cases = cases(&scope(), &prefix).unwrap();
-            edit(&mut cases);
-            problems(&scope(), &prefix, &cases, deadline()).await
+/// What AWS refuses: what failed and what to check, and the code. The calls are retried while time is left, as those of the
+/// router are.
+async fn access_problems<S: Services, C: Clock>(services: &S, scope: &Scope, clock: &C) -> Vec<(String, String)> {
+    let queue = scope.probe_queue();
+    let body = message(scope, &time_text(clock.unix_millis())).to_string();
+    let (instances, calls): (Vec<InstanceId>, _) = (NO_INSTANCE.parse().into_iter().collect(), CallCounts::default());
+    let bodies = [body.as_str()];
+    let (tags, sent) = tokio::join!(
+        until_answered(clock, || services.instance_tags(&instances, &calls)),
+        until_answered(clock, || async {
+            let sent = services.send(&queue, &bodies).await?;
+            sent.into_iter().collect::<Result<(), _>>()
+        }),
+    );
+    let mut problems = Vec::new();
+    problems.extend(tags.err().map(|error| problem(tags_text(&error), error)));
+    if let Err(error) = sent {
+        let tags = match aws_code::is_denied(&error.code) {
+            true => clock
+                .within(Box::pin(services.queue_tags(&queue)))
+                .await
+                .and_then(Result::ok),
+            false => None,
         };
-        assert_eq!(problems_after(|_| {}).await, Vec::<String>::new());
-        assert_eq!(
-            problems_after(|cases| cases[0].copies[0].1["detail"]["instance-id"] = json!("i-1")).await,
-            [
-                "queue `karpenter-kibus-self-test-a` did not receive its copy of: \
-                 EC2 Spot Instance Interruption Warning",
-                "queue `karpenter-kibus-self-test-a` received 1 unexpected messages",
-            ]
-        );
-        assert_eq!(
-            problems_after(|cases| cases[2].copies.truncate(1)).await,
-            ["queue `karpenter-kibus-self-test-b` received 1 unexpected messages"]
-        );
-        // The event of an instance without tags is retried once.
-        assert_eq!(
-            problems_after(|cases| cases[0].event["detail"]["instance-id"] = json!("i-1")).await[0],
-            "samples were returned to the queue: {\"batchItemFailures\":[{\"itemIdentifier\":\"0\"}]}"
-        );
+        problems.push(problem(send_text(scope, &queue, &error, tags.as_ref()), error));
+    }
+    problems
+}
+
+async fn until_answered<T: Send, C: Clock, F: Future<Output = Result<T, CallError>> + Send>(
+    clock: &C,
+    call: impl Fn() -> F,
+) -> Result<T, CallError> {
+    let mut backoff = Backoff::default();
+    loop {
+        match clock.within(Box::pin(call())).await {
+            None => {
+                return Err(CallError {
+                    failure: CallFailure::Again(RetryReason::OutOfTime),
+                    code: "RequestTimeout".to_owned(),
+                    message: "timed out: no answer within the time of the self-test".to_owned(),
+                });
+            }
+            Some(Err(error)) if matches!(error.failure, CallFailure::Again(_)) && backoff.again(clock).await => {}
+            Some(answer) => return answer,
+        }
     }
 }
+
+fn problem(text: String, error: CallError) -> (String, String) {
+    let said: String = error.message.chars().take(SHOWN).collect();
+    (format!("{text}: {} ({said})", error.code), error.code)
+}
+
+fn tags_text(error: &CallError) -> String {
+    if aws_code::is_denied(&error.code) {
+        "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy".to_owned()
+    } else {
+        "ec2:DescribeTags failed".to_owned()
+    }
+}
+
+fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&Tags>) -> String {
+    let code = error.code.as_str();
+    let call = format!("sqs:SendMessage to queue `{queue}`");
+    if let Some(state) = aws_code::key_problem(code) {
+        let advice = match aws_code::is_denied(code) {
+            true => "; check statement KibusUseKey of the router's policy, and the key's policy",
+            false => "",
+        };
+        format!("{call} failed, because the queue's KMS key {state}{advice}; {KEPT_DATA_KEY}")
+    } else if aws_code::is_absent(code) {
+        format!("{call} failed, because the queue does not exist")
+    } else if aws_code::is_denied(code) {
+        // Elsewhere the statement has no condition on tags.
+        let tags = tags.filter(|_| scope.region.has_queue_tag_conditions());
+        let tags = tags.map_or_else(String::new, |tags| tag_text(scope, tags));
+        format!("{call} is denied; check statement KibusSendToClusters of the router's policy{tags}")
+    } else {
+        format!("{call} failed")
+    }
+}
+
+/// What the tags of the probe queue say about the condition of the statement.
+fn tag_text(scope: &Scope, tags: &Tags) -> String {
+    if tags.belong_to(&scope.bus) && tags.get(CLUSTER).is_some() {
+        format!(
+            " and whether SQS in {} supports tags as conditions, because the queue has the tags; if it does not, set the hub \
+             option --tag-conditions=false",
+            scope.region
+        )
+    } else {
+        " and the tags kibus:bus and kibus:cluster of the queue, which lacks one of them".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,40 @@
-//! What the router asks of EC2 and SQS, and what they may answer. The laws of routing are tested against every
-//! possible answer, which no local service can be made to give.
+//! What the router asks of EC2 and SQS, what they may answer, and the calls themselves. The laws of routing are tested
+//! against every possible answer, which no local service can be made to give.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
-use super::batch::Message;
-use super::call_counts::CallCounts;
+use aws_sdk_sqs::config::Builder;
+use aws_sdk_sqs::types::{
+    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message as SqsMessage,
+    MessageSystemAttributeName, SendMessageBatchRequestEntry,
+};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::display::DisplayErrorContext;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+
+use super::batch::{Message, Origin};
 use super::decision::RetryReason;
-use super::instance::InstanceId;
-use crate::model::name::QueueName;
+use super::report::CallCounts;
+use crate::model::name::{InstanceId, QueueName};
+use crate::model::scope::Scope;
 use crate::model::tags::Tags;
+use crate::wire::aws_code;
+use crate::wire::ec2::{self, Ec2Error, describe_tags};
 
-/// Why a call has no result.
+/// Why a call, or one entry of it, has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallError {
+    pub(super) failure: CallFailure,
+    /// The code with which AWS refused; never empty.
+    pub(super) code: String,
+    /// What AWS says, or why there is no answer.
+    pub(super) message: String,
+}
+
+/// What a failed call means for the events that it was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallFailure {
     /// The same call may succeed soon.
@@ -25,36 +49,276 @@ pub(super) enum CallFailure {
     Refused,
 }
 
-/// The tags of instances, which EC2 knows.
-pub(super) trait InstanceTags: Send + Sync + 'static {
+/// EC2 and the queues of SQS.
+pub(super) trait Services: Send + Sync + 'static {
     /// The tags of those of up to 200 instances that have any. Counts every call that this takes.
-    fn tags_of(
+    fn instance_tags(
         &self,
         ids: &[InstanceId],
         calls: &CallCounts,
-    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, CallFailure>> + Send;
-}
+    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, CallError>> + Send;
 
-/// The queues of SQS.
-pub(super) trait Queues: Send + Sync + 'static {
     /// Sends up to ten messages to a queue. Gives one result for each message, in order.
     fn send(
         &self,
         queue: &QueueName,
         bodies: &[&str],
-    ) -> impl Future<Output = Result<Vec<Result<(), CallFailure>>, CallFailure>> + Send;
+    ) -> impl Future<Output = Result<Vec<Result<(), CallError>>, CallError>> + Send;
 
-    /// The tags of a queue.
-    fn tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, CallFailure>> + Send;
+    fn queue_tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, CallError>> + Send;
 
     /// Receives up to ten messages of a queue without waiting, and hides them for this number of seconds.
-    fn receive(&self, queue: &QueueName, hidden: u32)
-    -> impl Future<Output = Result<Vec<Message>, CallFailure>> + Send;
+    fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Result<Vec<Message>, CallError>> + Send;
 
     /// Deletes up to ten messages of a queue, by their receipt handles. Gives how many of them are deleted.
-    fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Result<usize, CallFailure>> + Send;
+    fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Result<usize, CallError>> + Send;
 
     /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
-    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)])
-    -> impl Future<Output = Result<(), CallFailure>> + Send;
+    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Result<(), CallError>> + Send;
+}
+
+/// EC2 and SQS themselves.
+#[derive(Clone, Debug)]
+pub(super) struct AwsServices {
+    pub(super) ec2: ec2::Client,
+    pub(super) sqs: aws_sdk_sqs::Client,
+    /// The HTTP client for messages that the router receives, which limits the answers.
+    pub(super) receiving: SharedHttpClient,
+    pub(super) scope: Scope,
+    /// A custom endpoint of SQS.
+    pub(super) endpoint: Option<String>,
+}
+
+impl AwsServices {
+    fn url(&self, queue: &QueueName) -> String {
+        self.scope.queue_url(self.endpoint.as_deref(), queue)
+    }
+}
+
+impl Services for AwsServices {
+    async fn instance_tags(
+        &self,
+        ids: &[InstanceId],
+        calls: &CallCounts,
+    ) -> Result<HashMap<InstanceId, Tags>, CallError> {
+        let ids: Vec<&str> = ids.iter().map(InstanceId::as_str).collect();
+        let tags = describe_tags(&self.ec2, &ids, || calls.count_describe_tags()).await;
+        let tags = tags.map_err(of_ec2)?.into_iter();
+        Ok(tags.filter_map(|(id, tags)| Some((id.parse().ok()?, tags))).collect())
+    }
+
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
+        let mut call = self.sqs.send_message_batch().queue_url(self.url(queue));
+        for (number, body) in bodies.iter().enumerate() {
+            let entry = SendMessageBatchRequestEntry::builder();
+            let entry = entry.id(number.to_string()).message_body(*body).build();
+            call = call.entries(entry.map_err(unbuilt)?);
+        }
+        let answer = call.send().await.map_err(|e| of_sqs(&e))?;
+        // An entry that is in neither list has no answer.
+        let mut entries = vec![Err(CallError::unanswered("the answer lacks the message".to_owned())); bodies.len()];
+        let mut put = |id: &str, entry| {
+            if let Some(place) = id.parse().ok().and_then(|n: usize| entries.get_mut(n)) {
+                *place = entry;
+            }
+        };
+        for sent in answer.successful() {
+            put(sent.id(), Ok(()));
+        }
+        for failed in answer.failed() {
+            let message = failed.message().unwrap_or_default();
+            put(
+                failed.id(),
+                Err(CallError::of_code(failed.code(), message, failed.sender_fault())),
+            );
+        }
+        Ok(entries)
+    }
+
+    async fn queue_tags(&self, queue: &QueueName) -> Result<Tags, CallError> {
+        let call = self.sqs.list_queue_tags().queue_url(self.url(queue));
+        let answer = call.send().await.map_err(|e| of_sqs(&e))?;
+        Ok(answer.tags.unwrap_or_default().into_iter().collect())
+    }
+
+    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<Message>, CallError> {
+        let call = self
+            .sqs
+            .receive_message()
+            .queue_url(self.url(queue))
+            .max_number_of_messages(10)
+            .wait_time_seconds(0)
+            .visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
+            .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
+            .message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
+        let limited = Builder::new().http_client(self.receiving.clone());
+        let answer = call.customize().config_override(limited).send().await;
+        let messages = answer.map_err(|e| of_sqs(&e))?.messages.unwrap_or_default();
+        Ok(messages.into_iter().filter_map(received).collect())
+    }
+
+    async fn delete(&self, queue: &QueueName, receipts: &[&str]) -> Result<usize, CallError> {
+        let mut call = self.sqs.delete_message_batch().queue_url(self.url(queue));
+        for (number, receipt) in receipts.iter().enumerate() {
+            let entry = DeleteMessageBatchRequestEntry::builder();
+            let entry = entry.id(number.to_string()).receipt_handle(*receipt).build();
+            call = call.entries(entry.map_err(unbuilt)?);
+        }
+        let answer = call.send().await.map_err(|e| of_sqs(&e))?;
+        Ok(answer.successful().len())
+    }
+
+    async fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallError> {
+        let mut call = self.sqs.change_message_visibility_batch().queue_url(self.url(queue));
+        for (number, (receipt, seconds)) in receipts.iter().enumerate() {
+            let entry = ChangeMessageVisibilityBatchRequestEntry::builder()
+                .id(number.to_string())
+                .receipt_handle(*receipt)
+                .visibility_timeout(i32::try_from(*seconds).unwrap_or(i32::MAX));
+            call = call.entries(entry.build().map_err(unbuilt)?);
+        }
+        call.send().await.map(drop).map_err(|e| of_sqs(&e))
+    }
+}
+
+/// A message that the router received. One that lacks something is not routed: it returns, and Lambda passes it on.
+fn received(message: SqsMessage) -> Option<Message> {
+    let attributes = message.attributes?;
+    let attribute = |name| attributes.get(&name);
+    Some(Message {
+        id: message.message_id?,
+        origin: Origin::HubQueue {
+            receipt: message.receipt_handle?,
+        },
+        body: message.body?,
+        receives: Some(
+            attribute(MessageSystemAttributeName::ApproximateReceiveCount)?
+                .parse()
+                .ok()?,
+        ),
+        arrived: attribute(MessageSystemAttributeName::SentTimestamp)?.parse().ok()?,
+    })
+}
+
+impl CallError {
+    /// No answer, or none that can be read.
+    fn unanswered(message: String) -> Self {
+        Self {
+            failure: CallFailure::Again(RetryReason::SendUnavailable),
+            code: "NoAnswer".to_owned(),
+            message,
+        }
+    }
+
+    /// The refusal of SQS with this code, of a call or of one entry. SQS calls throttling a sender fault too, so the code
+    /// decides first. Expired credentials are new at the next try.
+    pub(super) fn of_code(code: &str, message: &str, sender_fault: bool) -> Self {
+        let code = aws_code::bare(code);
+        let failure = if aws_code::is_absent(code) {
+            CallFailure::Absent
+        } else if aws_code::is_denied(code) || aws_code::is_unusable_key(code) {
+            CallFailure::Denied
+        } else if aws_code::is_too_long(code) {
+            CallFailure::TooLong
+        } else if aws_code::is_throttled(code) || aws_code::is_limit(code) {
+            CallFailure::Again(RetryReason::SendThrottled)
+        } else if sender_fault && !aws_code::is_expired(code) && !aws_code::is_server_error(code) {
+            CallFailure::Refused
+        } else {
+            CallFailure::Again(RetryReason::SendUnavailable)
+        };
+        Self {
+            failure,
+            code: if code.is_empty() { "NoCode" } else { code }.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// A request that the SDK does not make.
+fn unbuilt(e: impl Display) -> CallError {
+    CallError {
+        failure: CallFailure::Refused,
+        code: "InvalidRequest".to_owned(),
+        message: e.to_string(),
+    }
+}
+
+fn of_sqs<E: ProvideErrorMetadata + std::error::Error + 'static>(e: &SdkError<E, HttpResponse>) -> CallError {
+    match e {
+        SdkError::ServiceError(answer) => {
+            let (status, error) = (answer.raw().status(), answer.err());
+            let sender_fault = status.is_client_error() && status.as_u16() != 429;
+            let message = error.message().unwrap_or_default();
+            CallError::of_code(error.code().unwrap_or_default(), message, sender_fault)
+        }
+        SdkError::ConstructionFailure(_) => unbuilt(DisplayErrorContext(e)),
+        _ => CallError::unanswered(DisplayErrorContext(e).to_string()),
+    }
+}
+
+fn of_ec2(e: Ec2Error) -> CallError {
+    let failure = if e.is_throttled() {
+        CallFailure::Again(RetryReason::TagsThrottled)
+    } else if e.is_transient() {
+        CallFailure::Again(RetryReason::TagsUnavailable)
+    } else if e.is_denied() {
+        CallFailure::Denied
+    } else {
+        CallFailure::Refused
+    };
+    CallError {
+        failure,
+        code: e.code().unwrap_or("NoAnswer").to_owned(),
+        message: match e {
+            Ec2Error::Refused { message, .. } => message,
+            Ec2Error::Unreachable(_) | Ec2Error::Unreadable(_) => e.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A failure whose code does not matter.
+    impl From<CallFailure> for CallError {
+        fn from(failure: CallFailure) -> Self {
+            Self {
+                failure,
+                code: "Code".to_owned(),
+                message: "said".to_owned(),
+            }
+        }
+    }
+
+    #[test]
+    fn codes_of_both_protocols_mean_the_same() {
+        let throttled = CallFailure::Again(RetryReason::SendThrottled);
+        let unavailable = CallFailure::Again(RetryReason::SendUnavailable);
+        for (code, sender_fault, expected) in [
+            ("QueueDoesNotExist", true, CallFailure::Absent),
+            ("AWS.SimpleQueueService.NonExistentQueue", true, CallFailure::Absent),
+            ("com.amazonaws.sqs#QueueDoesNotExist", true, CallFailure::Absent),
+            ("AccessDenied", true, CallFailure::Denied),
+            ("AccessDeniedException", true, CallFailure::Denied),
+            ("KMS.AccessDeniedException", true, CallFailure::Denied),
+            ("KMS.DisabledException", true, CallFailure::Denied),
+            ("KMS.InvalidStateException", true, CallFailure::Denied),
+            ("KMS.NotFoundException", true, CallFailure::Denied),
+            ("KMS.OptInRequired", true, CallFailure::Denied),
+            ("KMS.InvalidKeyUsageException", true, CallFailure::Denied),
+            ("KMS.ThrottlingException", true, throttled),
+            ("OverLimit", true, throttled),
+            ("AWS.SimpleQueueService.BatchRequestTooLong", true, CallFailure::TooLong),
+            ("RequestThrottled", true, throttled),
+            ("ThrottlingException", true, throttled),
+            ("InternalError", false, unavailable),
+            ("", false, unavailable),
+            ("ExpiredToken", true, unavailable),
+            ("InvalidMessageContents", true, CallFailure::Refused),
+        ] {
+            assert_eq!(CallError::of_code(code, "", sender_fault).failure, expected, "{code}");
+        }
+    }
 }

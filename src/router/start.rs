@@ -1,33 +1,41 @@
-//! The start of the function's process, and its loop.
+//! The start of the function's process, its configuration, and its loop.
 
 use std::env;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_runtime::env_config::EnvConfigValue;
+use aws_smithy_async::rt::sleep::default_async_sleep;
+use aws_smithy_async::time::{SharedTimeSource, SystemTimeSource};
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_runtime_api::client::http::{SharedHttpClient, SharedHttpConnector};
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::SdkConfig;
 use aws_types::os_shim_internal::Env;
+use aws_types::region::Region;
+use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-use super::Router;
-use super::access_test::AwsCalls;
 use super::clock::{Clock, Deadline};
-use super::configuration::configuration;
-use super::connection;
-use super::invocation::{route_batch, route_event};
-use super::payload::Payload;
-use super::queues::SqsQueues;
-use super::self_test;
+use super::connection::{self, CONNECT};
+use super::invocation::{Payload, route_batch};
+use super::services::AwsServices;
+use super::{Router, self_test};
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::Scope;
-use crate::wire::ec2;
+use crate::wire::{custom_endpoint, ec2};
 
-type AwsRouter = Router<ec2::Client, SqsQueues>;
+/// How long one try of a call may take.
+const TRY: Duration = Duration::from_secs(3);
 
 /// The function. It learns its account and Region from the first invocation.
 struct LambdaFunction {
@@ -36,7 +44,7 @@ struct LambdaFunction {
     ec2: ec2::Client,
     sqs: aws_sdk_sqs::Client,
     receiving: SharedHttpClient,
-    router: OnceCell<Arc<AwsRouter>>,
+    router: OnceCell<Arc<Router<AwsServices>>>,
 }
 
 /// Runs the function until Lambda ends it.
@@ -78,34 +86,30 @@ impl LambdaFunction {
         let hub = router.scope.queue_arn(&router.scope.hub_queue());
         let payload = Payload::parse(payload.get(), &hub, deadline.unix_millis())
             .map_err(|e| failed("NotABatch", e.to_string()))?;
-        let finished = match payload {
+        let messages = match payload {
             Payload::SelfTest => {
-                let calls = AwsCalls {
-                    ec2: &self.ec2,
-                    sqs: &self.sqs,
-                    scope: &router.scope,
-                    endpoint: ec2::custom_endpoint(&self.config, "SQS"),
-                };
-                return Ok(json!(
-                    self_test::run(&router.scope, &router.prefix, &calls, deadline).await
-                ));
+                let report = self_test::run(&router.scope, &router.prefix, &router.services, deadline).await;
+                return Ok(json!(report));
             }
-            Payload::Batch(messages) => route_batch(router, messages, deadline, request).await,
-            Payload::Event(message) => route_event(router, message, deadline, request).await,
+            Payload::Batch(messages) => messages,
         };
-        print(&finished.report.decisions);
-        print(&finished.report.metrics);
+        let finished = route_batch(router, messages, deadline, request).await;
+        print(&finished.lines);
         let unrouted = || failed("NotRouted", "nothing could be routed; the log has the reason");
         finished.answer.ok_or_else(unrouted)
     }
 
-    fn router(&self, arn: &str) -> Result<Arc<AwsRouter>, Diagnostic> {
+    fn router(&self, arn: &str) -> Result<Arc<Router<AwsServices>>, Diagnostic> {
         let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
         let scope = scope_of(arn, &self.handler.bus).ok_or_else(unknown)?;
-        let endpoint = ec2::custom_endpoint(&self.config, "SQS");
-        let queues = SqsQueues::new(self.sqs.clone(), self.receiving.clone(), scope.clone(), endpoint);
-        let router = Router::new(scope, self.handler.prefix.clone(), self.ec2.clone(), queues);
-        Ok(Arc::new(router))
+        let services = AwsServices {
+            ec2: self.ec2.clone(),
+            sqs: self.sqs.clone(),
+            receiving: self.receiving.clone(),
+            scope: scope.clone(),
+            endpoint: custom_endpoint(&self.config, "SQS"),
+        };
+        Ok(Arc::new(Router::new(scope, self.handler.prefix.clone(), services)))
     }
 }
 
@@ -141,6 +145,55 @@ fn print(lines: &[Value]) {
     let _ = out.flush();
 }
 
+/// A variable that Lambda sets and that the function lacks.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not set")]
+struct NotSet(&'static str);
+
+/// The SDK's configuration. Lambda provides it in environment variables (Lambda guide, "Defined runtime environment
+/// variables"), and the function has no other source: the part of the SDK that reads them all would only make the binary
+/// larger (docs/decisions/0056-the-router-is-configured-by-its-environment.md). It has no retries, because only the router
+/// knows how much time is left.
+fn configuration(env: Env, connector: &SharedHttpConnector) -> Result<SdkConfig, NotSet> {
+    let required = |name| env.get(name).map_err(|_| NotSet(name));
+    let credentials = Credentials::new(
+        required("AWS_ACCESS_KEY_ID")?,
+        required("AWS_SECRET_ACCESS_KEY")?,
+        env.get("AWS_SESSION_TOKEN").ok(),
+        None,
+        "environment",
+    );
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT)
+        .operation_attempt_timeout(TRY)
+        .build();
+    let is_on = |name| env.get(name).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new(required("AWS_REGION")?))
+        .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
+        .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"))
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(connection::client(connector))
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts)
+        .time_source(SharedTimeSource::new(SystemTimeSource::new()));
+    config.set_sleep_impl(default_async_sleep());
+    config.set_service_config(Some(Endpoints(env)));
+    Ok(config.build())
+}
+
+/// The custom endpoints: `AWS_ENDPOINT_URL_SQS`, or `AWS_ENDPOINT_URL` for every service.
+#[derive(Debug)]
+struct Endpoints(Env);
+
+impl LoadServiceConfig for Endpoints {
+    fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+        let value = EnvConfigValue::new().env(key.env()).service_id(key.service_id());
+        Some(value.load(&self.0, None)?.0.into_owned())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +215,56 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(scope_of(arn, &bus), scope, "{arn}");
+        }
+    }
+
+    const LAMBDA: [(&str, &str); 3] = [
+        ("AWS_REGION", "cn-north-1"),
+        ("AWS_ACCESS_KEY_ID", "id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+
+    fn of(variables: &[(&str, &str)]) -> Result<SdkConfig, NotSet> {
+        configuration(Env::from_slice(variables), &connection::connector())
+    }
+
+    #[test]
+    fn each_variable_that_lambda_sets_is_required() {
+        for (missing, _) in LAMBDA {
+            let others: Vec<_> = LAMBDA.into_iter().filter(|(name, _)| *name != missing).collect();
+            assert_eq!(of(&others).map(|_| ()), Err(NotSet(missing)));
+        }
+    }
+
+    #[test]
+    fn a_services_own_endpoint_comes_before_that_of_all() {
+        let all = ("AWS_ENDPOINT_URL", "http://all");
+        let sqs = ("AWS_ENDPOINT_URL_SQS", "http://sqs");
+        for (variables, endpoints) in [
+            (&[][..], [None, None]),
+            (&[all], [Some("http://all"), Some("http://all")]),
+            (&[sqs], [None, Some("http://sqs")]),
+            (&[all, sqs], [Some("http://all"), Some("http://sqs")]),
+        ] {
+            let config = of(&[&LAMBDA[..], variables].concat()).unwrap();
+            let found = ["EC2", "SQS"].map(|service| custom_endpoint(&config, service));
+            assert_eq!(found, endpoints.map(|url| url.map(str::to_owned)), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn the_kind_of_endpoint_is_that_of_the_environment() {
+        for (name, value, fips, dual_stack) in [
+            ("AWS_USE_FIPS_ENDPOINT", "true", true, false),
+            ("AWS_USE_DUALSTACK_ENDPOINT", "TRUE", false, true),
+            ("AWS_USE_FIPS_ENDPOINT", "false", false, false),
+        ] {
+            let config = of(&[&LAMBDA[..], &[(name, value)]].concat()).unwrap();
+            assert_eq!(
+                (config.use_fips(), config.use_dual_stack()),
+                (Some(fips), Some(dual_stack)),
+                "{name}={value}"
+            );
         }
     }
 }

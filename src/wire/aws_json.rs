@@ -1,135 +1,214 @@
-//! Calls in the AWS JSON protocols, versions 1.0 and 1.1: a header names the operation, and the request and the answer are JSON
-//! documents (Smithy documentation, "AWS JSON 1.0 protocol", "AWS JSON 1.1 protocol").
+//! Calls in the JSON protocols of AWS. In AWS JSON 1.0 and 1.1 a header names the operation, and the request is a JSON
+//! document. In REST JSON the path names the resource, and the query or the body has the parameters. The answer is a JSON
+//! document, or an error with a code and a message (Smithy documentation, "AWS JSON 1.0 protocol", "AWS JSON 1.1 protocol",
+//! "AWS restJson1 protocol").
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime::client::orchestrator::operation::Operation;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
 use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_runtime_api::client::runtime_plugin::{RuntimePlugin, SharedRuntimePlugin};
 use aws_types::SdkConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::json_call::JsonCalls;
-use super::signed_call::{self, FipsHost, Service};
+use super::aws_code;
+use super::signed_call::{self, Service};
 
 pub use super::signed_call::ErrorResponse;
 
-/// A service with this protocol.
+const VERSION_1_0: &str = "application/x-amz-json-1.0";
+const VERSION_1_1: &str = "application/x-amz-json-1.1";
+const REST: &str = "application/json";
+
+/// A service with one of these protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonService {
     service: Service,
-    /// The target of a request, up to the name of the operation.
-    target: &'static str,
     /// The media type of its requests, which has the version of the protocol.
     media_type: &'static str,
+    /// The target of a request, up to the name of the operation. REST JSON has none.
+    target: &'static str,
 }
-
-const VERSION_1_0: &str = "application/x-amz-json-1.0";
-const VERSION_1_1: &str = "application/x-amz-json-1.1";
 
 /// KMS.
 pub const KMS: JsonService = JsonService {
-    service: Service {
-        id: "KMS",
-        name: "kms",
-        fips: FipsHost::Suffix,
-        gov_is_fips: false,
-    },
-    target: "TrentService",
+    service: Service::of("KMS", "kms").with_fips_endpoints_in_gov(),
     media_type: VERSION_1_1,
+    target: "TrentService",
 };
 
 /// CloudWatch Logs.
 pub const LOGS: JsonService = JsonService {
-    service: Service {
-        id: "CloudWatch Logs",
-        name: "logs",
-        fips: FipsHost::Suffix,
-        gov_is_fips: true,
-    },
-    target: "Logs_20140328",
+    service: Service::of("CloudWatch Logs", "logs"),
     media_type: VERSION_1_1,
+    target: "Logs_20140328",
 };
 
 /// The Resource Groups Tagging API.
 pub const TAGGING: JsonService = JsonService {
-    service: Service {
-        id: "Resource Groups Tagging API",
-        name: "tagging",
-        fips: FipsHost::Suffix,
-        gov_is_fips: false,
-    },
-    target: "ResourceGroupsTaggingAPI_20170126",
+    service: Service::of("Resource Groups Tagging API", "tagging").with_fips_endpoints_in_gov(),
     media_type: VERSION_1_1,
+    target: "ResourceGroupsTaggingAPI_20170126",
 };
 
 /// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
 pub const METRICS: JsonService = JsonService {
-    service: Service {
-        id: "CloudWatch",
-        name: "monitoring",
-        fips: FipsHost::Suffix,
-        gov_is_fips: true,
-    },
-    target: "GraniteServiceVersion20100801",
+    service: Service::of("CloudWatch", "monitoring"),
     media_type: VERSION_1_0,
+    target: "GraniteServiceVersion20100801",
 };
 
 /// Systems Manager Parameter Store.
 pub const PARAMETERS: JsonService = JsonService {
-    service: Service {
-        id: "SSM",
-        name: "ssm",
-        fips: FipsHost::Suffix,
-        gov_is_fips: true,
-    },
-    target: "AmazonSSM",
+    service: Service::of("SSM", "ssm"),
     media_type: VERSION_1_1,
+    target: "AmazonSSM",
+};
+
+/// EKS.
+pub const EKS: JsonService = JsonService {
+    service: Service::of("EKS", "eks").with_fips_prefix(),
+    media_type: REST,
+    target: "",
 };
 
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
-pub struct JsonClient {
-    calls: JsonCalls,
+pub struct JsonClient(Arc<Handle>);
+
+#[derive(Debug)]
+struct Handle {
+    config: SdkConfig,
     service: JsonService,
+    runtime: [SharedRuntimePlugin; 2],
 }
+
+/// The result of a call.
+type Answer<T> = Result<T, SdkError<ErrorResponse, HttpResponse>>;
+
+/// The answer is not a document that the operation returns.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is not the expected JSON document")]
+struct Unreadable(#[source] serde_json::Error);
 
 impl JsonClient {
     /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration, and with
     /// further interceptors and retry classifiers.
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
-        Self {
-            calls: JsonCalls::new(config, service.service, further),
+        let runtime = [
+            signed_call::runtime(config, service.service),
+            SharedRuntimePlugin::new(further),
+        ];
+        Self(Arc::new(Handle {
+            config: config.clone(),
             service,
-        }
+            runtime,
+        }))
     }
 
-    /// Calls an operation. Members of the input that are `null` are left out. An answer without a body counts as a document
-    /// without members, because that is what an operation without output returns.
+    /// Calls an operation of AWS JSON. Members of the input that are `null` are left out. An answer without a body counts as
+    /// a document without members, because that is what an operation without output returns.
     ///
     /// # Errors
     /// When the service refuses or does not answer, or the answer is not a document of this type.
-    pub async fn call<T>(
+    pub async fn call<T: DeserializeOwned + Debug + Send + Sync + 'static>(
         &self,
         operation: &'static str,
         mut input: Value,
-    ) -> Result<T, SdkError<ErrorResponse, HttpResponse>>
-    where
-        T: DeserializeOwned + Debug + Send + Sync + 'static,
-    {
+    ) -> Answer<T> {
         if let Value::Object(members) = &mut input {
             members.retain(|_, value| !value.is_null());
         }
-        let JsonService { target, media_type, .. } = self.service;
+        let JsonService { target, media_type, .. } = self.0.service;
         let target = format!("{target}.{operation}");
         let request = move |input: String| {
-            let mut request = signed_call::post(input, &[("content-type", media_type)])?;
+            let mut request = signed_call::post(input, media_type)?;
             request.headers_mut().insert("x-amz-target", target.clone());
             Ok(request)
         };
-        self.calls.call(operation, input.to_string(), request).await
+        self.send(operation, input.to_string(), request).await
     }
+
+    /// Reads what is at a path of REST JSON, with these parameters.
+    ///
+    /// # Errors
+    /// When the service refuses or does not answer, or the answer is not a document of this type.
+    pub async fn get<T: DeserializeOwned + Debug + Send + Sync + 'static>(
+        &self,
+        operation: &'static str,
+        path: &[&str],
+        query: &[(&str, &str)],
+    ) -> Answer<T> {
+        let request = |uri| {
+            let mut request = HttpRequest::empty();
+            request.set_uri(uri)?;
+            Ok(request)
+        };
+        self.send(operation, uri(path, query), request).await
+    }
+
+    /// Creates something at a path of REST JSON, with these parameters. Gives what the service says of it.
+    pub async fn post(&self, operation: &'static str, path: &[&str], body: &Value) -> Answer<Value> {
+        let uri = uri(path, &[]);
+        let request = move |body: String| {
+            let mut request = signed_call::post(body, REST)?;
+            request.set_uri(uri.clone())?;
+            Ok(request)
+        };
+        self.send(operation, body.to_string(), request).await
+    }
+
+    async fn send<T: DeserializeOwned + Debug + Send + Sync + 'static>(
+        &self,
+        operation: &'static str,
+        input: String,
+        request: impl Fn(String) -> Result<HttpRequest, BoxError> + Send + Sync + 'static,
+    ) -> Answer<T> {
+        let Handle {
+            config,
+            service,
+            runtime: [signed, further],
+        } = self.0.as_ref();
+        let operation: Operation<String, T, ErrorResponse> =
+            signed_call::operation(config, service.service, operation, signed.clone())
+                .runtime_plugin(further.clone())
+                .serializer(request)
+                .deserializer(read::<T>)
+                .build();
+        // The future of a call is large, and would be part of each future that waits for it.
+        Box::pin(operation.invoke(input)).await
+    }
+}
+
+fn uri(path: &[&str], query: &[(&str, &str)]) -> String {
+    let path = path.iter().map(|part| format!("/{}", urlencoding::encode(part)));
+    let path: String = path.collect();
+    let pair = |(name, value): &(&str, &str)| format!("{name}={}", urlencoding::encode(value));
+    match query.iter().map(pair).collect::<Vec<_>>().join("&").as_str() {
+        "" => path,
+        query => format!("{path}?{query}"),
+    }
+}
+
+fn read<T: DeserializeOwned>(response: &HttpResponse) -> Result<T, OrchestratorError<ErrorResponse>> {
+    let text = signed_call::answer(response, |text| error_in(response, text))?;
+    let text = if text.is_empty() { "{}" } else { &text };
+    serde_json::from_str(text).map_err(|e| OrchestratorError::response(Unreadable(e).into()))
+}
+
+/// The code and the message of an error response.
+fn error_in(response: &HttpResponse, text: &str) -> [Option<String>; 2] {
+    let document: Value = serde_json::from_str(text).unwrap_or_default();
+    let mut names = ["message", "Message", "errorMessage"].iter();
+    let message = names.find_map(|name| document.get(name)?.as_str());
+    [
+        aws_code::of_json(response.headers(), &document),
+        message.map(str::to_owned),
+    ]
 }
 
 #[cfg(test)]

@@ -1,19 +1,15 @@
 //! A proxy that answers for one service what AWS never would.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use futures_util::stream;
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, StreamBody};
-use hyper::body::{Bytes, Frame};
-use hyper::{Request, Response};
+use hyper::Request;
+use hyper::body::Bytes;
 use serde_json::json;
 
 use crate::aws_like::{AwsLike, Caller};
-use crate::support::proxy::{Answer, Broken, Operation, Port, answer, asks_live_router, refusal, with_length};
+use crate::support::proxy::{Answer, Broken, Operation, Port, answer, asks_live_router, refusal};
 
 /// A text that no output may contain.
 pub(super) const MARK: &str = "sign-in-page";
@@ -33,8 +29,6 @@ pub(super) enum Bad {
     Huge,
     /// An error with a message of 10 MB.
     HugeError,
-    /// A success whose body never ends, as fast as the connection takes it. [`Self::answer`] does not make it.
-    Stream,
     /// A page without items, and always another next page, of one list. No other answer is bad.
     Endless,
     /// The same, with the same token each time.
@@ -51,7 +45,7 @@ impl Bad {
             Self::Empty => html(200, String::new()),
             Self::Html => html(200, page),
             Self::Forbidden => html(403, page),
-            Self::Huge | Self::Stream => html(200, MARK.repeat(HUGE / MARK.len())),
+            Self::Huge => html(200, MARK.repeat(HUGE / MARK.len())),
             Self::HugeError => huge_error(operation),
             Self::Endless => html(
                 200,
@@ -113,7 +107,6 @@ pub(super) struct BadServer {
 #[derive(Default)]
 struct State {
     struck: usize,
-    streamed: usize,
     writes: Vec<String>,
     /// The list that has no end.
     list: Option<String>,
@@ -135,7 +128,7 @@ impl BadServer {
         let (shared, like) = (Arc::clone(&state), like.clone());
         let url = Port::open()
             .await
-            .stream(move |request| pass(Arc::clone(&shared), like.clone(), (service, bad, calls), request));
+            .serve(move |request| pass(Arc::clone(&shared), like.clone(), (service, bad, calls), request));
         Self { url, state }
     }
 
@@ -144,33 +137,10 @@ impl BadServer {
         self.state.lock().unwrap().struck > 0
     }
 
-    /// How many calls got the bad answer.
-    pub(super) fn strikes(&self) -> usize {
-        self.state.lock().unwrap().struck
-    }
-
-    /// How many bytes of endless bodies were given out.
-    pub(super) fn streamed(&self) -> usize {
-        self.state.lock().unwrap().streamed
-    }
-
     /// The calls that would write.
     pub(super) fn writes(&self) -> Vec<String> {
         self.state.lock().unwrap().writes.clone()
     }
-}
-
-type Streamed = Response<UnsyncBoxBody<Bytes, Infallible>>;
-
-/// A body of [`Bad::Stream`].
-fn endless(state: &Arc<Mutex<State>>) -> Streamed {
-    let chunk = Bytes::from_static(&[b'<'; 64 * 1024]);
-    let state = Arc::clone(state);
-    let frames = stream::repeat_with(move || {
-        state.lock().unwrap().streamed += chunk.len();
-        Ok(Frame::data(chunk.clone()))
-    });
-    Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
 async fn pass(
@@ -178,7 +148,7 @@ async fn pass(
     like: AwsLike,
     (service, bad, calls): (&'static str, Bad, Calls),
     request: Request<Bytes>,
-) -> Result<Streamed, Broken> {
+) -> Result<Answer, Broken> {
     let operation = Operation::of(&request);
     let reads = operation.is_reading() || asks_live_router(&request) || operation.name == "sqs:ReceiveMessage";
     let mut is_meant = operation.service() == service && reads == (calls == Calls::Reads);
@@ -192,8 +162,7 @@ async fn pass(
             state.writes.push(operation.name.clone());
         }
     }
-    let answer = match calls {
-        Calls::Reads if is_meant && bad == Bad::Stream => return Ok(endless(&state)),
+    match calls {
         Calls::Reads if is_meant => Ok(bad.answer(&operation)),
         Calls::Reads if !reads => Ok(refusal(&operation, 400, "NotExecuted", "not executed")),
         Calls::Writes if is_meant => {
@@ -206,6 +175,5 @@ async fn pass(
             })
         }
         _ => like.pass(request, Caller::Client).await,
-    };
-    Ok(with_length(answer?).map(BodyExt::boxed_unsync))
+    }
 }

@@ -72,10 +72,10 @@ async fn an_event_with_too_many_entities_returns_alone() {
     let bodies = [spot("before"), about(MOST + 1), spot("after"), about(MOST)];
     assert_eq!(function.invoke(batch(&bodies)).await, retried(&[1]));
     assert_eq!(ids(&function.take_sent()), ["after", "before", "health"]);
-    // The same, passed directly.
+    // An event that is no batch.
     assert_eq!(
         function.invoke(about(MOST + 1)).await,
-        Ended::Failed("NotRouted".to_owned())
+        Ended::Failed("NotABatch".to_owned())
     );
     assert_eq!(function.take_sent(), Vec::<String>::new());
     let log = function.log().await;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::wire::rest_json::{EKS, RestClient};
+use kibus::wire::aws_json::{EKS, JsonClient};
 use serde_json::json;
 
 use super::{Operator, actions};
@@ -19,7 +19,7 @@ pub(super) const TRIED: [&str; 3] = [
 /// Two new clusters: one whose role is in its pod identity association, and one that has none.
 pub(super) async fn is_asked_with_its_document(operator: &mut Operator<'_>) {
     let account = operator.account;
-    let eks = RestClient::new(&account.root(), EKS, StaticRuntimePlugin::new());
+    let eks = JsonClient::new(&account.root(), EKS, StaticRuntimePlugin::new());
     let role = format!("arn:aws:iam::{ACCOUNT}:role/KarpenterControllerRole-base");
     for name in ["pods", "tokens"] {
         let cluster = json!({ "name": name, "roleArn": role });

@@ -3,7 +3,6 @@
 use aws_sdk_lambda::primitives::Blob;
 use sha2::{Digest, Sha256};
 
-use super::configuration::hex;
 use crate::aws::AwsCloud;
 use crate::aws::error::rejected;
 use crate::cloud::Fault;
@@ -19,7 +18,7 @@ pub(super) fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<
         )
     };
     let archive = cloud.archive.as_deref().ok_or_else(|| unplanned("this run has none"))?;
-    let sha256 = hex(&Sha256::digest(archive));
+    let sha256 = hex::encode(Sha256::digest(archive));
     if sha256 == planned.sha256 {
         Ok(Blob::new(archive))
     } else {

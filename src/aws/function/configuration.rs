@@ -90,19 +90,13 @@ pub(super) fn failure(configuration: &FunctionConfiguration) -> Option<(LambdaFa
 /// The hex of a hash that Lambda reports in base64; empty if it is invalid.
 fn hex_of(base64: &str) -> String {
     aws_smithy_types::base64::decode(base64)
-        .map(|bytes| hex(&bytes))
+        .map(hex::encode)
         .unwrap_or_default()
 }
 
 /// The base64 of a hash in hex, as Lambda expects it; empty if it is invalid.
 pub(in crate::aws) fn base64_of(hex: &str) -> String {
-    let digits = hex.as_bytes().chunks(2).map(str::from_utf8);
-    let bytes: Option<Vec<u8>> = digits.map(|pair| u8::from_str_radix(pair.ok()?, 16).ok()).collect();
-    aws_smithy_types::base64::encode(bytes.unwrap_or_default())
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    aws_smithy_types::base64::encode(hex::decode(hex).unwrap_or_default())
 }
 
 /// Lambda's numbers are never negative, whatever their type.

@@ -6,43 +6,40 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::fakes::{FakeClock, FakeEc2, FakeQueues, Load, Script, SendAnswer, TagAnswer};
+use super::fakes::{FakeClock, FakeEc2, FakeQueues, Fakes, Load, Script, SendAnswer, TagAnswer};
 use super::hub_queue::FakeHub;
+use crate::model::name::InstanceId;
 use crate::model::name::QueueName;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
 use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 use crate::router::batch::{Message, Origin, RoutedBatch};
-use crate::router::instance::InstanceId;
 use crate::router::route::route;
 use crate::router::services::CallFailure;
 use crate::router::{InvocationContext, Router};
 
-pub(super) type TestRouter = Arc<Router<FakeEc2, FakeQueues>>;
+pub(super) type TestRouter = Arc<Router<Fakes>>;
 
 pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, CallFailure>>) -> TestRouter {
-    let load = Arc::new(Load::default());
     let truth = (0..400).filter_map(|n| Some((id(n), tags_of(n)?))).collect();
-    Arc::new(Router::new(
-        scope(),
-        "karpenter-".parse().unwrap(),
-        FakeEc2 {
+    let services = Fakes {
+        ec2: FakeEc2 {
             truth,
             script: Script::new(ec2),
-            load: Arc::clone(&load),
             largest: AtomicUsize::new(0),
         },
-        FakeQueues {
+        queues: FakeQueues {
             sends: Script::new(sends),
             tags: Script::new(tags),
             taken: Mutex::default(),
             asked: Mutex::default(),
-            load,
             largest: AtomicUsize::new(0),
             hub: FakeHub::default(),
         },
-    ))
+        load: Load::default(),
+    };
+    Arc::new(Router::new(scope(), "karpenter-".parse().unwrap(), services))
 }
 
 /// A router for which every call succeeds.
@@ -55,7 +52,7 @@ pub(super) fn sent() -> SendAnswer {
 }
 
 pub(super) fn id(n: usize) -> InstanceId {
-    InstanceId::parse(&format!("i-{n}")).unwrap()
+    format!("i-{n}").parse().unwrap()
 }
 
 /// The cluster of an instance. Every fifth has no tags, and every seventh of the others no cluster.
@@ -112,7 +109,7 @@ pub(super) fn run_with(router: &TestRouter, clock: FakeClock, messages: &[Messag
 /// Every instance in every message that a queue took, with the queue and the number of the message.
 pub(super) fn taken(router: &TestRouter) -> Vec<(QueueName, String, String)> {
     let mut all = Vec::new();
-    for (queue, bodies) in router.queues.taken.lock().unwrap().iter() {
+    for (queue, bodies) in router.services.queues.taken.lock().unwrap().iter() {
         for body in bodies {
             let event: Value = serde_json::from_str(body).unwrap();
             let message = event["id"].as_str().unwrap().to_owned();
@@ -133,8 +130,8 @@ pub(super) fn router_with_cache(known: &TestRouter, ec2: Vec<TagAnswer>) -> Test
     let router = router(vec![sent()], ec2, vec![Ok(Tags::default())]);
     let now = Instant::now();
     for n in 0..400 {
-        if let Some(owner) = known.cached(&id(n), now) {
-            router.cache(id(n), owner, now);
+        if let Some(owner) = known.owners.lock().unwrap().owner(&id(n), now) {
+            router.owners.lock().unwrap().remember(id(n), owner, now);
         }
     }
     router

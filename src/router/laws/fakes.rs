@@ -1,18 +1,18 @@
 //! A clock, an EC2 and an SQS with scripted answers.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::hub_queue::FakeHub;
+use crate::model::name::InstanceId;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
 use crate::router::batch::Message;
-use crate::router::call_counts::CallCounts;
 use crate::router::clock::Clock;
-use crate::router::instance::InstanceId;
-use crate::router::services::{CallFailure, InstanceTags, Queues};
+use crate::router::report::CallCounts;
+use crate::router::services::{CallError, CallFailure, Services};
 
 /// A clock that moves only with waits and calls.
 pub(super) struct FakeClock {
@@ -129,79 +129,91 @@ impl Drop for OpenCall<'_> {
     }
 }
 
+/// EC2 with these tags.
 pub(super) struct FakeEc2 {
     pub(super) truth: HashMap<InstanceId, Tags>,
     pub(super) script: Script<TagAnswer>,
-    pub(super) load: Arc<Load>,
     pub(super) largest: AtomicUsize,
 }
 
-impl InstanceTags for FakeEc2 {
-    async fn tags_of(&self, ids: &[InstanceId], calls: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {
-        calls.count_describe_tags();
-        self.load.call().await;
-        self.largest.fetch_max(ids.len(), Ordering::Relaxed);
-        match self.script.next() {
-            TagAnswer::CallFailure(fault) => Err(fault),
-            TagAnswer::Panic => panic!("a call to EC2"),
-            TagAnswer::True => Ok(ids
-                .iter()
-                .filter_map(|id| Some((id.clone(), self.truth.get(id)?.clone())))
-                .collect()),
-        }
-    }
-}
-
+/// SQS with its queues, of which one is the hub's.
 pub(super) struct FakeQueues {
     pub(super) sends: Script<SendAnswer>,
     pub(super) tags: Script<Result<Tags, CallFailure>>,
     pub(super) taken: Mutex<BTreeMap<QueueName, Vec<String>>>,
     /// The queue of each call that sends.
     pub(super) asked: Mutex<Vec<String>>,
-    pub(super) load: Arc<Load>,
     pub(super) largest: AtomicUsize,
     pub(super) hub: FakeHub,
 }
 
-impl Queues for FakeQueues {
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallFailure>>, CallFailure> {
-        self.asked.lock().unwrap().push(queue.to_string());
+pub(super) struct Fakes {
+    pub(super) ec2: FakeEc2,
+    pub(super) queues: FakeQueues,
+    pub(super) load: Load,
+}
+
+impl Services for Fakes {
+    async fn instance_tags(
+        &self,
+        ids: &[InstanceId],
+        calls: &CallCounts,
+    ) -> Result<HashMap<InstanceId, Tags>, CallError> {
+        calls.count_describe_tags();
         self.load.call().await;
-        self.largest.fetch_max(bodies.len(), Ordering::Relaxed);
-        let answers: Vec<_> = match self.sends.next() {
-            SendAnswer::CallFailure(fault) => return Err(fault),
+        self.ec2.largest.fetch_max(ids.len(), Ordering::Relaxed);
+        match self.ec2.script.next() {
+            TagAnswer::CallFailure(fault) => Err(fault.into()),
+            TagAnswer::Panic => panic!("a call to EC2"),
+            TagAnswer::True => Ok(ids
+                .iter()
+                .filter_map(|id| Some((id.clone(), self.ec2.truth.get(id)?.clone())))
+                .collect()),
+        }
+    }
+
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
+        let queues = &self.queues;
+        queues.asked.lock().unwrap().push(queue.to_string());
+        self.load.call().await;
+        queues.largest.fetch_max(bodies.len(), Ordering::Relaxed);
+        let answers: Vec<_> = match queues.sends.next() {
+            SendAnswer::CallFailure(fault) => return Err(fault.into()),
             SendAnswer::Panic => panic!("a call to SQS"),
             SendAnswer::Short => vec![Ok(()); bodies.len() - 1],
             SendAnswer::Entries(answers) => answers.into_iter().cycle().take(bodies.len()).collect(),
         };
-        let mut taken = self.taken.lock().unwrap();
+        let mut taken = queues.taken.lock().unwrap();
         for (body, answer) in bodies.iter().zip(&answers) {
             if answer.is_ok() {
                 taken.entry(queue.clone()).or_default().push((*body).to_owned());
             }
         }
-        Ok(answers)
+        Ok(answers
+            .into_iter()
+            .map(|answer| answer.map_err(CallError::from))
+            .collect())
     }
 
-    async fn tags(&self, _: &QueueName) -> Result<Tags, CallFailure> {
+    async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
         self.load.call().await;
-        self.tags.next()
+        self.queues.tags.next().map_err(CallError::from)
     }
 
-    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallFailure> {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallError> {
         self.load.call().await;
-        self.hub.receive()
+        self.queues.hub.receive().map_err(CallError::from)
     }
 
-    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallFailure> {
+    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallError> {
         self.load.call().await;
-        self.largest.fetch_max(receipts.len(), Ordering::Relaxed);
-        self.hub.delete(receipts)
+        self.queues.largest.fetch_max(receipts.len(), Ordering::Relaxed);
+        self.queues.hub.delete(receipts).map_err(CallError::from)
     }
 
-    async fn hide(&self, _: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallFailure> {
-        self.largest.fetch_max(receipts.len(), Ordering::Relaxed);
-        self.hub.hide(receipts);
+    async fn hide(&self, _: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallError> {
+        self.queues.largest.fetch_max(receipts.len(), Ordering::Relaxed);
+        self.queues.hub.hide(receipts);
         Ok(())
     }
 }

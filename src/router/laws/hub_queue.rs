@@ -101,9 +101,15 @@ fn failures(finished: &Finished) -> BTreeSet<String> {
         .collect()
 }
 
+/// A metric of the invocation.
+fn count(finished: &Finished, name: &str) -> Option<usize> {
+    let line = finished.lines.iter().find(|line| line.get("_aws").is_some())?;
+    Some(usize::try_from(line.get(name)?.as_u64()?).unwrap())
+}
+
 /// A router with these messages in its hub queue.
 fn with_waiting(mut router: TestRouter, waiting: impl IntoIterator<Item = Message>) -> TestRouter {
-    let hub = &mut Arc::get_mut(&mut router).unwrap().queues.hub;
+    let hub = &mut Arc::get_mut(&mut router).unwrap().services.queues.hub;
     hub.waiting = Mutex::new(waiting.into_iter().collect());
     router
 }
@@ -141,12 +147,12 @@ proptest! {
         let messages = instances.iter().enumerate();
         let mut messages: Vec<Message> = messages.map(|(number, about)| of_hub(number, about, count)).collect();
         let waiting = messages.split_off(10);
-        let hub = &mut Arc::get_mut(&mut router).unwrap().queues.hub;
+        let hub = &mut Arc::get_mut(&mut router).unwrap().services.queues.hub;
         (hub.receives, hub.deletes) = (Script::new(receives), Script::new(deletes));
         let router = with_waiting(router, waiting);
         let finished = invoke(&router, messages, Duration::from_millis(100));
 
-        let hub = &router.queues.hub;
+        let hub = &router.services.queues.hub;
         let (deleted, hidden) = (hub.deleted.lock().unwrap(), hub.hidden.lock().unwrap());
         let failures = failures(&finished);
         let number = |id: &String| id.parse::<usize>().unwrap();
@@ -166,9 +172,9 @@ proptest! {
                 prop_assert_ne!(arrived, Some(false), "message {} about i-{} left the hub", id, n);
             }
         }
-        prop_assert!(router.queues.load.most.load(Ordering::Relaxed) <= CONCURRENT_CALLS);
-        prop_assert!(router.queues.largest.load(Ordering::Relaxed) <= 10);
-        prop_assert!(router.ec2.largest.load(Ordering::Relaxed) <= 200);
+        prop_assert!(router.services.load.most.load(Ordering::Relaxed) <= CONCURRENT_CALLS);
+        prop_assert!(router.services.queues.largest.load(Ordering::Relaxed) <= 10);
+        prop_assert!(router.services.ec2.largest.load(Ordering::Relaxed) <= 200);
     }
 }
 
@@ -182,16 +188,16 @@ fn two_hundred_messages_take_one_call_of_describe_tags() {
     let router = with_waiting(healthy(), messages);
     let finished = invoke(&router, passed, Duration::from_secs(60));
     assert_eq!(failures(&finished), BTreeSet::new());
-    assert_eq!(router.ec2.script.next.load(Ordering::Relaxed), 1);
+    assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 1);
     assert_eq!(taken(&router).len(), 200);
-    let hub = &router.queues.hub;
+    let hub = &router.services.queues.hub;
     let own: BTreeSet<String> = (10..200).map(|n| n.to_string()).collect();
     assert_eq!(*hub.deleted.lock().unwrap(), own);
     assert_eq!(*hub.hidden.lock().unwrap(), BTreeMap::new());
     assert_eq!(hub.waiting.lock().unwrap().len(), 100);
-    let counts = &finished.report.counts;
-    assert_eq!((counts["Received"], counts["ReceivedByRouter"]), (200, 190));
-    assert_eq!(counts.get("NotDeleted"), None);
+    let count = |name| count(&finished, name);
+    assert_eq!((count("Received"), count("ReceivedByRouter")), (Some(200), Some(190)));
+    assert_eq!(count("NotDeleted"), None);
 }
 
 #[test]
@@ -222,7 +228,11 @@ fn only_a_full_batch_of_young_messages_of_the_hub_receives_more() {
         let finished = invoke(&router, messages.collect(), Duration::from_secs(60));
         let foreign = failures(&finished).len();
         assert_eq!(taken(&router).len(), passed - foreign, "{what}");
-        assert_eq!(router.queues.hub.receives.next.load(Ordering::Relaxed), calls, "{what}");
+        assert_eq!(
+            router.services.queues.hub.receives.next.load(Ordering::Relaxed),
+            calls,
+            "{what}"
+        );
     }
 }
 
@@ -256,18 +266,18 @@ fn what_fails_in_the_hub_is_counted_and_harms_no_message() {
             .map(|(number, n)| of_hub(number, &[n], 1));
         let passed = messages.by_ref().take(10).collect();
         let mut router = with_waiting(healthy(), messages);
-        let hub = &mut Arc::get_mut(&mut router).unwrap().queues.hub;
+        let hub = &mut Arc::get_mut(&mut router).unwrap().services.queues.hub;
         (hub.receives, hub.deletes) = (Script::new(vec![receives]), Script::new(vec![deletes]));
         let finished = invoke(&router, passed, Duration::from_secs(60));
         assert_eq!(failures(&finished), BTreeSet::new(), "{what}");
         assert_eq!(taken(&router).len(), 10 + own, "{what}");
-        let count = |name| finished.report.counts.get(name).copied().unwrap_or(0) as usize;
+        let count = |name| count(&finished, name).unwrap_or(0);
         assert_eq!((count("ReceivedByRouter"), count("NotDeleted")), (own, kept), "{what}");
         let (all, events) = (
-            router.queues.hub.deleted.lock().unwrap().len(),
-            finished.report.counts["Received"],
+            router.services.queues.hub.deleted.lock().unwrap().len(),
+            count("Received"),
         );
-        assert_eq!((all, events as usize), (own - kept, 10 + own), "{what}");
+        assert_eq!((all, events), (own - kept, 10 + own), "{what}");
     }
 }
 
@@ -278,7 +288,7 @@ fn what_the_router_received_does_not_delay_what_lambda_passed() {
     let others = of_clusters().filter(|n| n % 20 != 17).take(190).enumerate();
     let router = with_waiting(healthy(), others.map(|(number, n)| of_hub(number + 10, &[n], 1)));
     invoke(&router, of_lambda, Duration::from_secs(60));
-    let asked = router.queues.asked.lock().unwrap();
+    let asked = router.services.queues.asked.lock().unwrap();
     assert!(asked.len() > 10);
     assert_eq!(asked[0], "karpenter-c17");
 }
@@ -294,8 +304,8 @@ fn messages_without_room_return_to_the_hub() {
     });
     let router = with_waiting(healthy(), waiting);
     let finished = invoke(&router, passed, Duration::from_secs(60));
-    assert_eq!(finished.report.counts["ReceivedByRouter"], 10, "512 KiB hold ten");
-    let hub = &router.queues.hub;
+    assert_eq!(count(&finished, "ReceivedByRouter"), Some(10), "512 KiB hold ten");
+    let hub = &router.services.queues.hub;
     let (deleted, hidden) = (hub.deleted.lock().unwrap(), hub.hidden.lock().unwrap());
     assert_eq!((deleted.len(), hidden.len()), (10, 90));
     assert!(

@@ -79,7 +79,7 @@ proptest! {
         delivered.sort();
         arrived.sort();
         // If a call panics, the results of its batch are lost, and all of the batch is retried.
-        let panics = router.queues.sends.answers.iter().any(|answer| matches!(answer, SendAnswer::Panic));
+        let panics = router.services.queues.sends.answers.iter().any(|answer| matches!(answer, SendAnswer::Panic));
         if panics {
             prop_assert!(delivered.iter().all(|item| arrived.contains(item)));
         } else {
@@ -101,9 +101,9 @@ proptest! {
         }
 
         // Limits of the calls.
-        prop_assert!(router.queues.load.most.load(Ordering::Relaxed) <= CONCURRENT_CALLS);
-        prop_assert!(router.queues.largest.load(Ordering::Relaxed) <= 10);
-        prop_assert!(router.ec2.largest.load(Ordering::Relaxed) <= 200);
+        prop_assert!(router.services.load.most.load(Ordering::Relaxed) <= CONCURRENT_CALLS);
+        prop_assert!(router.services.queues.largest.load(Ordering::Relaxed) <= 10);
+        prop_assert!(router.services.ec2.largest.load(Ordering::Relaxed) <= 200);
     }
 }
 
@@ -120,14 +120,14 @@ fn a_healthy_batch_takes_the_fewest_calls() {
     assert_eq!(messages.len(), 100);
     let outcome = run(&router, 1000, &messages);
     assert!(outcome.items.iter().all(|item| item.decision == Decision::Delivered));
-    let queues = router.queues.taken.lock().unwrap();
+    let queues = router.services.queues.taken.lock().unwrap();
     let needed: usize = queues.values().map(|bodies| bodies.len().div_ceil(10)).sum();
-    assert_eq!(router.queues.sends.next.load(Ordering::Relaxed), needed);
-    assert_eq!(router.ec2.script.next.load(Ordering::Relaxed), 1);
+    assert_eq!(router.services.queues.sends.next.load(Ordering::Relaxed), needed);
+    assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 1);
     drop(queues);
     run(&router, 1000, &messages);
     assert_eq!(
-        router.ec2.script.next.load(Ordering::Relaxed),
+        router.services.ec2.script.next.load(Ordering::Relaxed),
         1,
         "the second time, every owner is cached"
     );
@@ -143,8 +143,8 @@ fn an_event_for_no_karpenter_costs_no_call() {
         outcome.items[0].decision,
         Decision::Dropped(DropReason::NotForKarpenter)
     );
-    assert_eq!(router.ec2.script.next.load(Ordering::Relaxed), 0);
-    assert_eq!(router.queues.sends.next.load(Ordering::Relaxed), 0);
+    assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 0);
+    assert_eq!(router.services.queues.sends.next.load(Ordering::Relaxed), 0);
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn an_urgent_event_without_tags_is_retried_once() {
 fn a_contradiction_is_counted_once_and_gives_nobody_the_event() {
     let absent = SendAnswer::CallFailure(CallFailure::Absent);
     let mut router = Arc::into_inner(router(vec![absent], vec![TagAnswer::True], vec![])).unwrap();
-    let tags = router.ec2.truth.get_mut(&id(1)).unwrap();
+    let tags = router.services.ec2.truth.get_mut(&id(1)).unwrap();
     *tags = tags.clone().with("aws:eks:cluster-name", "unregistered");
     let router = Arc::new(router);
     let first = run(&router, 1000, &[message(0, &[1], 2), message(1, &[1], 2)]);
@@ -361,8 +361,7 @@ fn a_slow_ec2_delays_only_instances_with_unknown_owners() {
 
 #[test]
 fn no_cluster_has_a_hub_queue() {
-    let router: Router<(), ()> = Router::new(scope(), "".parse().unwrap(), (), ());
-
+    let router: Router<()> = Router::new(scope(), "".parse().unwrap(), ());
     for (cluster, queue) in [
         (Some("kibus-hub"), None),
         (Some("kibus-hub-dlq"), None),

@@ -89,7 +89,7 @@ proptest! {
         let written = details.iter().map(|(key, detail)| (key.clone(), object(detail)));
         members.splice(place..place, written);
         let (router, batch) = routed(object(&members));
-        let queues = router.queues.taken.lock().unwrap();
+        let queues = router.services.queues.taken.lock().unwrap();
         let copies: Vec<&String> = queues.values().flatten().collect();
         match read {
             None => {
@@ -126,7 +126,7 @@ proptest! {
             let delivered = item.decision == Decision::Delivered;
             prop_assert!(delivered || item.decision == Decision::Dropped(DropReason::NoInstance));
         }
-        for (queue, copies) in router.queues.taken.lock().unwrap().iter() {
+        for (queue, copies) in router.services.queues.taken.lock().unwrap().iter() {
             for copy in copies {
                 for n in ids_in(copy) {
                     prop_assert_eq!(queue.to_string(), format!("karpenter-{}", cluster_of(n).unwrap()), "{}", copy);

@@ -1,6 +1,6 @@
 //! What a queue without our tags costs: SQS allows few calls about tags, and all of them belong to the whole account.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ fn refusing(failure: CallFailure, tags: Result<Tags, CallFailure>) -> TestRouter
 }
 
 fn tag_calls(router: &TestRouter) -> usize {
-    router.queues.tags.next.load(Ordering::Relaxed)
+    router.services.queues.tags.next.load(Ordering::Relaxed)
 }
 
 /// S10, S16.
@@ -88,7 +88,7 @@ fn unknown_clusters(instances: usize) -> TestRouter {
         let tags = Tags::default().with("karpenter.sh/nodepool", "x");
         (id(n), tags.with("eks:eks-cluster-name", format!("unknown-{n}")))
     };
-    router.ec2.truth = (0..instances).map(tags).collect();
+    router.services.ec2.truth = (0..instances).map(tags).collect();
     Arc::new(router)
 }
 
@@ -133,7 +133,7 @@ fn an_unregistered_cluster_is_not_served_ahead_of_others() {
     assert!(drops(0) && !drops(1));
     run(&router, 1000, &[message(0, &[0, 1], 1)]);
     assert_eq!(
-        *router.queues.asked.lock().unwrap(),
+        *router.services.queues.asked.lock().unwrap(),
         ["karpenter-unknown-0", "karpenter-unknown-1", "karpenter-unknown-0"]
     );
 }
@@ -157,7 +157,7 @@ fn only_a_direct_invocation_names_a_cluster() {
             ..message(0, &[1], 1)
         };
         let outcome = run(&router, 1000, &[message]);
-        let asked = router.queues.asked.lock().unwrap();
+        let asked = router.services.queues.asked.lock().unwrap();
         assert!(
             asked.iter().map(String::as_str).eq(queue),
             "{member} {receives:?}: {asked:?}"

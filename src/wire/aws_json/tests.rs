@@ -209,3 +209,67 @@ async fn an_endpoint_of_one_service_wins() {
         assert_eq!(signed_call::endpoint(&config, service.service), expected);
     }
 }
+
+#[tokio::test]
+async fn a_read_is_a_signed_get() {
+    let service = TestService::start(vec![(200, "a: b".to_owned(), r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
+    let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
+    let query = [("maxResults", "100"), ("nextToken", "a/b=")];
+    let answer: Value = client
+        .get("ListThings", &["clusters", "a", "b c"], &query)
+        .await
+        .unwrap();
+    assert_eq!(answer, json!({"clusters": ["a"]}));
+    let request = &service.requests()[0];
+    let line = "get /clusters/a/b%20c?maxresults=100&nexttoken=a%2fb%3d http/1.1\r\n";
+    assert!(request.starts_with(line), "{request}");
+    assert!(
+        header(request, "authorization").contains("/us-west-2/eks/aws4_request"),
+        "{request}"
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_code_and_message() {
+    let code = "x-amzn-errortype: ResourceNotFoundException".to_owned();
+    let body = r#"{"clusterName": "a", "message": "No cluster found for name: a."}"#;
+    let service = TestService::start(vec![(404, code, body)], "\r\n\r\n");
+    let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
+    let answer = client.get::<Value>("DescribeCluster", &["clusters", "a"], &[]).await;
+    let Err(SdkError::ServiceError(e)) = answer else {
+        panic!("{answer:?}")
+    };
+    let expected = (Some("ResourceNotFoundException"), Some("No cluster found for name: a."));
+    assert_eq!((e.err().code(), e.err().message()), expected);
+    service.requests();
+}
+
+/// botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
+#[test]
+fn endpoints_of_eks_follow_the_region() {
+    for (region, fips, dual_stack, expected) in [
+        ("us-west-2", false, false, "https://eks.us-west-2.amazonaws.com"),
+        ("us-west-2", true, false, "https://fips.eks.us-west-2.amazonaws.com"),
+        ("us-west-2", false, true, "https://eks.us-west-2.api.aws"),
+        ("us-west-2", true, true, "https://eks-fips.us-west-2.api.aws"),
+        ("us-gov-west-1", true, false, "https://eks.us-gov-west-1.amazonaws.com"),
+        ("us-gov-west-1", true, true, "https://eks-fips.us-gov-west-1.api.aws"),
+        ("cn-north-1", false, false, "https://eks.cn-north-1.amazonaws.com.cn"),
+        (
+            "cn-north-1",
+            false,
+            true,
+            "https://eks.cn-north-1.api.amazonwebservices.com.cn",
+        ),
+        (
+            "us-iso-east-1",
+            true,
+            false,
+            "https://eks-fips.us-iso-east-1.c2s.ic.gov",
+        ),
+    ] {
+        let config = SdkConfig::builder().region(Region::new(region));
+        let config = config.use_fips(fips).use_dual_stack(dual_stack).build();
+        assert_eq!(signed_call::endpoint(&config, EKS.service), expected, "{region} {fips}");
+    }
+}

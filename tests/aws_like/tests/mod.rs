@@ -166,7 +166,7 @@ fn s13_s27_l21_i10_g1_t4_and_n2_buckets_empty_and_refill() {
             said(aws.parameters.call::<Value>("PutParameter", put).await)
         };
         let instances = async || {
-            let answer = aws.ec2.call("DescribeTags", &ec2::Params::new(), |_| Ok(())).await;
+            let answer = aws.ec2.call("DescribeTags", &[], |_| Ok(())).await;
             answer.map_or_else(|e| e.code().unwrap().to_owned(), |()| "ok".to_owned())
         };
         assert_eq!(often(queues).await, set(["ThrottlingException", "ok"]));

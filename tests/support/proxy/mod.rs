@@ -6,11 +6,10 @@ mod forward;
 mod hold;
 mod operation;
 
-use std::convert::Infallible;
 use std::net::Ipv4Addr;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -54,18 +53,6 @@ impl Port {
     where
         F: Future<Output = Result<Answer, Broken>> + Send + 'static,
     {
-        self.stream(move |request| {
-            let answer = handler(request);
-            async move { Ok(with_length(answer.await?)) }
-        })
-    }
-
-    /// The same for a handler whose answers are streams.
-    pub(crate) fn stream<F, B>(self, handler: impl Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static) -> String
-    where
-        F: Future<Output = Result<Response<B>, Broken>> + Send + 'static,
-        B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
-    {
         let url = self.url();
         tokio::spawn(async move {
             for connection in (0..).map(Connection) {
@@ -78,7 +65,8 @@ impl Port {
                     async move {
                         let (mut parts, body) = request.into_parts();
                         parts.extensions.insert(connection);
-                        handler(Request::from_parts(parts, body.collect().await?.to_bytes())).await
+                        let answer = handler(Request::from_parts(parts, body.collect().await?.to_bytes())).await;
+                        answer.map(with_length)
                     }
                 });
                 let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -90,8 +78,8 @@ impl Port {
     }
 }
 
-/// An answer for [`Port::stream`], with the length of its body whatever its headers say.
-pub(crate) fn with_length(answer: Answer) -> Response<Full<Bytes>> {
+/// An answer with the length of its body, whatever its headers say.
+fn with_length(answer: Answer) -> Response<Full<Bytes>> {
     let (mut parts, body) = answer.into_parts();
     parts.headers.remove(TRANSFER_ENCODING);
     parts.headers.insert(CONTENT_LENGTH, body.len().into());

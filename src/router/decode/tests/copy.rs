@@ -20,7 +20,7 @@ fn a_copy_has_its_own_entities_only() {
     let body = format!("{:#}", health(&entities));
     let text = EventText::read(&body);
     let event = decode(&text, 0, &scope()).unwrap();
-    let (a, b) = (InstanceId::parse(A).unwrap(), InstanceId::parse(B).unwrap());
+    let (a, b) = (A.parse::<InstanceId>().unwrap(), B.parse::<InstanceId>().unwrap());
     assert_eq!(
         event.subject,
         EventSubject::Instances(vec![

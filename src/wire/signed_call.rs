@@ -1,7 +1,5 @@
-//! Calls to services without their SDK crate. The SDK's own runtime does the signing, retries, credentials, timeouts and
-//! endpoints.
-
-mod endpoint;
+//! Calls to services without their SDK crate, and their endpoints. The SDK's own runtime does the signing, retries,
+//! credentials and timeouts.
 
 use std::fmt;
 
@@ -30,31 +28,51 @@ use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::SigningRegion;
+use aws_types::service_config::ServiceConfigKey;
 use aws_types::{SdkConfig, SigningName};
 
-pub use endpoint::custom_endpoint;
-pub(crate) use endpoint::endpoint;
+use crate::model::scope::partition_of;
 
 /// A service that is called without its SDK crate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Service {
     /// Its id in the SDK, like `EC2`, which names its endpoint in the environment.
-    pub(crate) id: &'static str,
+    id: &'static str,
     /// Its name in hosts and signatures, like `ec2`.
-    pub(crate) name: &'static str,
-    /// How its FIPS endpoints in the commercial Regions are named.
-    pub(crate) fips: FipsHost,
+    name: &'static str,
+    /// Whether its FIPS endpoints in the commercial Regions are `fips.NAME.REGION`, else `NAME-fips.REGION`. Others, and
+    /// those with two stacks, are `NAME-fips.REGION` for every service.
+    fips_is_prefix: bool,
     /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
-    pub(crate) gov_is_fips: bool,
+    gov_is_fips: bool,
 }
 
-/// The name of a FIPS endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FipsHost {
-    /// `NAME-fips.REGION`, in every partition.
-    Suffix,
-    /// `fips.NAME.REGION` in the commercial Regions. Others, and those with two stacks, are as the other services have them.
-    Prefix,
+impl Service {
+    /// A service whose FIPS endpoints are named like those of most services.
+    pub(crate) const fn of(id: &'static str, name: &'static str) -> Self {
+        Self {
+            id,
+            name,
+            fips_is_prefix: false,
+            gov_is_fips: true,
+        }
+    }
+
+    #[cfg(feature = "cli")]
+    pub(crate) const fn with_fips_prefix(self) -> Self {
+        Self {
+            fips_is_prefix: true,
+            ..self
+        }
+    }
+
+    #[cfg(any(feature = "cli", test))]
+    pub(crate) const fn with_fips_endpoints_in_gov(self) -> Self {
+        Self {
+            gov_is_fips: false,
+            ..self
+        }
+    }
 }
 
 /// An error response, in the form that the SDK's retry classifiers read.
@@ -106,23 +124,12 @@ pub(crate) fn operation(
     builder
 }
 
-/// A request with this body and these headers.
-pub(crate) fn post(body: String, headers: &[(&'static str, &'static str)]) -> Result<HttpRequest, BoxError> {
+/// A request with a body of this media type.
+pub(crate) fn post(body: String, media_type: &'static str) -> Result<HttpRequest, BoxError> {
     let mut request = HttpRequest::new(SdkBody::from(body));
     request.set_method("POST")?;
     request.set_uri("/")?;
-    for (name, value) in headers {
-        request.headers_mut().insert(*name, *value);
-    }
-    Ok(request)
-}
-
-/// A request without a body.
-#[cfg(feature = "cli")]
-pub(crate) fn get(uri: String) -> Result<HttpRequest, BoxError> {
-    let mut request = HttpRequest::new(SdkBody::empty());
-    request.set_method("GET")?;
-    request.set_uri(uri)?;
+    request.headers_mut().insert("content-type", media_type);
     Ok(request)
 }
 
@@ -186,4 +193,112 @@ pub(crate) fn runtime(config: &SdkConfig, service: Service) -> SharedRuntimePlug
             .with_config(layer.freeze())
             .with_runtime_components(components),
     )
+}
+
+/// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
+/// `AWS_ENDPOINT_URL_<SERVICE>`, then `AWS_ENDPOINT_URL`, each from the environment or the profile. `service` is its id in
+/// the SDK, like `EC2` or `SQS`.
+pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
+    let general = config.endpoint_url().map(str::to_owned);
+    if config.get_origin("endpoint_url").is_client_config() {
+        return general;
+    }
+    let key = ServiceConfigKey::builder()
+        .service_id(service)
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build()
+        .ok()?;
+    config
+        .service_config()
+        .and_then(|settings| settings.load_config(key))
+        .or(general)
+}
+
+/// The endpoint of a service for this configuration, by the endpoint rules of EC2, KMS and EKS (botocore,
+/// endpoint-rule-set-1.json).
+pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
+    if let Some(custom) = custom_endpoint(config, service.id) {
+        return custom;
+    }
+    let region = config.region().map_or("us-east-1", |region| region.as_ref());
+    let (partition, [domain, dual_stack_domain]) = partition_of(region);
+    let dual_stack = config.use_dual_stack() == Some(true);
+    let (regular_is_fips, domain) = match dual_stack {
+        true => (false, dual_stack_domain),
+        false => (service.gov_is_fips && partition == "aws-us-gov", domain),
+    };
+    let name = service.name;
+    let host = match config.use_fips() == Some(true) && !regular_is_fips {
+        false => name.to_owned(),
+        true if service.fips_is_prefix && partition == "aws" && !dual_stack => format!("fips.{name}"),
+        true => format!("{name}-fips"),
+    };
+    format!("https://{host}.{region}.{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_types::region::Region;
+
+    const EC2: Service = Service::of("EC2", "ec2");
+
+    #[test]
+    fn endpoints_follow_the_region() {
+        for (region, fips, expected) in [
+            ("us-west-2", false, "https://ec2.us-west-2.amazonaws.com"),
+            ("us-west-2", true, "https://ec2-fips.us-west-2.amazonaws.com"),
+            ("us-gov-west-1", true, "https://ec2.us-gov-west-1.amazonaws.com"),
+            ("us-gov-east-1", false, "https://ec2.us-gov-east-1.amazonaws.com"),
+            ("cn-north-1", false, "https://ec2.cn-north-1.amazonaws.com.cn"),
+            ("cn-northwest-1", false, "https://ec2.cn-northwest-1.amazonaws.com.cn"),
+            ("us-iso-east-1", false, "https://ec2.us-iso-east-1.c2s.ic.gov"),
+            ("us-isob-east-1", false, "https://ec2.us-isob-east-1.sc2s.sgov.gov"),
+            ("eusc-de-east-1", false, "https://ec2.eusc-de-east-1.amazonaws.eu"),
+        ] {
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
+            assert_eq!(endpoint(&config, EC2), expected);
+        }
+    }
+
+    #[test]
+    fn endpoints_have_two_stacks_where_it_is_set() {
+        const KMS: Service = Service::of("KMS", "kms").with_fips_endpoints_in_gov();
+        for (service, region, fips, expected) in [
+            (KMS, "us-west-2", false, "https://kms.us-west-2.api.aws"),
+            (KMS, "us-west-2", true, "https://kms-fips.us-west-2.api.aws"),
+            (KMS, "us-gov-west-1", true, "https://kms-fips.us-gov-west-1.api.aws"),
+            (
+                KMS,
+                "cn-north-1",
+                false,
+                "https://kms.cn-north-1.api.amazonwebservices.com.cn",
+            ),
+            (
+                KMS,
+                "eusc-de-east-1",
+                false,
+                "https://kms.eusc-de-east-1.api.amazonwebservices.eu",
+            ),
+            (
+                KMS,
+                "us-isob-east-1",
+                false,
+                "https://kms.us-isob-east-1.api.aws.scloud",
+            ),
+            (EC2, "us-west-2", false, "https://ec2.us-west-2.api.aws"),
+            (EC2, "us-gov-west-1", true, "https://ec2-fips.us-gov-west-1.api.aws"),
+        ] {
+            let config = SdkConfig::builder().region(Region::new(region));
+            let config = config.use_fips(fips).use_dual_stack(true).build();
+            assert_eq!(endpoint(&config, service), expected);
+        }
+    }
+
+    #[test]
+    fn a_custom_endpoint_wins() {
+        let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
+        assert_eq!(endpoint(&config, EC2), "http://127.0.0.1:4566");
+    }
 }

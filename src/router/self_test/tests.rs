@@ -1,17 +1,15 @@
-//! What each problem names, and how long a call is retried.
+//! What the samples find, what each problem of access names, and how long a call is retried.
+
+use std::time::{Duration, SystemTime};
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::model::options::{HubOptions, OrNone};
 use crate::model::policy;
 use crate::model::scope::tests::{scope, scope_in};
 use crate::model::self_test::is_message;
-use crate::router::clock::Deadline;
 
 /// Services that answer every call alike.
 struct Alike {
@@ -27,16 +25,16 @@ impl Alike {
     }
 }
 
-impl TestedCalls for Alike {
-    async fn instance_tags(&self, id: &str) -> Result<(), CallError> {
-        self.called(format!("tags of {id}"));
-        self.instance_tags.clone()
+impl Services for Alike {
+    async fn instance_tags(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallError> {
+        self.called(format!("tags of {}", ids[0]));
+        self.instance_tags.clone().map(|()| HashMap::new())
     }
 
-    async fn send(&self, queue: &QueueName, body: &str) -> Result<(), CallError> {
-        self.called(format!("{queue} {body}"));
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
+        self.called(format!("{queue} {}", bodies[0]));
         match &self.send {
-            Some(answer) => answer.clone(),
+            Some(answer) => Ok(vec![answer.clone()]),
             None => std::future::pending().await,
         }
     }
@@ -44,10 +42,22 @@ impl TestedCalls for Alike {
     async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
         self.queue_tags.clone()
     }
+
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallError> {
+        unreachable!()
+    }
+
+    async fn delete(&self, _: &QueueName, _: &[&str]) -> Result<usize, CallError> {
+        unreachable!()
+    }
+
+    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallError> {
+        unreachable!()
+    }
 }
 
 fn refused(code: &str) -> CallError {
-    refusal(code, "said", false)
+    CallError::of_code(code, "said", true)
 }
 
 fn healthy() -> Alike {
@@ -60,10 +70,10 @@ fn healthy() -> Alike {
 }
 
 /// The problems, with 100 ms for the calls.
-async fn problems(calls: &Alike) -> Vec<AccessProblem> {
+async fn problems(calls: &Alike) -> Vec<(String, String)> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let ends = (now + Duration::from_millis(1600)).as_millis();
-    run(calls, &scope(), &Deadline::at(ends.try_into().unwrap())).await
+    access_problems(calls, &scope(), &Deadline::at(ends.try_into().unwrap())).await
 }
 
 #[tokio::test]
@@ -145,11 +155,8 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
             ..healthy()
         };
         let found = problems(&calls).await;
-        let expected = AccessProblem {
-            text: format!("sqs:SendMessage to queue `kibus-probe` {expected}"),
-            code: aws_code::bare(code).to_owned(),
-        };
-        assert_eq!(found, [expected]);
+        let expected = format!("sqs:SendMessage to queue `kibus-probe` {expected}");
+        assert_eq!(found, [(expected, aws_code::bare(code).to_owned())]);
     }
 }
 
@@ -182,7 +189,7 @@ async fn a_refused_read_of_tags_names_the_statement() {
     let found = problems(&calls).await;
     let text = "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy: \
                 UnauthorizedOperation (said)";
-    assert_eq!(found[0].text, text);
+    assert_eq!(found[0].0, text);
 }
 
 #[test]
@@ -195,7 +202,7 @@ fn the_statements_that_are_named_exist() {
     let policy = policy::router(&scope(), &options).compact();
     for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
         assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
-        assert!(include_str!("../access_test.rs").contains(&format!("{statement} of the router's policy")));
+        assert!(include_str!("../self_test.rs").contains(&format!("{statement} of the router's policy")));
     }
 }
 
@@ -209,7 +216,7 @@ async fn a_call_without_an_answer_times_out_with_its_own_words() {
     let text = "sqs:SendMessage to queue `kibus-probe` failed: RequestTimeout \
                 (timed out: no answer within the time of the self-test)";
     assert_eq!(
-        found.iter().map(|problem| problem.text.as_str()).collect::<Vec<_>>(),
+        found.iter().map(|(problem, _)| problem.as_str()).collect::<Vec<_>>(),
         [text]
     );
 }
@@ -221,6 +228,66 @@ async fn a_throttled_call_is_retried_until_the_time_is_up() {
         ..healthy()
     };
     let found = problems(&calls).await;
-    assert_eq!(found[0].code, "RequestLimitExceeded");
+    assert_eq!(found[0].1, "RequestLimitExceeded");
     assert!(calls.calls.lock().unwrap().len() > 2, "{:?}", calls.calls);
+}
+
+fn deadline() -> Deadline {
+    Deadline::at(u64::MAX / 2)
+}
+
+#[tokio::test]
+async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
+    for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
+        for prefix in ["karpenter-", "", &"x".repeat(40)] {
+            let report = run(&scope, &prefix.parse().unwrap(), &healthy(), deadline()).await;
+            assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
+            assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
+            assert_eq!(report.handler, format!("kibus/{prefix}"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
+    let calls = Alike {
+        send: Some(Err(refused("AccessDenied"))),
+        ..healthy()
+    };
+    let report = run(&scope(), &"karpenter-".parse().unwrap(), &calls, deadline()).await;
+    assert!(!report.ok);
+    assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
+    assert!(
+        report.problems[0].starts_with("sqs:SendMessage"),
+        "{:?}",
+        report.problems
+    );
+}
+
+#[tokio::test]
+async fn a_wrong_missing_or_unexpected_copy_is_a_problem() {
+    let prefix = "karpenter-".parse().unwrap();
+    let problems_after = async |edit: fn(&mut Vec<SelfTestCase>)| {
+        let mut cases = cases(&scope(), &prefix).unwrap();
+        edit(&mut cases);
+        routing_problems(&scope(), &prefix, &cases, deadline()).await
+    };
+    assert_eq!(problems_after(|_| {}).await, Vec::<String>::new());
+    assert_eq!(
+        problems_after(|cases| cases[0].copies[0].1["detail"]["instance-id"] = json!("i-1")).await,
+        [
+            "queue `karpenter-kibus-self-test-a` did not receive its copy of: \
+             EC2 Spot Instance Interruption Warning",
+            "queue `karpenter-kibus-self-test-a` received 1 unexpected messages",
+        ]
+    );
+    assert_eq!(
+        problems_after(|cases| cases[2].copies.truncate(1)).await,
+        ["queue `karpenter-kibus-self-test-b` received 1 unexpected messages"]
+    );
+    // The event of an instance without tags is retried once.
+    assert_eq!(
+        problems_after(|cases| cases[0].event["detail"]["instance-id"] = json!("i-1")).await[0],
+        "samples were returned to the queue: {\"batchItemFailures\":[{\"itemIdentifier\":\"0\"}]}"
+    );
 }

@@ -1,0 +1,240 @@
+//! The output of an invocation: a JSON line for each loss or retry, one line of metrics in CloudWatch's embedded metric
+//! format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size of
+//! the lines have limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Map, Value, json};
+
+use super::batch::{Item, Message, Origin, RoutedBatch};
+use super::decision::Decision;
+use crate::model::name::{BusName, ClusterName, InstanceId};
+use crate::model::router_batch::RouterDecision;
+use crate::model::signal::Signal;
+
+/// How many instances a line names at most.
+const NAMED: usize = 10;
+/// How many lines about losses and retries one invocation writes at most.
+const LINES: usize = 200;
+/// The namespace of the metrics.
+const NAMESPACE: &str = "Kibus";
+/// How many values a metric may have (CloudWatch embedded metric format specification).
+const VALUES: usize = 100;
+
+/// The calls of one invocation, retries and further pages included, and what came of those to the hub queue.
+#[derive(Debug, Default)]
+pub(super) struct CallCounts {
+    describe_tags: AtomicU32,
+    send: AtomicU32,
+    list_queue_tags: AtomicU32,
+    received: AtomicU32,
+    not_deleted: AtomicU32,
+}
+
+impl CallCounts {
+    pub(super) fn count_describe_tags(&self) {
+        self.describe_tags.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_send(&self) {
+        self.send.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_list_queue_tags(&self) {
+        self.list_queue_tags.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts messages that the router received itself.
+    pub(super) fn count_received(&self, messages: usize) {
+        self.received.fetch_add(size(messages), Ordering::Relaxed);
+    }
+
+    /// Counts messages that the router could not delete, so they are routed again.
+    pub(super) fn count_not_deleted(&self, messages: usize) {
+        self.not_deleted.fetch_add(size(messages), Ordering::Relaxed);
+    }
+
+    /// The calls about the tags of queues so far.
+    pub(super) fn list_queue_tags(&self) -> u32 {
+        self.list_queue_tags.load(Ordering::Relaxed)
+    }
+}
+
+fn size(messages: usize) -> u32 {
+    u32::try_from(messages).unwrap_or(u32::MAX)
+}
+
+/// The lines of one invocation: about losses and retries, then of metrics. It ended at `now`, in milliseconds of the Unix
+/// epoch.
+pub(super) fn lines(
+    bus: &BusName,
+    request: &str,
+    messages: &[Message],
+    routed: &RoutedBatch,
+    calls: &CallCounts,
+    now: i64,
+) -> Vec<Value> {
+    let mut lines = decisions(request, messages, &routed.items);
+    lines.extend(contradictions(request, &routed.contradictions));
+    lines.push(metrics(bus, request, &counts(messages, routed, calls), routed, now));
+    lines.extend(metrics_of_clusters(bus, request, routed, now));
+    lines
+}
+
+/// One line for the items of one message with the same cluster and reason.
+fn decisions(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> {
+    let mut groups: BTreeMap<(usize, &str, Option<&str>, &str), Vec<&Item>> = BTreeMap::new();
+    let is_logged = |item: &&Item| match item.decision {
+        Decision::Dropped(why) => why.loses(),
+        Decision::Retried(_) => true,
+        Decision::Delivered => false,
+    };
+    for item in items.iter().filter(is_logged) {
+        let (what, why) = item.decision.words();
+        let cluster = item.cluster.as_ref().map_or("", ClusterName::as_str);
+        groups.entry((item.message, what, why, cluster)).or_default().push(item);
+    }
+    let line = |((message, what, why, cluster), items): ((usize, &str, Option<&str>, &str), Vec<&Item>)| {
+        let instances = items.iter().filter_map(|item| item.instance.as_ref());
+        json!({
+            "level": "warn",
+            "message": what,
+            "reason": why,
+            "signal": items.first().and_then(|item| item.signal).map(Signal::slug),
+            "cluster": cluster,
+            "instances": instances.take(NAMED).collect::<Vec<_>>(),
+            "items": items.len(),
+            "receives": messages[message].receives,
+            "message_id": messages[message].id,
+            "request": request,
+        })
+    };
+    groups.into_iter().take(LINES).map(line).collect()
+}
+
+/// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
+fn contradictions(request: &str, instances: &BTreeSet<InstanceId>) -> Option<Value> {
+    (!instances.is_empty()).then(|| {
+        json!({
+            "level": "warn",
+            "message": "contradicting tags",
+            "instances": instances.iter().take(NAMED).collect::<Vec<_>>(),
+            "items": instances.len(),
+            "request": request,
+        })
+    })
+}
+
+/// What became of each message that came from no queue, by its id: the different decisions about its items. Only an
+/// operator passes such messages; Lambda passes those of the hub queue, and reads nothing of this.
+pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<&'a str, BTreeSet<RouterDecision>> {
+    let mut all: BTreeMap<&str, BTreeSet<RouterDecision>> = BTreeMap::new();
+    for item in items {
+        let message = &messages[item.message];
+        if message.origin == Origin::Invocation {
+            let (decision, reason) = item.decision.words();
+            all.entry(&message.id).or_default().insert(RouterDecision {
+                decision: decision.to_owned(),
+                reason: reason.map(str::to_owned),
+                cluster: item.cluster.as_ref().map(ClusterName::to_string),
+            });
+        }
+    }
+    all
+}
+
+/// Each metric with its count. Those of storms are missing if they are zero.
+fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTreeMap<&'static str, u32> {
+    let dropped = |item: &&Item| matches!(item.decision, Decision::Dropped(_));
+    let called = |count: &AtomicU32| count.load(Ordering::Relaxed);
+    let mut counts = BTreeMap::from([
+        ("Received", size(messages.len())),
+        ("Delivered", size(routed.delivered.len())),
+        ("Dropped", size(routed.items.iter().filter(dropped).count())),
+        ("Retried", size(routed.retried().len())),
+        ("Repaired", size(routed.repairs.len())),
+        ("ContradictingTags", size(routed.contradictions.len())),
+        ("DescribeTagsCalls", called(&calls.describe_tags)),
+        ("SendCalls", called(&calls.send)),
+        ("ListQueueTagsCalls", called(&calls.list_queue_tags)),
+    ]);
+    let in_storms = [
+        ("ReceivedByRouter", called(&calls.received)),
+        ("NotDeleted", called(&calls.not_deleted)),
+    ];
+    counts.extend(in_storms.into_iter().filter(|(_, count)| *count > 0));
+    let reasons = routed.items.iter().filter_map(|item| match item.decision {
+        Decision::Delivered => None,
+        Decision::Dropped(why) => Some(why.metric()),
+        Decision::Retried(why) => Some(why.metric()),
+    });
+    for reason in reasons {
+        *counts.entry(reason).or_default() += 1;
+    }
+    counts
+}
+
+/// The line of the invocation.
+fn metrics(
+    bus: &BusName,
+    request: &str,
+    counts: &BTreeMap<&'static str, u32>,
+    routed: &RoutedBatch,
+    now: i64,
+) -> Value {
+    let names = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"}));
+    let mut names: Vec<Value> = names.collect();
+    let mut line: Map<String, Value> = counts
+        .iter()
+        .map(|(name, count)| ((*name).to_owned(), json!(count)))
+        .collect();
+    let delays = delays(routed);
+    if !delays.is_empty() {
+        names.push(json!({"Name": "Delay", "Unit": "Milliseconds"}));
+        line.insert("Delay".to_owned(), json!(delays));
+    }
+    line.insert("bus".to_owned(), json!(bus));
+    line.insert("request".to_owned(), json!(request));
+    line.insert("_aws".to_owned(), directive(&["bus"], &names, now));
+    Value::Object(line)
+}
+
+/// The delays, longest first. If there are more than a metric may have, this picks some at equal steps, so the maximum
+/// stays and the median hardly changes.
+fn delays(routed: &RoutedBatch) -> Vec<i64> {
+    let mut delays: Vec<i64> = routed.delivered.iter().filter_map(|copy| copy.delay).collect();
+    delays.sort_unstable_by(|a, b| b.cmp(a));
+    let all = delays.len();
+    let kept = all.min(VALUES);
+    (0..kept).map(|n| delays[n * all / kept]).collect()
+}
+
+/// A line for each cluster with a delivery, because a line can have only one value per dimension.
+fn metrics_of_clusters(bus: &BusName, request: &str, routed: &RoutedBatch, now: i64) -> impl Iterator<Item = Value> {
+    let mut delivered: BTreeMap<&ClusterName, u32> = BTreeMap::new();
+    for cluster in routed.delivered.iter().filter_map(|copy| copy.cluster.as_ref()) {
+        *delivered.entry(cluster).or_default() += 1;
+    }
+    let names = [json!({"Name": "Delivered", "Unit": "Count"})];
+    delivered.into_iter().map(move |(cluster, copies)| {
+        json!({
+            "_aws": directive(&["bus", "cluster"], &names, now),
+            "bus": bus,
+            "cluster": cluster,
+            "Delivered": copies,
+            "request": request,
+        })
+    })
+}
+
+/// The member that makes CloudWatch read metrics from the line.
+fn directive(dimensions: &[&str], metrics: &[Value], now: i64) -> Value {
+    json!({
+        "Timestamp": now,
+        "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": metrics}],
+    })
+}
+
+#[cfg(test)]
+mod tests;
