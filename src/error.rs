@@ -3,13 +3,13 @@
 //! Modules keep their own errors as data. The command layer turns them into an [`Error`], and `ui` prints it as text or
 //! JSON.
 
-pub(crate) mod invocation;
+pub(crate) mod shell;
 
 use std::{fmt, iter};
 
 use serde::Serialize;
 
-pub use invocation::{Invocation, quoted};
+pub use shell::quoted;
 
 /// The kind of an error, which has its own exit code.
 // A later kind is worse, for the reason that `Ending` has.
@@ -92,8 +92,8 @@ pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
 pub struct Hint {
     /// The reason or the condition for this step.
     pub text: String,
-    /// The command, which has its own line.
-    pub command: Option<Invocation>,
+    /// The command, whole, which has its own line.
+    pub command: Option<String>,
 }
 
 impl Hint {
@@ -104,7 +104,7 @@ impl Hint {
     }
 
     /// A next step with a command.
-    pub fn command(text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+    pub fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             command: Some(command.into()),
@@ -204,18 +204,8 @@ impl Error {
     }
 
     /// Adds a next step with a command.
-    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<String>) -> Self {
         self.hints.push(Hint::command(text, command));
-        self
-    }
-
-    /// Completes every kibus command among the next steps with the global options that reach the same bus.
-    pub fn with_global_options(mut self, options: &str) -> Self {
-        for hint in &mut self.hints {
-            if let Some(command) = &mut hint.command {
-                *command = Invocation::Shell(command.line(options));
-            }
-        }
         self
     }
 }

@@ -1,8 +1,9 @@
 //! How a hub is reached.
 
 use crate::aws::{Connect, Session};
-use crate::error::{Error, quoted};
+use crate::error::Error;
 use crate::model::name::{BusName, Region};
+use crate::model::scope::GlobalOptions;
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Heading;
 use crate::ui::text::escape;
@@ -74,18 +75,14 @@ impl HubAddress {
         Ok(connect.connect().await?)
     }
 
-    /// The options that a kibus command needs to reach the hub, with a space before each.
-    pub(super) fn options(&self) -> String {
-        let given = [
-            ("--bus", Some(self.bus.as_str()).filter(|bus| *bus != "kibus")),
-            ("--region", self.region.as_ref().map(Region::as_str)),
-            ("--profile", self.profile.as_deref()),
-            ("--endpoint-url", self.endpoint_url.as_deref()),
-        ];
-        let given = given
-            .into_iter()
-            .filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value?))));
-        given.chain(self.sandbox.then(|| " --sandbox".to_owned())).collect()
+    /// The options that a printed command needs to reach the hub.
+    pub(super) fn options(&self) -> GlobalOptions {
+        GlobalOptions {
+            region: self.region.clone(),
+            profile: self.profile.clone(),
+            endpoint_url: self.endpoint_url.clone(),
+            sandbox: self.sandbox,
+        }
     }
 
     /// The heading of a hub that could not be reached.
@@ -104,7 +101,7 @@ mod tests {
     use std::ffi::OsString;
 
     use crate::cli::{global, parse};
-    use crate::error::invocation::tests::shell_words;
+    use crate::error::shell::tests::shell_words;
 
     #[test]
     fn a_printed_command_has_the_options_as_they_were_given() {
@@ -132,8 +129,9 @@ mod tests {
             ];
             let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
             let parsed = parse::parse(&given).unwrap();
-            let line = parsed.global.hub.options();
-            assert_eq!(shell_words(&format!("kibus{line}"))[1..], options, "{line}");
+            let address = parsed.global.address();
+            let line = address.options().kibus(Some(&address.bus), "list");
+            assert_eq!(shell_words(&line)[2..], options, "{line}");
             let words: Vec<OsString> = shell_words(&global::command_line(&given))
                 .iter()
                 .map(OsString::from)

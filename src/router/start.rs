@@ -24,7 +24,7 @@ use super::self_test;
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
-use crate::model::scope::Scope;
+use crate::model::scope::{GlobalOptions, Scope};
 use crate::wire::ec2;
 
 type AwsRouter = Router<ec2::Client, SqsQueues>;
@@ -120,6 +120,7 @@ fn scope_of(arn: &str, bus: &BusName) -> Option<Scope> {
         account: account.parse().ok()?,
         region: region.parse().ok()?,
         partition: partition.parse().ok()?,
+        options: GlobalOptions::default(),
     })
 }
 

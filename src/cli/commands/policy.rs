@@ -175,7 +175,7 @@ fn fits(hub: &ConnectedHub, document: Document) -> Document {
             "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
              parts, and attach all of them:"
         );
-        hub.ui.warn(&Hint::command(text, commands.join("\n")), "");
+        hub.ui.warn(&Hint::command(text, commands.join("\n")));
     }
     fitted
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{failure, stages};
-use crate::error::{Error, Hint, Invocation, quoted};
+use crate::error::{Error, Hint, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
 use crate::model::name::{ClusterName, RoleName};
@@ -68,14 +68,11 @@ impl RoleFlags {
             only_tagged(hub, cluster, role);
         }
         if arns.is_empty() {
-            hub.ui.warn(
-                &Hint::command(
-                    "no controller role is known, so the document does not cover any. Name the clusters that will be \
-                     added, or their roles with --controller-role. If another team manages IAM:",
-                    Invocation::kibus("policy operator --no-controller-role"),
-                ),
-                &hub.options,
-            );
+            hub.ui.warn(&Hint::command(
+                "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
+                 their roles with --controller-role. If another team manages IAM:",
+                hub.scope.kibus("policy operator --no-controller-role"),
+            ));
         }
         Ok(arns)
     }
@@ -127,5 +124,5 @@ fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
          `{cluster}` has this role:"
     );
     hub.ui
-        .warn(&Hint::command(text, format!("{} {flag}", hub.command_line)), "");
+        .warn(&Hint::command(text, format!("{} {flag}", hub.command_line)));
 }

@@ -82,7 +82,7 @@ pub(super) async fn known_for_queues(
 ) -> Result<Settings, Error> {
     let known = known(hubs, hub, given, used).await?;
     match unnamed_queues(&hub.scope, &known.options) {
-        Some(refusal) => Err(failure::refused(hub, &[refusal], false).with_global_options(&hub.options)),
+        Some(refusal) => Err(failure::refused(hub, &[refusal], false)),
         None => Ok(known),
     }
 }
