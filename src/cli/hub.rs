@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use super::address::HubAddress;
-use super::global::Global;
+use super::global::{Global, HubAddress};
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
 use crate::error::Error;

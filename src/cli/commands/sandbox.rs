@@ -155,7 +155,7 @@ async fn status(ui: &Ui) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::shell::tests::shell_words;
+    use crate::error::tests::shell_words;
 
     #[test]
     fn a_shell_only_sets_the_variables() {

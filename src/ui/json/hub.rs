@@ -47,7 +47,7 @@ objects! {
         /// The findings of a check.
         problems: Vec<ProblemObject<'a>> = findings.iter().map(ProblemObject::of).collect(),
         /// Warnings. They do not stop the command.
-        warnings: Vec<String> = warnings.iter().map(|warning| hint(warning)).collect(),
+        warnings: Vec<String> = warnings.iter().map(hint).collect(),
         /// The number of changes per action.
         summary: SummaryObject = SummaryObject::of(plan),
         /// Whether every change was applied.
