@@ -1,6 +1,6 @@
 //! Why a call to AWS failed, in words, and what helps. Pure.
 
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::scope::Scope;
@@ -68,7 +68,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
     Some(match &fault.kind {
         FaultKind::Denied { .. } => Hint::command(
             "grant the permissions that this command prints",
-            Invocation::kibus("policy operator"),
+            scope.kibus("policy operator"),
         ),
         FaultKind::NoCredentials => Hint::text("set credentials in the environment, a profile (--profile) or a role"),
         FaultKind::ExpiredCredentials => Hint::command("with IAM Identity Center, sign in again", "aws sso login"),
@@ -86,7 +86,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         }
         FaultKind::ConcurrencyUsedUp { reserved: true } => Hint::command(
             "wait until the router has routed what waits; if it stays, reserve more",
-            Invocation::kibus("bootstrap-hub --reserved-concurrency NUMBER"),
+            scope.kibus("bootstrap-hub --reserved-concurrency NUMBER"),
         ),
         FaultKind::ConcurrencyUsedUp { reserved: false } => {
             Hint::text("wait, or request more concurrency for the account in Service Quotas")
@@ -96,7 +96,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         }
         FaultKind::ServiceDenied => Hint::command(
             "compare the router role and its policy with their desired state",
-            Invocation::kibus("verify"),
+            scope.kibus("verify"),
         ),
         FaultKind::UnusableKey => Hint::text("enable the key, or set another one with --kms-key"),
         FaultKind::BoundaryMissing => Hint::text("create that policy, or set another one with --permissions-boundary"),
@@ -120,7 +120,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
 pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     Hint::command(
         "fix the reason and delete the function; bootstrap-hub then creates it again",
-        Invocation::aws(format!(
+        scope.aws(format!(
             "lambda delete-function --region {} --function-name {function}",
             scope.region
         )),
@@ -210,8 +210,7 @@ mod tests {
             };
             let hint = explanation(&fault, &scope()).1.unwrap();
             assert!(hint.text.contains(text), "{fault:?}: {hint:?}");
-            let line = hint.command.map(|command| command.line(""));
-            assert_eq!(line.as_deref(), command, "{fault:?}");
+            assert_eq!(hint.command.as_deref(), command, "{fault:?}");
         }
     }
 

@@ -3,13 +3,9 @@
 //! Modules keep their own errors as data. The command layer turns them into an [`Error`], and `ui` prints it as text or
 //! JSON.
 
-pub(crate) mod invocation;
-
 use std::{fmt, iter};
 
 use serde::Serialize;
-
-pub use invocation::{Invocation, quoted};
 
 /// The kind of an error, which has its own exit code.
 // A later kind is worse, for the reason that `Ending` has.
@@ -46,7 +42,6 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The exit code of the process.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -56,7 +51,6 @@ impl Ending {
 }
 
 impl ErrorKind {
-    /// The exit code of the process.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -87,24 +81,31 @@ pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
     names.join(", ")
 }
 
+/// A word, quoted for a shell if needed.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A next step: a sentence, and the command to copy, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The reason or the condition for this step.
     pub text: String,
-    /// The command, which has its own line.
-    pub command: Option<Invocation>,
+    /// The command, whole, which has its own line.
+    pub command: Option<String>,
 }
 
 impl Hint {
-    /// A next step in words.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text, command: None }
     }
 
-    /// A next step with a command.
-    pub fn command(text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+    pub fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             command: Some(command.into()),
@@ -115,9 +116,7 @@ impl Hint {
 /// The counts of changes after an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Applied changes.
     pub done: usize,
-    /// Failed changes.
     pub failed: usize,
     /// Changes that were in flight when the command was stopped: AWS may have applied them.
     pub unknown: usize,
@@ -147,20 +146,17 @@ impl fmt::Display for Progress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// The kind, which decides the exit code.
     pub kind: ErrorKind,
     /// What failed, in one lower-case line without a full stop.
     pub message: String,
     /// The cause and the current state; a line each.
     pub notes: Vec<String>,
-    /// The next steps.
     pub hints: Vec<Hint>,
     /// The counts of changes, if an apply started.
     pub progress: Option<Progress>,
 }
 
 impl Error {
-    /// An error of this kind with this message.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -171,17 +167,14 @@ impl Error {
         }
     }
 
-    /// A failure.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// A refusal.
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
     }
 
-    /// Invalid input.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
@@ -197,31 +190,24 @@ impl Error {
         self
     }
 
-    /// Adds a next step in words.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hints.push(Hint::text(text));
         self
     }
 
-    /// Adds a next step with a command.
-    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<String>) -> Self {
         self.hints.push(Hint::command(text, command));
-        self
-    }
-
-    /// Completes every kibus command among the next steps with the global options that reach the same bus.
-    pub fn with_global_options(mut self, options: &str) -> Self {
-        for hint in &mut self.hints {
-            if let Some(command) = &mut hint.command {
-                *command = Invocation::Shell(command.line(options));
-            }
-        }
         self
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::path::Path;
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -254,5 +240,67 @@ mod tests {
             assert_eq!(excerpt(text, most), line, "{text:?}");
         }
         assert_eq!(excerpt(&"a ".repeat(5_000_000), 10).chars().count(), 11);
+    }
+
+    /// The words of a command line, split by a shell. Every command in it only prints its words.
+    pub(crate) fn shell_words(line: &str) -> Vec<String> {
+        let script = format!(
+            "for program in kibus aws; do eval \"$program() {{ printf '%s\\0' $program \\\"\\$@\\\"; }}\"; done\n{line}"
+        );
+        let output = Command::new("sh").args(["-c", &script]).env_clear().output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{line}: {output:?}"
+        );
+        let words = String::from_utf8(output.stdout).unwrap();
+        words.split_terminator('\0').map(str::to_owned).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+
+        #[test]
+        fn a_shell_reads_quoted_words_as_they_were(words in prop::collection::vec(any::<String>(), 1..20)) {
+            let words: Vec<String> = words.iter().map(|word| word.replace('\0', "$(kibus)`kibus`\"'\\;&|~*")).collect();
+            let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            prop_assert_eq!(&shell_words(&format!("kibus {}", line.join(" ")))[1..], &words[..]);
+        }
+    }
+
+    /// A command that reaches a bus is made by its scope, with the global options; no other text spells one.
+    #[test]
+    fn only_a_scope_makes_a_command_about_a_bus() {
+        let commands =
+            "add-cluster bootstrap-hub dead-letters list policy remove-cluster rollback status teardown verify";
+        let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut found = Vec::new();
+        while let Some(directory) = directories.pop() {
+            for path in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                match path.extension() {
+                    None if name != "tests" => directories.push(path),
+                    Some(kind) if kind == "rs" && !["tests.rs", "hostile.rs"].contains(&name) => {
+                        let text = std::fs::read_to_string(&path).unwrap();
+                        let code = text
+                            .split("#[cfg(test)]\nmod ")
+                            .next()
+                            .unwrap()
+                            .split("#[cfg(test)]\npub(crate) mod");
+                        let lines = code.take(1).flat_map(str::lines).map(str::trim);
+                        let lines = lines.filter(|line| !line.starts_with("//"));
+                        let spells = |line: &&str| {
+                            let mut commands = commands.split(' ');
+                            commands.any(|command| line.contains(&format!("kibus {command}")))
+                        };
+                        found.extend(lines.filter(spells).map(str::to_owned));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // It needs no bus.
+        let sentence = "no finding has this code; codes are like K203, and `kibus verify` prints them";
+        found.retain(|line| !line.contains(sentence));
+        assert_eq!(found, Vec::<String>::new());
     }
 }

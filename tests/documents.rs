@@ -35,7 +35,6 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("completions bash", &[]),
     ("man", &[]),
     ("version", &["/build/commit", "/build/embedded_routers"]),
-    ("reference", &[]),
 ];
 
 fn objection(document: &Value) -> Option<String> {

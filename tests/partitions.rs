@@ -13,7 +13,7 @@ use kibus::model::name::{KmsKey, Partition, Region};
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
 use kibus::model::resource::Code;
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
 use kibus::ui::{Heading, text};
@@ -41,6 +41,7 @@ fn scope(partition: &str, region: &str) -> Scope {
         account: "111122223333".parse().unwrap(),
         region: region.parse::<Region>().unwrap(),
         partition: partition.parse::<Partition>().unwrap(),
+        options: GlobalOptions::default(),
     }
 }
 

@@ -12,7 +12,7 @@ use kibus::model::queue_policy::{
     QueueOrigin, Senders, adopted_queue, bus_of, cluster_queue, without_ours, without_permissions,
 };
 use kibus::model::resource::{Code, Resource};
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::signal::Signal;
 use serde_json::Value;
 
@@ -22,6 +22,7 @@ fn scope() -> Scope {
         account: "111122223333".parse().unwrap(),
         region: "ap-southeast-4".parse().unwrap(),
         partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
     }
 }
 

@@ -142,7 +142,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::invocation::tests::shell_words;
+    use crate::error::tests::shell_words;
 
     #[test]
     fn a_printed_command_names_the_profile_as_it_was_given() {
@@ -163,7 +163,7 @@ mod tests {
                 let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_ref()).collect();
                 assert!(!commands.is_empty(), "{fault:?}");
                 for command in commands {
-                    let words = shell_words(&command.line(""));
+                    let words = shell_words(command);
                     assert_eq!(words[words.len() - 2..], ["--profile", profile], "{command:?}");
                 }
             }

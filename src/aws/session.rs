@@ -22,7 +22,7 @@ use super::pace::Pace;
 use super::retry::FinalAnswers;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::name::{AccountId, BusName, Partition, Region};
-use crate::model::scope::Scope;
+use crate::model::scope::{GlobalOptions, Scope};
 use crate::model::slowdown::Slowdown;
 
 /// The longest time of a call.
@@ -159,6 +159,7 @@ impl Session {
             account: self.account.clone(),
             region: self.region.clone(),
             partition: self.partition.clone(),
+            options: GlobalOptions::default(),
         }
     }
 

@@ -8,7 +8,7 @@ pub(super) use blocked::{blocked, no_single_role};
 
 use super::hub::ConnectedHub;
 use crate::advice::explanation;
-use crate::error::{Error, Invocation};
+use crate::error::Error;
 use crate::model::fault::{Fault, FaultKind};
 use crate::plan::Refusal;
 
@@ -18,7 +18,7 @@ pub(super) fn call_failed(hub: &ConnectedHub, what: &str, fault: &Fault) -> Erro
 }
 
 /// The error to end with where this many items could not be read; `None` if everything could.
-pub(super) fn incomplete(unread: usize) -> Option<Error> {
+pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
     let what = match unread {
         0 => return None,
         1 => "1 item".to_owned(),
@@ -27,7 +27,7 @@ pub(super) fn incomplete(unread: usize) -> Option<Error> {
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
     Some(error.hint_command(
         "to print the permissions that reading all of it needs:",
-        Invocation::kibus("policy operator"),
+        hub.scope.kibus("policy operator"),
     ))
 }
 

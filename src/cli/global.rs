@@ -1,4 +1,4 @@
-//! Options that every command takes.
+//! Options that every command takes, and how a hub is reached with them.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -7,11 +7,14 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 use tracing_subscriber::EnvFilter;
 
-use super::address::HubAddress;
+use crate::aws::{Connect, Session};
 use crate::error::{Error, excerpt, quoted};
+use crate::model::name::{BusName, Region};
 use crate::model::options::Bounded;
+use crate::model::scope::GlobalOptions;
+use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::text::escape;
-use crate::ui::{Color, Output};
+use crate::ui::{Color, Heading, Output};
 
 /// How many characters of a refused argument are shown.
 const SHOWN: usize = 200;
@@ -54,6 +57,94 @@ impl Global {
         HubAddress {
             sandbox: self.sandbox,
             ..self.hub.clone()
+        }
+    }
+}
+
+/// How a hub is reached. What is not set comes from the environment or the AWS configuration.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HubAddress {
+    /// Name of the bus; the names of its resources begin with it.
+    #[arg(long, env = "KIBUS_BUS", default_value = "kibus")]
+    pub bus: BusName,
+    /// Whether the command line names the bus, and not a variable or the default.
+    #[arg(skip)]
+    pub names_bus: bool,
+    /// AWS Region [default: AWS_REGION, else that of the profile].
+    #[arg(long, env = "KIBUS_REGION")]
+    pub region: Option<Region>,
+    /// Profile of the AWS configuration [default: AWS_PROFILE].
+    #[arg(long, env = "KIBUS_PROFILE", value_parser = printable)]
+    pub profile: Option<String>,
+    /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
+    #[arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url)]
+    pub endpoint_url: Option<String>,
+    /// Whether it is in the sandbox.
+    #[arg(skip)]
+    pub sandbox: bool,
+    /// The private emulator that it is on.
+    #[arg(skip)]
+    pub(super) private: Option<Endpoint>,
+}
+
+fn printable(text: &str) -> Result<String, &'static str> {
+    match escape(text) == text {
+        true => Ok(text.to_owned()),
+        false => Err("it has a control character"),
+    }
+}
+
+fn endpoint_url(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() => printable(text),
+        _ => Err("an endpoint is http:// or https:// and a host"),
+    }
+}
+
+impl HubAddress {
+    /// Asks AWS who is calling.
+    pub(super) async fn connect(&self) -> Result<Session, Error> {
+        let local = match &self.private {
+            None if self.sandbox => Some(Sandbox::open()?.endpoint().await?),
+            other => other.clone(),
+        };
+        let connect = match local {
+            Some(endpoint) => Connect {
+                region: Some(self.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
+                endpoint_url: Some(endpoint.url()),
+                isolated: true,
+                session_token: Some(endpoint.secret.as_str().to_owned()),
+                ..Connect::default()
+            },
+            None => Connect {
+                region: self.region.clone(),
+                profile: self.profile.clone(),
+                endpoint_url: self.endpoint_url.clone(),
+                allow_http: std::env::var("KIBUS_ALLOW_HTTP").is_ok_and(|allow| allow == "true"),
+                ..Connect::default()
+            },
+        };
+        Ok(connect.connect().await?)
+    }
+
+    /// The options that a printed command needs to reach the hub.
+    pub(super) fn options(&self) -> GlobalOptions {
+        GlobalOptions {
+            region: self.region.clone(),
+            profile: self.profile.clone(),
+            endpoint_url: self.endpoint_url.clone(),
+            sandbox: self.sandbox,
+        }
+    }
+
+    /// The heading of a hub that could not be reached.
+    pub(super) fn heading(&self) -> Heading {
+        Heading {
+            bus: self.bus.clone(),
+            account: None,
+            region: self.region.clone(),
+            label: String::new(),
         }
     }
 }
@@ -111,10 +202,46 @@ pub(super) fn command_line(args: &[OsString]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::parse;
+    use crate::error::tests::shell_words;
 
     #[test]
     fn a_command_can_be_typed_again() {
         let args = ["/usr/bin/kibus", "add-cluster", "--tag=a=b c", "--", "it's", ""].map(OsString::from);
         assert_eq!(command_line(&args), r"kibus add-cluster '--tag=a=b c' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn a_printed_command_has_the_options_as_they_were_given() {
+        for odd in [
+            "a",
+            "a b",
+            "it's",
+            "$(kibus)",
+            "`kibus`;kibus",
+            "\"x\" \\",
+            "ü*?~{a,b}",
+            "!x",
+            "#x",
+        ] {
+            let url = format!("http://127.0.0.1:1/{odd}");
+            let options = [
+                "--bus",
+                "b",
+                "--region",
+                "us-east-1",
+                "--profile",
+                odd,
+                "--endpoint-url",
+                &url,
+            ];
+            let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
+            let parsed = parse::parse(&given).unwrap();
+            let address = parsed.global.address();
+            let line = address.options().kibus(Some(&address.bus), "list");
+            assert_eq!(shell_words(&line)[2..], options, "{line}");
+            let words: Vec<OsString> = shell_words(&command_line(&given)).iter().map(OsString::from).collect();
+            assert_eq!(words, given);
+        }
     }
 }

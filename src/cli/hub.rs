@@ -6,15 +6,14 @@ use std::collections::BTreeSet;
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use super::address::HubAddress;
-use super::global::Global;
+use super::global::{Global, HubAddress};
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
-use crate::error::{Error, Invocation};
+use crate::error::Error;
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
 use crate::model::slowdown::{Slowdown, reason};
-use crate::reconcile::{ADD_CLUSTER, Intent, NextStep};
+use crate::reconcile::Intent;
 use crate::ui::{Heading, HubReport, Ui, text};
 
 /// A hub that is reached: with a session, options and messages of its own.
@@ -24,8 +23,6 @@ pub(super) struct ConnectedHub {
     pub(super) heading: Heading,
     /// Writes what is about this hub.
     pub(super) ui: Ui,
-    /// The options that a kibus command needs to reach it, with a space before each.
-    pub(super) options: String,
     /// The command as one would type it again.
     pub(super) command_line: String,
     /// How many calls may run at once.
@@ -36,33 +33,20 @@ pub(super) struct ConnectedHub {
 
 impl ConnectedHub {
     fn new(ui: &Ui, command_line: &str, limit: usize, address: HubAddress, session: Session) -> Self {
-        let scope = session.scope(address.bus.clone());
+        let scope = Scope {
+            options: address.options(),
+            ..session.scope(address.bus.clone())
+        };
         Self {
             cloud: AwsCloud::new(&session, address.bus.clone()),
             heading: Heading::from(&scope),
             scope,
             ui: ui.clone(),
-            options: address.options(),
             address,
             session,
             command_line: command_line.to_owned(),
             limit,
         }
-    }
-
-    /// The steps after an intent. The sandbox has neither controller roles nor EKS clusters.
-    pub(super) fn next_steps(&self, intent: &Intent) -> Vec<NextStep> {
-        let mut steps = intent.next.clone();
-        for step in steps.iter_mut().filter(|_| self.address.sandbox) {
-            match step {
-                NextStep::Run(hint) if hint.command == Some(Invocation::kibus(ADD_CLUSTER)) => {
-                    let options = "--no-controller-role --no-eks-check";
-                    hint.command = Some(Invocation::kibus(format!("{ADD_CLUSTER} {options}")));
-                }
-                _ => {}
-            }
-        }
-        steps
     }
 
     /// The bus that the command line names.
@@ -82,7 +66,7 @@ impl ConnectedHub {
     /// The report of a hub that the command goes on without. The error of the only hub ends the command.
     pub(super) fn left_out(&self, error: Error) -> Result<HubReport, Error> {
         match self.heading.label.as_str() {
-            "" => Err(error.with_global_options(&self.options)),
+            "" => Err(error),
             _ => Ok(self.failed(error)),
         }
     }
@@ -97,10 +81,7 @@ impl ConnectedHub {
 
     /// The report of an intent that was not applied.
     pub(super) fn report(&self, intent: &Intent) -> HubReport {
-        HubReport {
-            global_options: self.options.clone(),
-            ..HubReport::new(self.heading.clone(), intent)
-        }
+        HubReport::new(self.heading.clone(), intent)
     }
 }
 
@@ -154,7 +135,7 @@ impl<'a> Hubs<'a> {
                 Ok(session) => {
                     hubs.slowdowns.push(session.slowdown());
                     let hub = ConnectedHub::new(ui, command_line, limit, address.clone(), session);
-                    if hubs.list.iter().any(|other| other.scope == hub.scope) {
+                    if hubs.list.iter().any(|other| other.heading == hub.heading) {
                         let Scope {
                             bus, region, account, ..
                         } = &hub.scope;

@@ -1,9 +1,6 @@
 //! The command line: its commands, and the stages that they share.
 
-mod address;
 mod commands;
-mod completion;
-mod examples;
 mod failure;
 mod global;
 mod hub;
@@ -19,9 +16,9 @@ use clap::Parser;
 
 use crate::error::{Ending, Error, ErrorKind};
 use crate::ui::{self, Talk, Ui};
-pub use address::HubAddress;
 use commands::Command;
 use global::Global;
+pub use global::HubAddress;
 use hub::Hubs;
 use stop::Stop;
 
@@ -54,7 +51,7 @@ pub struct CommandLine {
 /// candidates instead.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(exit_code) = completion::answer(&args) {
+    if let Some(exit_code) = commands::completions::answer(&args) {
         return exit_code;
     }
     CommandLine::parse(args).map_or_else(|exit_code| exit_code, CommandLine::run)

@@ -1,5 +1,5 @@
-//! Parses the command line. clap reads the variables; this module decides what counts as set, and how help and errors
-//! name an option that a variable set, and say once what was typed.
+//! Parses the command line, and completes its help. clap reads the variables; this module decides what counts as set, and how
+//! help and errors name an option that a variable set, and say once what was typed.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -11,13 +11,32 @@ use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use super::examples;
 use crate::model::name::NameError;
 use crate::model::options::OutOfBounds;
 
 /// How similar a command must be to what was typed for a suggestion (Jaro similarity). clap suggests from 0.7, which
 /// takes `plan` for `man`.
 const CLOSE: f64 = 0.8;
+
+/// The exit codes of kibus, as the README has them.
+const EXIT_CODES: [(&str, &str); 7] = [
+    ("0", "Done, nothing to do, or only warnings"),
+    ("1", "Failed, or something could not be read (verify, --check)"),
+    (
+        "2",
+        "Changes (--detailed-exitcode), findings (verify), or something missing (--check)",
+    ),
+    ("3", "Not confirmed; nothing was changed"),
+    ("4", "Refused: not managed by kibus, or a check forbids the plan"),
+    ("64", "Wrong usage or input"),
+    ("130, 143", "Interrupted by Ctrl-C, or terminated by SIGTERM"),
+];
+
+/// For each command a line `[command]`, then for each example a line `# what it does` and the command line.
+const EXAMPLES: &str = include_str!("examples.txt");
+
+/// The end of `-h`.
+const SHORT: &str = "Use --help for the global options, variables, examples and exit codes.";
 
 /// Parses the command line.
 pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
@@ -39,10 +58,38 @@ pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// The command with its help and its variables complete.
 pub(super) fn command(kibus: Command) -> Command {
-    fn every(command: Command) -> Command {
-        command.mut_args(variable).mut_subcommands(every)
+    let long = long_end(kibus.get_name());
+    let kibus = kibus.mut_args(variable).mut_subcommands(command);
+    kibus.after_help(SHORT).after_long_help(long)
+}
+
+/// The end of the `--help` of a command, and of its manual page: its examples and the exit codes.
+fn long_end(command: &str) -> String {
+    let mut text = String::new();
+    for line in examples(command) {
+        text.push_str(match line.starts_with('#') {
+            true if text.is_empty() => "Examples:\n  ",
+            true => "\n  ",
+            false => "  ",
+        });
+        text.push_str(&format!("{line}\n"));
     }
-    examples::add_to_help(every(kibus))
+    text.push_str(if text.is_empty() {
+        "Exit codes:"
+    } else {
+        "\nExit codes:"
+    });
+    for (code, meaning) in EXIT_CODES {
+        text.push_str(&format!("\n  {code:<9} {meaning}"));
+    }
+    text
+}
+
+/// The lines of the examples of a command; none for a subcommand of another command.
+fn examples(command: &str) -> impl Iterator<Item = &'static str> {
+    let heading = format!("[{command}]");
+    let section = EXAMPLES.lines().skip_while(move |line| *line != heading).skip(1);
+    section.take_while(|line| !line.is_empty())
 }
 
 /// Ignores an empty variable, and names the variable only in `--help`, so that `-h` stays short.
@@ -61,7 +108,7 @@ fn variable(arg: Arg) -> Arg {
 }
 
 /// The error with the variable instead of the flag where the value came from the variable, and without suggestions
-/// that are not close or that people do not see.
+/// that are not close.
 fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         if let Some(ContextValue::String(option)) = error.get(kind)
@@ -75,7 +122,7 @@ fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::
         error.get(ContextKind::SuggestedSubcommand),
     ) {
         let mut close = suggested.clone();
-        close.retain(|name| strsim::jaro(name, typed) >= CLOSE && shown(command).any(|known| known.get_name() == name));
+        close.retain(|name| strsim::jaro(name, typed) >= CLOSE);
         if close.is_empty() {
             error.remove(ContextKind::SuggestedSubcommand);
             error.remove(ContextKind::Suggested);
@@ -130,24 +177,10 @@ fn sets(arg: &Arg, word: &str) -> bool {
     long || short
 }
 
-/// The subcommands that people see.
-pub(super) fn shown(command: &Command) -> impl Iterator<Item = &Command> {
-    let below = command.get_subcommands();
-    below.filter(|below| !below.is_hide_set() && below.get_name() != "help")
-}
-
-/// Commands without those that are hidden.
-pub(super) fn visible(kibus: &Command) -> Command {
-    Command::new("kibus")
-        .version(env!("CARGO_PKG_VERSION"))
-        .propagate_version(true)
-        .args(kibus.get_arguments().cloned())
-        .subcommands(shown(kibus).cloned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ui::text::tests::assert_file;
 
     /// The width of help without a terminal.
     const WIDTH: usize = 100;
@@ -155,9 +188,8 @@ mod tests {
     const SCREEN: usize = 30;
 
     fn commands(command: &Command) -> Vec<&Command> {
-        std::iter::once(command)
-            .chain(shown(command).flat_map(commands))
-            .collect()
+        let below = command.get_subcommands().filter(|below| below.get_name() != "help");
+        std::iter::once(command).chain(below.flat_map(commands)).collect()
     }
 
     fn built() -> Command {
@@ -238,12 +270,96 @@ mod tests {
             ("tear-down", Some("teardown")),
             ("destroy", None),
             ("lst", Some("list")),
-            ("referenc", None),
         ] {
             let error = parse(&["kibus", typed].map(OsString::from)).unwrap_err().to_string();
             match suggested {
                 Some(name) => assert!(error.contains(&format!("'{name}'")), "{typed}: {error}"),
                 None => assert!(!error.contains("similar"), "{typed}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        for command in Cli::command().get_subcommands() {
+            let lines: Vec<&str> = examples(command.get_name()).collect();
+            let examples = lines.chunks(2).map(|example| match example {
+                [about, command] if about.starts_with("# ") => *command,
+                other => panic!("{other:?}"),
+            });
+            assert!((2..=4).contains(&examples.len()), "{}", command.get_name());
+            for command in examples {
+                for kibus in command.split("kibus ").skip(1) {
+                    let words = kibus.split_whitespace().take_while(|word| !"|>&&".contains(word));
+                    let words = words.map(|word| word.trim_matches(['"', ')', '$', '(']));
+                    let parsed = Cli::command().try_get_matches_from(std::iter::once("kibus").chain(words));
+                    assert!(parsed.is_ok(), "`{command}`: {}", parsed.unwrap_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_readme_has_the_exit_codes_of_the_help() {
+        let readme = include_str!("../../README.md").replace('`', "").to_lowercase();
+        for (code, meaning) in EXIT_CODES {
+            let row = format!("| {code} | {} |", meaning.to_lowercase());
+            assert!(readme.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn every_exit_code_is_listed() {
+        use crate::error::ErrorKind;
+        use crate::error::ErrorKind::{Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage};
+        let listed: Vec<u8> = EXIT_CODES
+            .iter()
+            .flat_map(|(codes, _)| codes.split(", "))
+            .map(|code| code.parse().unwrap())
+            .collect();
+        let kinds = [
+            Failed,
+            Differences,
+            NotConfirmed,
+            Refused,
+            Usage,
+            Interrupted,
+            Terminated,
+        ];
+        let expected: Vec<u8> = std::iter::once(0).chain(kinds.map(ErrorKind::exit_code)).collect();
+        assert_eq!(listed, expected);
+    }
+
+    /// `docs/command-line.md`: the help of every command. That of kibus has the global options and the exit codes of all.
+    #[test]
+    fn the_page_is_the_help_of_every_command() {
+        const INTRODUCTION: &str = "# Command line\n\nThis page is `--help` of every command; the global options and the exit codes, \
+             which all have, are in the first. After a change to an option or its help, write it again:\n\n    KIBUS_TEST_UPDATE=1 cargo test --lib the_page_is_the_help_of_every_command\n";
+        let mut page = INTRODUCTION.to_owned();
+        for command in commands(&built()) {
+            let is_kibus = command.get_name() == "kibus";
+            let own = command.clone().term_width(WIDTH);
+            let mut own = own.mut_args(|arg| {
+                let hide = arg.is_hide_set() || !is_kibus && arg.is_global_set();
+                arg.hide(hide)
+            });
+            let help = own.render_long_help().to_string();
+            let end = if is_kibus { None } else { help.rfind("Exit codes:") };
+            let lines = help[..end.unwrap_or(help.len())].trim_end().lines().map(str::trim_end);
+            let name = command.get_bin_name().unwrap_or("kibus");
+            page.push_str(&format!(
+                "\n## {name}\n\n```text\n{}\n```\n",
+                lines.collect::<Vec<_>>().join("\n")
+            ));
+        }
+        assert_file("docs/command-line.md", page.trim_end());
+    }
+
+    #[test]
+    fn every_option_has_help() {
+        for command in commands(&built()) {
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());
             }
         }
     }

@@ -6,9 +6,10 @@ use super::commands::OF_OPERATORS;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
 use super::{Ending, failure, stages};
-use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy;
 use crate::model::options::HubOptions;
+use crate::model::scope::Scope;
 use crate::plan::{Action, Plan};
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, options_afterwards, reconcile};
@@ -84,7 +85,7 @@ async fn of_hub(
         plan: plan.as_ref().map(|intent| &intent.plan),
         calls: &calls,
         concurrency: survey.unreserved_concurrency(),
-        policy: policy(&options),
+        policy: policy(&hub.scope, &options),
     };
     let report = preflight::items(findings, &answers);
     let mut intent = plan.unwrap_or_default();
@@ -144,25 +145,23 @@ fn of_error(subject: &'static str, result: PreflightResult, error: Error) -> Pre
 }
 
 /// The command that prints the policy for this plan.
-fn policy(options: &HubOptions) -> Invocation {
+fn policy(scope: &Scope, options: &HubOptions) -> String {
     let mut named = options.clone();
     named.retain(|flag| OF_OPERATORS.contains(&flag));
     let words = ["policy operator".to_owned()].into_iter().chain(named.typed());
-    Invocation::kibus(words.collect::<Vec<_>>().join(" "))
+    scope.kibus(words.collect::<Vec<_>>().join(" "))
 }
 
 fn show(hub: &ConnectedHub, intent: &Intent, report: &PreflightReport) -> Result<(), Error> {
-    let ConnectedHub {
-        ui, heading, options, ..
-    } = hub;
-    ui.warn_of(intent, options);
-    ui.result(&text::preflight(heading, report, options, ui.result_style()))?;
+    let ConnectedHub { ui, heading, .. } = hub;
+    ui.warn_of(intent);
+    ui.result(&text::preflight(heading, report, ui.result_style()))?;
     let open = report.count(PreflightResult::Failed) + report.count(PreflightResult::Unknown);
     if open > 0 || intent.plan.is_empty() {
         return Ok(());
     }
     let command = hub.command_line.replacen(" --check", "", 1);
-    ui.next_steps(&[NextStep::Run(Hint::command("Next:", command))], options)
+    ui.next_steps(&[NextStep::Run(Hint::command("Next:", command))])
 }
 
 /// The error to end with where this many questions have no answer.

@@ -268,7 +268,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         }
     }
     for (hub, result) in planned().filter(|(_, result)| result.error.is_none() && result.took.is_none()) {
-        hub.ui.warn_of(&result.intent, &hub.options);
+        hub.ui.warn_of(&result.intent);
     }
     if results.iter().any(Planned::is_pending) {
         let unplanned = planned().filter_map(|(hub, result)| Some((&hub.heading, result.error.as_ref()?)));
@@ -376,16 +376,12 @@ fn conclude(hubs: &Hubs<'_>, hub: &ConnectedHub, result: &Planned) -> Result<(),
     };
     hubs.part(hub, false)?;
     hub.ui.sentence(&text)?;
-    hub.ui.next_steps(&hub.next_steps(&result.intent), &hub.options)
+    hub.ui.next_steps(&result.intent.next)
 }
 
 /// Writes the one JSON document and shows the errors, the same error of several hubs once. Gives the worst ending.
 pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Ending) -> Result<Ending, Error> {
     reports.extend(hubs.unreached.iter().cloned());
-    for report in &mut reports {
-        let error = report.error.take();
-        report.error = error.map(|error| error.with_global_options(&report.global_options));
-    }
     let slowdown = hubs.slowdown();
     if hubs.verbose
         && let Some(sentence) = slowdown.sentence()

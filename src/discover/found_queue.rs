@@ -251,7 +251,7 @@ fn removals(
     let removal = |((_, queues), owned): ((Origin, BTreeSet<QueueName>), OwnedRules<'_>)| Removal {
         queues,
         rules: owned.rules.len(),
-        way: way(&owned, &survey.scope.region, name),
+        way: way(&owned, &survey.scope, name),
     };
     owners.into_iter().map(removal).collect()
 }

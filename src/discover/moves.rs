@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{FoundQueue, Reader};
-use crate::error::{Hint, Invocation, listed, quoted};
+use crate::error::{Hint, listed, quoted};
 use crate::model::controller_role::RoleCandidates;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
@@ -19,7 +19,7 @@ struct Move<'a> {
 /// What to run, in this order. `has_hub` is `None` if that is unknown.
 pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue]) -> Vec<Hint> {
     let moves = of_clusters(queues);
-    let unnamed = unnamed(queues);
+    let unnamed = unnamed(survey, queues);
     if moves.is_empty() && unnamed.is_none() {
         return Vec::new();
     }
@@ -27,7 +27,7 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
     let prefix = match has_hub {
         Some(false) => {
             let (prefix, count) = most_common(&moves);
-            hints.push(bootstrap(&prefix, count, moves.len()));
+            hints.push(bootstrap(survey, &prefix, count, moves.len()));
             prefix
         }
         Some(true) | None => survey.queue_prefix(),
@@ -51,7 +51,7 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
 }
 
 /// What to do about queues whose rules are replaced, and whose clusters neither a tag nor a usual name tells.
-fn unnamed(queues: &[FoundQueue]) -> Option<Hint> {
+fn unnamed(survey: &Survey, queues: &[FoundQueue]) -> Option<Hint> {
     let unnamed = queues
         .iter()
         .filter(|queue| queue.cluster.is_none() && queue.replaced().next().is_some());
@@ -63,7 +63,7 @@ fn unnamed(queues: &[FoundQueue]) -> Option<Hint> {
     };
     Some(Hint::command(
         format!("{what} {}, then register it by its name:", listed(names)),
-        Invocation::kibus("add-cluster NAME"),
+        survey.scope.kibus("add-cluster NAME"),
     ))
 }
 
@@ -103,9 +103,9 @@ fn most_common(moves: &[Move<'_>]) -> (QueuePrefix, usize) {
 }
 
 /// The command for a hub with the prefix that the queues of this many of the clusters have.
-fn bootstrap(prefix: &QueuePrefix, count: usize, clusters: usize) -> Hint {
+fn bootstrap(survey: &Survey, prefix: &QueuePrefix, count: usize, clusters: usize) -> Hint {
     if *prefix == default_queue_prefix() {
-        return Hint::command("Create the hub:", Invocation::kibus("bootstrap-hub"));
+        return Hint::command("Create the hub:", survey.scope.kibus("bootstrap-hub"));
     }
     let option = format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()));
     let of_all = match clusters {
@@ -115,7 +115,7 @@ fn bootstrap(prefix: &QueuePrefix, count: usize, clusters: usize) -> Hint {
     };
     Hint::command(
         format!("Create the hub. With this prefix, its queues have the names that {of_all} already:"),
-        Invocation::kibus(option),
+        survey.scope.kibus(option),
     )
 }
 
@@ -127,7 +127,7 @@ fn add(survey: &Survey, moves: &[&Move<'_>], option: &str, text: &str) -> Vec<Hi
         match probable_role(survey, cluster) {
             Some(role) => hints.push(Hint::command(
                 format!("If the controller of {cluster} runs as role `{role}`:"),
-                Invocation::kibus(format!(
+                survey.scope.kibus(format!(
                     "add-cluster {cluster} --controller-role {}{option}",
                     quoted(role.as_str())
                 )),
@@ -136,7 +136,7 @@ fn add(survey: &Survey, moves: &[&Move<'_>], option: &str, text: &str) -> Vec<Hi
         }
     }
     if !plain.is_empty() {
-        let command = Invocation::kibus(format!("add-cluster {}{option}", plain.join(" ")));
+        let command = survey.scope.kibus(format!("add-cluster {}{option}", plain.join(" ")));
         hints.insert(0, Hint::command(text, command));
     }
     hints

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::origin::Origin;
-use crate::error::{Hint, Invocation, listed, quoted};
-use crate::model::name::{QueueName, Region, RuleName};
+use crate::error::{Hint, listed, quoted};
+use crate::model::name::{QueueName, RuleName};
+use crate::model::scope::Scope;
 
 /// The rules that one tool created for the same queues, and how to remove them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(super) struct OwnedRules<'a> {
 
 /// The way of the tool to remove these rules: an option, a template, or commands. Whatever the tool, the queue is released first,
 /// because most tools delete it with the rules.
-pub(super) fn way(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName) -> Hint {
+pub(super) fn way(owned: &OwnedRules<'_>, scope: &Scope, queue: &QueueName) -> Hint {
     let by_variable = |variable: &str, of: &str| {
         Hint::text(format!(
             "set `{variable}` of {of}. It also deletes queue `{queue}`: to keep the queue, first release it and its queue policy with \
@@ -56,16 +57,17 @@ pub(super) fn way(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName) ->
             "the module `eks-blueprints-addons`",
         ),
         Origin::CloudPosse => by_variable("interruption_handler_enabled = false", "the component `eks/karpenter`"),
-        Origin::ByHand => Hint::command("delete them:", commands(owned, region)),
+        Origin::ByHand => Hint::command("delete them:", commands(owned, scope)),
         Origin::Unknown | Origin::NodeTerminationHandler | Origin::OtherHub => Hint::command(
             "delete them where they were created. If no tool manages them:",
-            commands(owned, region),
+            commands(owned, scope),
         ),
     }
 }
 
 /// A rule can be deleted when it has no target.
-fn commands(owned: &OwnedRules<'_>, region: &Region) -> Invocation {
+fn commands(owned: &OwnedRules<'_>, scope: &Scope) -> String {
+    let region = &scope.region;
     let calls = owned.rules.iter().flat_map(|(rule, targets)| {
         let ids = targets.iter().map(|target| quoted(&target.escape_debug().to_string()));
         let ids = ids.collect::<Vec<_>>().join(" ");
@@ -74,7 +76,8 @@ fn commands(owned: &OwnedRules<'_>, region: &Region) -> Invocation {
             format!("events delete-rule --region {region} --name {rule}"),
         ]
     });
-    Invocation::Aws(calls.collect())
+    let calls: Vec<String> = calls.map(|call| scope.aws(call)).collect();
+    calls.join("\n")
 }
 
 #[cfg(test)]
@@ -117,11 +120,11 @@ mod tests {
                 stacks: stacks.iter().map(ToString::to_string).collect(),
                 rules: vec![(&rule, vec!["a target", "b"])],
             };
-            let hint = super::way(&owned, &scope().region, &"q".parse().unwrap());
+            let hint = super::way(&owned, &scope(), &"q".parse().unwrap());
             assert!(hint.text.contains(way), "{}", hint.text);
             assert_eq!(hint.command.is_some(), has_command, "{origin:?}");
             if let Some(command) = hint.command {
-                let line = command.line("");
+                let line = command;
                 assert!(
                     line.contains("--rule spot --ids 'a target' b\naws events delete-rule"),
                     "{line}"

@@ -126,8 +126,8 @@ fn with_hub() -> Survey {
 }
 
 fn commands(found: &Discovery) -> Vec<String> {
-    let commands = found.moves.iter().filter_map(|hint| hint.command.as_ref());
-    commands.map(|command| command.line("")).collect()
+    let commands = found.moves.iter().filter_map(|hint| hint.command.clone());
+    commands.collect()
 }
 
 /// What each tool leaves: its rule, the target, the queue, the cluster, and the way to remove the rule. `None`: it stays.

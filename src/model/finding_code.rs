@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::error::{Hint, Invocation};
+use super::scope::Scope;
+use crate::error::Hint;
 
 /// How urgent a finding is; the most urgent sorts first. A check fails for critical findings and errors, not for warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -71,11 +72,11 @@ macro_rules! codes {
             }
 
             /// The fix, for findings that have no fix of their own. Plans and refusals have one.
-            pub(crate) fn advice(self) -> Hint {
+            pub(crate) fn advice(self, scope: &Scope) -> Hint {
                 match self {
                     $(Self::$name => Hint {
                         text: concat!($($advice)?).to_owned(),
-                        command: None$($(.or(Some(Invocation::kibus($command))))?)?,
+                        command: None$($(.or(Some(scope.kibus($command))))?)?,
                     },)*
                 }
             }

@@ -1,10 +1,12 @@
-//! The account and Region of a bus. Each kind of resource makes its names and ARNs from it.
+//! The account and Region of a bus. Each kind of resource makes its names and ARNs from it, and each message its commands.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
 use super::name::{AccountId, BusName, NameError, Partition, Region};
+use crate::error::quoted;
 
 /// The alias of the router function that the event source mapping points to.
 pub const LIVE: &str = "live";
@@ -20,9 +22,65 @@ pub struct Scope {
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
+    /// How kibus was told to reach it.
+    pub options: GlobalOptions,
+}
+
+/// The global options, besides `--bus`, with which a command reaches a bus: as they were given, so that a printed command
+/// reaches the same one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GlobalOptions {
+    pub region: Option<Region>,
+    pub profile: Option<String>,
+    pub endpoint_url: Option<String>,
+    pub sandbox: bool,
+}
+
+impl GlobalOptions {
+    /// A whole kibus command with these options.
+    pub fn kibus(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
+        let bus = bus.map_or_else(String::new, |bus| format!(" --bus {bus}"));
+        let region = self
+            .region
+            .as_ref()
+            .map_or_else(String::new, |region| format!(" --region {region}"));
+        let sandbox = if self.sandbox { " --sandbox" } else { "" };
+        format!("kibus {arguments}{bus}{region}{}{sandbox}", self.shared())
+    }
+
+    /// The options that the AWS CLI has too.
+    fn shared(&self) -> String {
+        let given = [("--profile", &self.profile), ("--endpoint-url", &self.endpoint_url)];
+        let given = given
+            .into_iter()
+            .filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
+        given.collect()
+    }
 }
 
 impl Scope {
+    /// A whole kibus command about this bus, from a subcommand with its arguments: `add-cluster base`.
+    pub fn kibus(&self, arguments: impl Display) -> String {
+        let is_default = self.bus.as_str() == "kibus";
+        self.kibus_on((!is_default).then_some(&self.bus), arguments)
+    }
+
+    /// A whole kibus command about another bus, or about all.
+    pub fn kibus_on(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
+        self.options.kibus(bus, arguments)
+    }
+
+    /// A call of the AWS CLI, which reaches the account that kibus reaches: `sqs tag-queue --queue-url URL`. The variables of
+    /// the sandbox are set for the call alone, so that it reaches nothing else if the sandbox is not running.
+    pub fn aws(&self, call: impl Display) -> String {
+        match self.options.sandbox {
+            true => {
+                format!(r#"(env=$(kibus sandbox env) && eval "$env" && aws {call} --endpoint-url "$AWS_ENDPOINT_URL")"#)
+            }
+            false => format!("aws {call}{}", self.options.shared()),
+        }
+    }
+
     /// The ARN of the default event bus.
     pub fn event_bus_arn(&self) -> String {
         self.arn("events", "event-bus/default")
@@ -116,6 +174,83 @@ pub(crate) mod tests {
             account: "111122223333".parse().unwrap(),
             region: region.parse().unwrap(),
             partition: partition.parse().unwrap(),
+            options: GlobalOptions::default(),
+        }
+    }
+
+    #[test]
+    fn a_command_reaches_the_bus_in_the_same_way() {
+        let reached = |bus: &str, region: Option<&str>, profile: Option<&str>, endpoint_url: Option<&str>| Scope {
+            bus: bus.parse().unwrap(),
+            options: GlobalOptions {
+                region: region.map(|region| region.parse().unwrap()),
+                profile: profile.map(str::to_owned),
+                endpoint_url: endpoint_url.map(str::to_owned),
+                sandbox: false,
+            },
+            ..scope()
+        };
+        let region = Some("eu-west-1");
+        for (scope, kibus, others, aws) in [
+            (reached("kibus", None, None, None), "", "", ""),
+            (
+                reached("one", region, None, None),
+                " --bus one",
+                " --region eu-west-1",
+                "",
+            ),
+            (
+                reached("one", None, Some("a b"), None),
+                " --bus one",
+                "",
+                " --profile 'a b'",
+            ),
+            (
+                reached("kibus", region, Some("p"), Some("http://[::1]:1")),
+                "",
+                " --region eu-west-1",
+                " --profile p --endpoint-url 'http://[::1]:1'",
+            ),
+        ] {
+            let two = "two".parse().unwrap();
+            assert_eq!(scope.kibus("verify a"), format!("kibus verify a{kibus}{others}{aws}"));
+            assert_eq!(
+                scope.kibus_on(Some(&two), "status"),
+                format!("kibus status --bus two{others}{aws}")
+            );
+            assert_eq!(scope.kibus_on(None, "list"), format!("kibus list{others}{aws}"));
+            assert_eq!(scope.aws("sts a"), format!("aws sts a{aws}"));
+        }
+    }
+
+    /// In a shell whose `kibus` prints the variables of the sandbox, or fails because the sandbox is not running.
+    #[test]
+    fn a_call_for_the_sandbox_reaches_nothing_else() {
+        let options = GlobalOptions {
+            sandbox: true,
+            ..GlobalOptions::default()
+        };
+        let scope = Scope { options, ..scope() };
+        assert_eq!(scope.kibus("list"), "kibus list --sandbox");
+        let line = scope.aws("sts a");
+        for (kibus, reached) in [
+            (
+                "echo export AWS_ENDPOINT_URL=http://here",
+                "sts a --endpoint-url http://here",
+            ),
+            ("return 1", ""),
+        ] {
+            let script = format!("aws() {{ echo \"$@\"; }}\nkibus() {{ {kibus}; }}\n{line}");
+            let output = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .env_clear()
+                .output()
+                .unwrap();
+            assert_eq!(
+                String::from_utf8(output.stdout).unwrap().trim_end(),
+                reached,
+                "{script}"
+            );
         }
     }
 

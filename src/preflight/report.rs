@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::calls::PlannedCalls;
 use super::verdict::weigh;
 use super::{Answers, NoSimulation};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::event_rule::rule_limit;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -105,7 +105,7 @@ pub struct Findings<'a> {
     /// The concurrency of the account that is reserved for no function.
     pub concurrency: &'a Fact<u32>,
     /// The command that prints the policy for this plan.
-    pub policy: Invocation,
+    pub policy: String,
 }
 
 /// The list, in the order in which a person fixes it.
@@ -158,7 +158,9 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
         _ if findings.plan.is_some_and(Plan::is_empty) => return item(Ok, "nothing changes".to_owned()),
         Result::Ok(simulated) => simulated,
         Err(why @ NoSimulation::RootUser) => return item(Warning, why.to_string()),
-        Err(why @ NoSimulation::UnreadRoles(..)) => return item(Unknown, why.to_string()).hint(reads_of_check()),
+        Err(why @ NoSimulation::UnreadRoles(..)) => {
+            return item(Unknown, why.to_string()).hint(reads_of_check(findings.scope));
+        }
         Err(why) => return item(Unknown, why.to_string()),
     };
     let verdict = weigh(&findings.calls.known_keys, simulated);
@@ -193,16 +195,16 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
     }
     let is_denied = |answer: &Answered| answer.decisions.as_ref().is_err_and(Fault::is_denied);
     match simulated.iter().any(is_denied) {
-        true => item.hint(reads_of_check()),
+        true => item.hint(reads_of_check(findings.scope)),
         false => item,
     }
 }
 
 /// The document with the reads of a preflight.
-fn reads_of_check() -> Hint {
+fn reads_of_check(scope: &Scope) -> Hint {
     Hint::command(
         "to allow the reads of this check, attach the policy that this command prints:",
-        Invocation::kibus("policy operator --for check"),
+        scope.kibus("policy operator --for check"),
     )
 }
 
@@ -244,7 +246,7 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
         Fact::Unreadable(fault) => {
             let item = item(PreflightResult::Unknown, fault.to_string());
             return if fault.is_denied() {
-                item.hint(reads_of_check())
+                item.hint(reads_of_check(findings.scope))
             } else {
                 item
             };

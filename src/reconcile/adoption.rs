@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::target::{Adopt, ClusterSetting, Target};
 use super::{Blocked, Case, role_policies};
 use crate::discover;
-use crate::error::{Hint, Invocation, listed, quoted};
+use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
@@ -224,7 +224,7 @@ fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
         (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| Refusal::TagsLost {
             queue: queue.name.clone(),
             fix: match (restore(survey, queue, Some(name), roles.get(name)), roles.get(name)) {
-                (Fix::Command(_), None) => Fix::AddCluster(name.clone()),
+                (Fix::Command(_), None) => Fix::add_cluster(&survey.scope, name.clone()),
                 (fix, _) => fix,
             },
         })
@@ -397,13 +397,14 @@ fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
 
 /// The adopted queues whose owners' policies let others send, or allow more.
 pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
+    let scope = &case.survey.scope;
     let queues = case.desired.resources().filter_map(Resource::as_queue);
     let findings = queues.filter_map(|queue| {
         let policy = queue.policy.as_ref()?;
         let (senders, permissions) = (other_senders(policy), other_permissions(policy));
-        let cluster = queue.tags.cluster_of(&case.survey.scope.bus)?;
+        let cluster = queue.tags.cluster_of(&scope.bus)?;
         let has_some = !senders.is_empty() || !permissions.is_empty();
-        has_some.then(|| finding::old_senders(queue.name.clone(), cluster, &senders, &permissions))
+        has_some.then(|| finding::old_senders(scope, queue.name.clone(), cluster, &senders, &permissions))
     });
     findings.collect()
 }
@@ -417,11 +418,11 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
         let fix = match Standing::of(&survey.scope, queue) {
             Standing::OfBus(bus) => Fix::Advice(Hint::command(
                 format!("its policy says that it is of bus `{bus}`; to remove the tags of this bus:"),
-                Invocation::kibus(format!("remove-cluster {cluster}")),
+                survey.scope.kibus(format!("remove-cluster {cluster}")),
             )),
             _ => restore(survey, queue, Some(&cluster), left.get(&cluster)),
         };
-        findings.push(finding::only_tagged(queue.name.clone(), cluster, fix));
+        findings.push(finding::only_tagged(&survey.scope, queue.name.clone(), cluster, fix));
     }
     let named = known_queues(survey);
     let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
@@ -452,7 +453,7 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
                 _ => restore(survey, queue, cluster.as_ref(), role),
             };
             let other = queue.tags.get(BUS).filter(|bus| *bus != survey.scope.bus.as_str());
-            findings.push(finding::fallen(name, cluster, other, fix));
+            findings.push(finding::fallen(&survey.scope, name, cluster, other, fix));
         }
     }
     findings
@@ -479,7 +480,7 @@ fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleN
         format!(
             "if cluster `{cluster}` has moved to bus `{bus}`, delete the policy that this bus has left on the role:"
         ),
-        Invocation::aws(format!(
+        scope.aws(format!(
             "iam delete-role-policy --role-name {role} --policy-name {policy}"
         )),
     ))
@@ -491,7 +492,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
     let Some(cluster) = cluster else {
         return Fix::Advice(Hint::command(
             "add the cluster of this queue again:",
-            Invocation::kibus("add-cluster NAME"),
+            scope.kibus("add-cluster NAME"),
         ));
     };
     let contradicts = |key: &str, value: &str| queue.tags.get(key).is_some_and(|tag| tag != value);
@@ -499,7 +500,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
         let (url, bus, region) = (scope.queue_url(None, &queue.name), &scope.bus, &scope.region);
         return Fix::Advice(Hint::command(
             "if it is of this bus: kibus changes no queue whose tags name another bus or cluster. Someone who may tag it runs:",
-            Invocation::aws(format!(
+            scope.aws(format!(
                 "sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"
             )),
         ));
@@ -513,7 +514,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
         Some(role) => format!("--controller-role {}", quoted(role.as_str())),
         None => "--no-controller-role".to_owned(),
     };
-    Fix::Command(Invocation::kibus(format!("add-cluster {cluster}{adopt} {role}")))
+    Fix::Command(scope.kibus(format!("add-cluster {cluster}{adopt} {role}")))
 }
 
 /// What a person should know about the tool that created a queue.

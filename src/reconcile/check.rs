@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{Adopt, HubTarget, Target, checked_by_queue};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::event_rule::EventRule;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -13,6 +13,7 @@ use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
 use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed};
 use crate::model::resource::ResourceId;
 use crate::model::rule_pattern::RulePattern;
+use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::model::status::VersionState;
 use crate::plan::Refusal;
@@ -54,13 +55,13 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
-        finding.fix = Fix::Command(Invocation::kibus(hub::restoring(survey)));
+        finding.fix = Fix::Command(scope.kibus(hub::restoring(survey)));
     }
     findings.extend(finding::refused(scope, refusals));
     for (name, tags) in survey.clusters() {
         if tags.being_deleted(survey.now) && target.checks(&name) {
             let queue = ResourceId::Queue(survey.cluster_queue(&name));
-            findings.push(finding::being_deleted(queue, name));
+            findings.push(finding::being_deleted(scope, queue, name));
         }
     }
     let mappings = survey.function_mappings().present().into_iter().flatten();
@@ -86,7 +87,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     intent.warnings.extend(stale_counts(survey, &traffic));
     findings.extend(traffic);
     findings.extend(unreadable);
-    findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
+    findings.extend(survey.tried.probed.iter().filter_map(|probed| probed.finding(scope)));
     findings.extend(keys::check(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
@@ -103,14 +104,17 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
     let dropped = survey.known.dropped_clusters.present().into_iter();
     let clusters = dropped.flat_map(|dropped| &dropped.clusters);
     let lost = clusters.filter(|(name, _)| !is_known(name));
-    lost.map(|(name, events)| finding::dropped(name, events)).collect()
+    lost.map(|(name, events)| finding::dropped(&survey.scope, name, events))
+        .collect()
 }
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
     let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
         let cluster = stray.orphan?.cluster;
-        target.checks(&cluster).then(|| finding::orphan(&stray.role, cluster))
+        target
+            .checks(&cluster)
+            .then(|| finding::orphan(&survey.scope, &stray.role, cluster))
     });
     orphans.collect()
 }
@@ -128,13 +132,13 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
         let cluster = adoption::registered(survey, &case.after, name.clone(), None);
         let fix = match adoption::not_of_bus(survey, &cluster, Adopt::No) {
             Some(refusal) => Fix::Advice(refusal.advice(&survey.scope, false)),
-            None if clusters::leaves_traces(survey, &name) => Fix::AddCluster(name.clone()),
+            None if clusters::leaves_traces(survey, &name) => Fix::add_cluster(&survey.scope, name.clone()),
             None => Fix::Advice(Hint::command(
                 "check the name, the bus, the account and the Region; if they are right:",
-                Invocation::kibus(format!("add-cluster {name}")),
+                survey.scope.kibus(format!("add-cluster {name}")),
             )),
         };
-        finding::not_registered(name, &similar, fix)
+        finding::not_registered(&survey.scope, name, &similar, fix)
     };
     names.into_iter().map(finding).collect()
 }
@@ -168,7 +172,13 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
     let duplicates = rules.iter().filter_map(|(queue, rules)| {
         let cluster = by_queue.get(queue)?.clone();
         let keeps_senders = findings.iter().any(|finding| has(queue, finding));
-        Some(finding::duplicate_rules(queue.clone(), cluster, rules, keeps_senders))
+        Some(finding::duplicate_rules(
+            &case.survey.scope,
+            queue.clone(),
+            cluster,
+            rules,
+            keeps_senders,
+        ))
     });
     let duplicates: Vec<Finding> = duplicates.collect();
     findings.retain(|finding| finding.severity < Severity::Warning || !rules.keys().any(|queue| has(queue, finding)));
@@ -187,7 +197,7 @@ fn stale_counts(survey: &Survey, traffic: &[Finding]) -> Option<Hint> {
     (!survey.tried.watched && traffic.iter().any(rests)).then(|| {
         Hint::command(
             "SQS counts messages up to a minute late; to probe the clusters and watch the counts:",
-            Invocation::kibus("verify --probe"),
+            survey.scope.kibus("verify --probe"),
         )
     })
 }
@@ -268,7 +278,9 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> Red
                 let found = foreign.map(|source| finding::redriven(scope, queue.clone(), cluster.cloned(), source));
                 checked.findings.extend(found);
             }
-            Fact::Unreadable(fault) if fault.is_denied() => checked.denied = Some(redrives_denied(&fault.action)),
+            Fact::Unreadable(fault) if fault.is_denied() => {
+                checked.denied = Some(redrives_denied(scope, &fault.action))
+            }
             Fact::Unreadable(fault) => {
                 let subject = Subject::Resource(ResourceId::Queue(queue.clone()));
                 checked.unreadable.push(finding::unreadable(scope, subject, fault));
@@ -279,13 +291,13 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> Red
     checked
 }
 
-fn redrives_denied(action: &str) -> Hint {
+fn redrives_denied(scope: &Scope, action: &str) -> Hint {
     Hint::command(
         format!(
             "queues that redrive into the queues of this bus are not reported: AWS denied {action}. Grant the permissions \
              that this command prints:"
         ),
-        Invocation::kibus("policy operator"),
+        scope.kibus("policy operator"),
     )
 }
 
@@ -355,7 +367,7 @@ impl Probed {
     }
 
     /// The finding, if something is wrong.
-    pub fn finding(&self) -> Option<Finding> {
+    pub fn finding(&self, scope: &Scope) -> Option<Finding> {
         let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,
             ProbeResult::Lost => FindingCode::ProbeLost,
@@ -365,14 +377,14 @@ impl Probed {
         };
         let bus = || Subject::Other("bus".to_owned());
         let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
-        let mut finding = Finding::new(code, subject, self.sentence());
+        let mut finding = Finding::new(scope, code, subject, self.sentence());
         // The probe of a cluster names the cluster.
         if let (Some(cluster), Fix::Advice(hint)) = (&self.cluster, &mut finding.fix) {
             let command = match code {
                 FindingCode::ProbeNotDelivered => format!("add-cluster {cluster}"),
                 _ => format!("verify --probe {cluster}"),
             };
-            hint.command = Some(Invocation::kibus(command));
+            hint.command = Some(scope.kibus(command));
         }
         Some(finding)
     }

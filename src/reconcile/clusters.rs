@@ -7,7 +7,7 @@ use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
 use super::roles::{self, Found, RoleDecision};
 use super::target::{HubTarget, Others, Target, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
-use crate::error::{Hint, Invocation, listed};
+use crate::error::{Hint, listed};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleCandidates, usual_names};
 use crate::model::fact::Fact;
@@ -414,9 +414,10 @@ pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
     };
     let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());
     warnings.extend(match (unknown, listed) {
-        (Some((fault, what)), _) if fault.is_denied() => Some(permissions_for_eks(format!(
-            "EKS could not be asked {what}: {fault}. To print the permissions for these reads:"
-        ))),
+        (Some((fault, what)), _) if fault.is_denied() => Some(permissions_for_eks(
+            &survey.scope,
+            format!("EKS could not be asked {what}: {fault}. To print the permissions for these reads:"),
+        )),
         (Some((fault, what)), _) => Some(Hint::text(format!("EKS could not be asked {what}: {fault}"))),
         (None, Some(fault)) => Some(Hint::text(format!(
             "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
@@ -428,8 +429,8 @@ pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
 }
 
 /// What prints the permissions to ask EKS.
-pub fn permissions_for_eks(text: impl Into<String>) -> Hint {
-    Hint::command(text, Invocation::kibus("policy operator --for eks"))
+pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
+    Hint::command(text, scope.kibus("policy operator --for eks"))
 }
 
 fn named_clusters(names: &[&ClusterName]) -> String {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::role_policies::roles_with_policy;
-use crate::error::{Hint, Invocation, listed, quoted};
+use crate::error::{Hint, listed, quoted};
 use crate::iam::key_policy::{LetsIn, lets_rules_in};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, KmsKey};
@@ -81,7 +81,7 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
              queues. Grant it first; to print the policy of `{first}`:",
             listed(&clusters)
         ),
-        Invocation::kibus(show),
+        survey.scope.kibus(show),
     ))
 }
 
@@ -138,7 +138,7 @@ pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint
                 "old key `{key}` is still allowed for the router and the controllers, and no message can be encrypted with it \
                  any more. To remove it:"
             ),
-            Invocation::kibus("bootstrap-hub"),
+            survey.scope.kibus("bootstrap-hub"),
         ),
     };
     settings.old_keys.iter().map(warning).collect()

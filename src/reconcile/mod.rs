@@ -23,7 +23,6 @@ pub use check::{asks_live_router, queues_to_watch};
 pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
-pub use outcome::ADD_CLUSTER;
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{
@@ -194,9 +193,19 @@ pub enum NextStep {
     /// A sentence with a command.
     Run(Hint),
     /// Set the queue in the Karpenter of each cluster.
-    ConfigureKarpenter(Vec<Controller>),
+    ConfigureKarpenter {
+        controllers: Vec<Controller>,
+        /// The command that checks it.
+        check: String,
+        /// The command that shows the setting of an older Karpenter, if the version of one is unknown.
+        older: Option<String>,
+    },
     /// The Karpenter settings that should be in place already.
-    RemindOfSettings(Vec<Controller>),
+    RemindOfSettings {
+        controllers: Vec<Controller>,
+        /// The command that shows how to set them.
+        show: String,
+    },
     /// Remove what a person attached to the controller roles of these clusters, which are removed.
     DetachPolicy(Vec<Controller>),
     /// Attach a policy to the controller roles of these clusters.

@@ -3,7 +3,7 @@
 use super::role_policies::roles_with_policy;
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
 use super::{Blocked, Case, ClusterSummary, Controller, NextStep, clusters, roles, router};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::name::ClusterName;
 use crate::model::policy;
 use crate::model::queue_policy::QueueOrigin;
@@ -11,8 +11,8 @@ use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
 
-/// The next step after a hub.
-pub const ADD_CLUSTER: &str = "add-cluster NAME";
+/// How many clusters a command names one by one.
+const LISTED: usize = 20;
 
 /// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
 pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
@@ -50,6 +50,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
 
 /// The steps after the changes.
 pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
+    let scope = &case.survey.scope;
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
     let left: Vec<Controller> = removed(case, |name, _| roles_with_policy(case.survey, name).is_empty());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
@@ -60,32 +61,56 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     let controllers: Vec<Controller> = case.set.iter().map(Controller::of).collect();
     if settings.values().any(|setting| changes_settings(case, setting)) {
         next.extend(policy_to_attach(case));
-        next.push(NextStep::ConfigureKarpenter(controllers));
-    } else {
-        next.push(NextStep::RemindOfSettings(controllers));
+        next.push(NextStep::ConfigureKarpenter {
+            check: scope.kibus(match controllers.len() {
+                ..=LISTED => {
+                    let names: Vec<&str> = controllers.iter().map(|one| one.cluster.as_str()).collect();
+                    format!("verify --probe {}", names.join(" "))
+                }
+                _ => "verify --probe".to_owned(),
+            }),
+            older: controllers
+                .iter()
+                .find(|one| one.version.is_none())
+                .map(|one| scope.kibus(format!("add-cluster {} --karpenter-version VERSION", one.cluster))),
+            controllers,
+        });
+    } else if let Some(first) = controllers.first() {
+        next.push(NextStep::RemindOfSettings {
+            show: scope.kibus(format!("add-cluster {} -v", first.cluster)),
+            controllers,
+        });
     }
     let registered = case.survey.registered();
     if settings.keys().any(|name| !registered.contains_key(*name)) {
         next.push(NextStep::Run(Hint::command(
             "Rules and queues of an earlier setup stay until you delete them. To find them:",
-            Invocation::kibus("discover"),
+            scope.kibus("discover"),
         )));
     }
     next
 }
 
 fn after_hub(case: &Case<'_>) -> Option<Hint> {
+    let scope = &case.survey.scope;
     match &case.target.hub {
         HubTarget::Set(_) if case.before.is_none() && case.set.is_empty() => {
-            Some(Hint::command("Next:", Invocation::kibus(ADD_CLUSTER)))
+            // The sandbox has neither controller roles nor EKS clusters.
+            Some(Hint::command(
+                "Next:",
+                scope.kibus(match scope.options.sandbox {
+                    true => "add-cluster NAME --no-controller-role --no-eks-check",
+                    false => "add-cluster NAME",
+                }),
+            ))
         }
         HubTarget::Set(_) if case.before.is_some() && changes_cluster_queues(case) => Some(Hint::command(
             "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
-            Invocation::kibus("verify"),
+            scope.kibus("verify"),
         )),
         HubTarget::RollBack(_) => Some(Hint::command(
             "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
-            Invocation::kibus(router::END_ROLLBACK),
+            scope.kibus(router::END_ROLLBACK),
         )),
         HubTarget::Set(_) | HubTarget::Leave | HubTarget::Keep(_) | HubTarget::Remove => None,
     }

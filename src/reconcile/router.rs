@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::target::HubSetting;
 use super::{Blocked, Case};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
@@ -196,7 +196,7 @@ pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &
             (false, Some(options)) => format!("bootstrap-hub {options}"),
             (false, None) => continue,
         };
-        finding.fix = Fix::Command(Invocation::kibus(command));
+        finding.fix = Fix::Command(case.survey.scope.kibus(command));
     }
 }
 
@@ -228,7 +228,7 @@ pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &D
                      binary by its SHA-256:",
                     code.sha256
                 ),
-                Invocation::kibus("bootstrap-hub --router-sha256 SHA256"),
+                survey.scope.kibus("bootstrap-hub --router-sha256 SHA256"),
             )
         }),
     }

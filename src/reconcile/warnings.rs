@@ -2,13 +2,14 @@
 
 use super::target::{Others, RoleOption};
 use super::{Case, adoption, clusters, keys, role_policies, roles, router};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
 use crate::model::fault::Fault;
 use crate::model::name::RoleName;
 use crate::model::policy::KEPT_DATA_KEY;
 use crate::model::resource::{QueueField, Resource};
+use crate::model::scope::Scope;
 use crate::plan::finding;
 use crate::plan::{Action, Change};
 
@@ -52,7 +53,7 @@ fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
                 .map(|from| format!(": rolled back from version {from}"))
                 .unwrap_or_default();
             let text = format!("{}{from}; to end the rollback:", router::live_sentence(live));
-            Some(Hint::command(text, Invocation::kibus(router::END_ROLLBACK)))
+            Some(Hint::command(text, case.survey.scope.kibus(router::END_ROLLBACK)))
         }
         _ => router::not_newest_warning(case.survey).map(Hint::text),
     };
@@ -67,7 +68,7 @@ fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
     vec![Hint::command(
         "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
          them:",
-        Invocation::kibus("bootstrap-hub --lock-queues"),
+        case.survey.scope.kibus("bootstrap-hub --lock-queues"),
     )]
 }
 
@@ -92,14 +93,14 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
                 "{code}: {name}: {message}; {}. Find out who added it, then remove it:",
                 code.meaning()
             ),
-            command: finding.fix.command(),
+            command: finding.fix.command().map(str::to_owned),
         }
     });
     let fault = survey
         .function_permissions()
         .fault()
         .filter(|fault| fault.is_denied() || !is_check);
-    let unknown = fault.map(|fault| unread("unknown who else may invoke the router", fault));
+    let unknown = fault.map(|fault| unread(&survey.scope, "unknown who else may invoke the router", fault));
     added.chain(unknown).collect()
 }
 
@@ -118,6 +119,7 @@ fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
     let denied = dropped.fault().filter(|fault| fault.is_denied());
     let denied = denied.map(|fault| {
         unread(
+            &case.survey.scope,
             "unknown whether the router dropped events of clusters that are not on this bus",
             fault,
         )
@@ -125,14 +127,14 @@ fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
     cut.into_iter().chain(denied).collect()
 }
 
-fn unread(what: &str, fault: &Fault) -> Hint {
+fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
     match fault.is_denied() {
         true => Hint::command(
             format!(
                 "{what}: AWS denied {}. Grant the permissions that this command prints:",
                 fault.action
             ),
-            Invocation::kibus("policy operator"),
+            scope.kibus("policy operator"),
         ),
         false => Hint::text(format!("{what}: {fault}")),
     }
@@ -163,7 +165,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     let changed = replaces.then(|| {
         Hint::command(
             format!("a check right after this change of the key proves nothing: {KEPT_DATA_KEY}:"),
-            Invocation::kibus("verify --probe"),
+            survey.scope.kibus("verify --probe"),
         )
     });
     let unclear = check.unclear.filter(|_| is_new);
@@ -236,7 +238,7 @@ fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
                     "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
                      deleted, until you attach the policy by other means. Attach it first; to print it:"
                 ),
-                Invocation::kibus(format!("policy controller {cluster}")),
+                case.survey.scope.kibus(format!("policy controller {cluster}")),
             )
         })
     };

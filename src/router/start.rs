@@ -31,7 +31,7 @@ use super::{Router, self_test};
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
-use crate::model::scope::Scope;
+use crate::model::scope::{GlobalOptions, Scope};
 use crate::wire::{custom_endpoint, ec2};
 
 /// How long one try of a call may take.
@@ -124,6 +124,7 @@ fn scope_of(arn: &str, bus: &BusName) -> Option<Scope> {
         account: account.parse().ok()?,
         region: region.parse().ok()?,
         partition: partition.parse().ok()?,
+        options: GlobalOptions::default(),
     })
 }
 

@@ -56,8 +56,6 @@ pub struct Report {
 pub struct HubReport {
     /// Its bus, account and Region.
     pub heading: Heading,
-    /// The global options that a kibus command needs to reach it.
-    pub global_options: String,
     pub plan: Plan,
     /// The clusters of the command.
     pub clusters: Vec<ClusterSummary>,
@@ -90,7 +88,6 @@ impl HubReport {
     pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
         Self {
             heading: heading.into(),
-            global_options: String::new(),
             plan: intent.plan.clone(),
             clusters: intent.clusters.clone(),
             findings: intent.findings.clone(),

@@ -175,12 +175,12 @@ impl Ui {
     }
 
     /// Writes the steps that are left to a person, unless output is quiet.
-    pub fn next_steps(&self, steps: &[NextStep], options: &str) -> Result<(), Error> {
+    pub fn next_steps(&self, steps: &[NextStep]) -> Result<(), Error> {
         if steps.is_empty() || self.quiet {
             return Ok(());
         }
         let style = self.result_style();
-        self.result(&text::sentences(&text::next_steps(steps, options, style), style))
+        self.result(&text::sentences(&text::next_steps(steps, style), style))
     }
 
     /// Writes a line to stderr.
@@ -197,13 +197,12 @@ impl Ui {
     }
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
-    pub fn warn(&self, warning: &Hint, options: &str) {
+    pub fn warn(&self, warning: &Hint) {
         if self.output == Output::Json {
             let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
             warned.push(warning.clone());
         } else if !self.quiet {
-            let command = warning.command.as_ref().map(|command| command.line(options));
-            self.say(&text::warning(&warning.text, command.as_deref(), self.stderr_style()));
+            self.say(&text::warning(warning, self.stderr_style()));
         }
     }
 
@@ -214,7 +213,7 @@ impl Ui {
 
     /// Writes a warning without a command to stderr.
     pub fn warn_text(&self, text: &str) {
-        self.warn(&Hint::text(text), "");
+        self.warn(&Hint::text(text));
     }
 
     /// Writes a note to stderr, with a line for each item, unless output is quiet.
@@ -235,14 +234,14 @@ impl Ui {
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
         for step in text::release_queues(controllers) {
-            self.warn(&step, "");
+            self.warn(&step);
         }
     }
 
     /// Writes the warnings of an intent to stderr.
-    pub fn warn_of(&self, intent: &Intent, options: &str) {
+    pub fn warn_of(&self, intent: &Intent) {
         for warning in &intent.warnings {
-            self.warn(warning, options);
+            self.warn(warning);
         }
     }
 

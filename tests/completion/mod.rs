@@ -90,17 +90,22 @@ async fn bash_completes_names() {
             format!("kibus {reached} --bus "),
             format!("kibus {reached} --bus kibus second"),
         ),
+        // Bash divides words at `=`, and clap completes no part of a word.
         (
             format!("kibus {with_equals} --bus=sec"),
-            format!("kibus {with_equals} --bus=second"),
+            format!("kibus {with_equals} --bus=sec"),
+        ),
+        (
+            format!("kibus {with_equals} --bus=second status ten"),
+            format!("kibus {with_equals} --bus=second status ten"),
         ),
         (
             format!("kibus {reached} --bus second status ten"),
             format!("kibus {reached} --bus second status ten"),
         ),
         (
-            "kibus --region=us-gov-".to_owned(),
-            "kibus --region=us-gov-east-1 us-gov-west-1".to_owned(),
+            "kibus --region us-gov-".to_owned(),
+            "kibus --region us-gov-east-1 us-gov-west-1".to_owned(),
         ),
         (
             "kibus list --profile ".to_owned(),

@@ -7,7 +7,7 @@ use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone, UserTag};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::tags::{DELETING, Tags};
 use kibus::plan::Op;
 use proptest::prelude::*;
@@ -26,6 +26,7 @@ pub(super) fn scope() -> Scope {
         account: "111122223333".parse().unwrap(),
         region: "us-west-2".parse().unwrap(),
         partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use kibus::model::document::Document;
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -33,6 +33,7 @@ impl Fleet {
                 account: account.parse().unwrap(),
                 region: REGION.parse().unwrap(),
                 partition: "aws".parse().unwrap(),
+                options: GlobalOptions::default(),
             },
             setups: setups.to_vec(),
             proxy: Proxy::start(server.port(), "none").await,

@@ -7,7 +7,7 @@ use kibus::model::hub::Hub;
 use kibus::model::inventory::{Observed, Reading};
 use kibus::model::options::HubOptions;
 use kibus::model::resource::Code;
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::plan;
 use kibus::preflight::planned_calls;
 
@@ -33,6 +33,7 @@ pub(super) fn expects_the_calls_of_a_first_hub(called: &BTreeSet<String>) {
         account: ACCOUNT.parse().unwrap(),
         region: REGION.parse().unwrap(),
         partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
     };
     let options = HubOptions::default();
     let desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();

@@ -9,7 +9,7 @@ use kibus::iam::pattern::matches_action;
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
@@ -263,6 +263,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             account: "111122223333".parse().unwrap(),
             region: region.parse().unwrap(),
             partition: partition.parse().unwrap(),
+            options: GlobalOptions::default(),
         };
         let key = format!("arn:{partition}:kms:{region}:111122223333:key/1")
             .parse()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kibus::model::sample_event::sample_event;
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::signal::Signal;
 use serde_json::{Value, json};
 
@@ -241,5 +241,6 @@ fn scope() -> Scope {
         account: ACCOUNT.parse().unwrap(),
         region: "us-west-2".parse().unwrap(),
         partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
     }
 }

@@ -1,10 +1,45 @@
-use std::ffi::OsString;
+//! Completion in a shell. The script that the command prints calls kibus whenever a person asks for completion, with the words
+//! of the command line. Nothing here writes an error: a person who types wants candidates, or silence.
+//!
+//! AWS is asked for names in a process of its own, which leads a process group, for a second. What the credentials start, such
+//! as a `credential_process` that waits for a person, is in that group and ends with it. Nothing in the group can read from
+//! the terminal.
 
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use clap_complete::Shell;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{CompleteEnv, Shells};
+use tokio::process;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
-use crate::cli::{Ending, completion};
-use crate::error::Error;
+use crate::aws::{self, AwsCloud};
+use crate::cli::global::Global;
+use crate::cli::{Cli, Ending, parse, plain_ui};
+use crate::error::{Error, quoted};
+use crate::model::finding_code::FindingCode;
+use crate::model::name::{BusName, ClusterName, Region};
+use crate::model::region::REGIONS;
+use crate::sandbox::{KillSignal, signal_group};
+use crate::survey::{self, Query, Survey};
 use crate::ui::Ui;
+
+/// The variable with the shell that asks, or with the names that kibus asks of itself.
+const VARIABLE: &str = "KIBUS_COMPLETE";
+/// The variable in which the scripts of some shells pass the index of the word to complete. In other shells it is the last.
+const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+/// The names that kibus asks of itself: the registered clusters of the bus on the line, the buses of the account and Region.
+const CLUSTERS: &str = "clusters";
+const BUSES: &str = "buses";
+/// How long a person who asks for completion waits for AWS.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// Print a shell script that completes commands, options and names.
 ///
@@ -19,6 +54,345 @@ pub(in crate::cli) struct Args {
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     let called = std::env::args_os().next().unwrap_or_else(|| OsString::from("kibus"));
-    ui.out(completion::script(args.shell, &called)?.trim())?;
+    ui.out(script(args.shell, &called)?.trim())?;
     Ok(Ending::Done)
+}
+
+/// The script that makes a shell complete the program that was called with this path. A program that was called by its name
+/// is found in `PATH` again; a path becomes absolute.
+fn script(shell: Shell, called: &OsStr) -> Result<String, Error> {
+    let path = PathBuf::from(called);
+    let name = path.file_name().unwrap_or(called).to_string_lossy().into_owned();
+    let program = match path.components().count() {
+        1 => path,
+        _ => std::path::absolute(&path).unwrap_or(path),
+    };
+    let mut script = Vec::new();
+    Shells::builtins()
+        .completer(&shell.to_string())
+        .ok_or_else(|| Error::failed(format!("kibus has no completion for {shell}")))?
+        .write_registration(VARIABLE, "kibus", &name, &program.to_string_lossy(), &mut script)
+        .map_err(|e| Error::failed("the script could not be made").note(e.to_string()))?;
+    let script = String::from_utf8_lossy(&script);
+    Ok(match shell {
+        // clap puts a path that it has quoted between double quotes.
+        Shell::Bash => script.replace("\"'", "'").replace("'\" --", "' --"),
+        _ => script.into_owned(),
+    })
+}
+
+/// Writes the candidates and returns the exit code, if a script asks for them: with the variable, and with `--` before the
+/// words, which no other command line begins with.
+pub(in crate::cli) fn answer(args: &[OsString]) -> Option<u8> {
+    let asker = std::env::var(VARIABLE).ok()?;
+    let [_, escape, words @ ..] = args else { return None };
+    if escape != "--" {
+        return None;
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if [CLUSTERS, BUSES].contains(&asker.as_str()) {
+        // Who asked may have given up.
+        let _ = plain_ui().out(&names(&asker, &words).join("\n"));
+    } else if !words.is_empty() {
+        let index = std::env::var(INDEX).ok().and_then(|index| index.parse().ok());
+        let line = Line::new(words, index);
+        let complete = CompleteEnv::with_factory(|| line.command()).var(VARIABLE);
+        // No shell of clap asks, or it has closed the pipe.
+        let _ = complete.try_complete(args, std::env::current_dir().ok().as_deref());
+    }
+    Some(0)
+}
+
+/// The words of a command line, the name of the program first, and the index of the one to complete.
+#[derive(Clone)]
+struct Line {
+    words: Vec<String>,
+    index: usize,
+}
+
+impl Line {
+    /// A shell may leave out an empty last word.
+    fn new(mut words: Vec<String>, index: Option<usize>) -> Self {
+        let index = index.unwrap_or(words.len().saturating_sub(1)).min(words.len());
+        if index == words.len() {
+            words.push(String::new());
+        }
+        Self { words, index }
+    }
+
+    /// The command with candidates for the values of its arguments. It hides the options unless one was begun: a shell would
+    /// list them after every list of names.
+    fn command(&self) -> Command {
+        fn every(command: Command, line: &Line) -> Command {
+            command
+                .mut_args(|arg| line.argument(arg))
+                .mut_subcommands(|below| every(below, line))
+        }
+        let mut kibus = Cli::command();
+        // Only a built command has `--help`, and the global options in every place.
+        kibus.build();
+        every(kibus, self)
+    }
+
+    fn argument(&self, mut arg: Arg) -> Arg {
+        let typed = &self.words[self.index];
+        if let Some(find) = finder(&arg) {
+            let line = self.clone();
+            arg = arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
+                line.candidates(find, typed)
+            }));
+        }
+        // The next word is no value of an option that takes one only after `=`.
+        if arg.is_require_equals_set() && !typed.contains('=') {
+            arg = arg.num_args(0);
+        }
+        arg.hide(!typed.starts_with('-'))
+    }
+
+    /// The candidates that begin with what was typed and are not on the line yet. The program may have the name of a bus.
+    fn candidates(&self, find: Finder, typed: &OsStr) -> Vec<CompletionCandidate> {
+        let Some(typed) = typed.to_str().filter(|typed| !typed.starts_with('-')) else {
+            return Vec::new();
+        };
+        let others = || {
+            self.words
+                .iter()
+                .enumerate()
+                .skip(1)
+                .filter(|(at, _)| *at != self.index)
+        };
+        let mut found = find(self);
+        found.retain(|candidate| {
+            let value = candidate.get_value().to_string_lossy();
+            value.starts_with(typed) && !others().any(|(_, word)| *word == value)
+        });
+        found
+    }
+
+    /// Asks a process of its own for names; none if there is no answer within a second.
+    fn ask(&self, names: &str) -> Vec<CompletionCandidate> {
+        let asked = runtime().and_then(|runtime| runtime.block_on(self.output(names)));
+        let text = asked.map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&text)
+            .lines()
+            .map(CompletionCandidate::new)
+            .collect()
+    }
+
+    async fn output(&self, names: &str) -> Option<Output> {
+        let mut words = self.words.clone();
+        let typed = &mut words[self.index];
+        if typed.is_empty() || typed.ends_with('=') {
+            // A valid name of a cluster and of a bus: the whole line is parsed.
+            typed.push('x');
+        }
+        let child = process::Command::new(std::env::current_exe().ok()?)
+            .arg("--")
+            .args(words)
+            .env(VARIABLE, names)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .ok()?;
+        let group = child.id()?;
+        let mut output = pin!(child.wait_with_output());
+        match timeout(LONGEST, &mut output).await {
+            Ok(output) => output.ok(),
+            Err(_) => {
+                signal_group(group, KillSignal::Kill);
+                None
+            }
+        }
+    }
+}
+
+/// Finds the values of an argument.
+type Finder = fn(&Line) -> Vec<CompletionCandidate>;
+
+/// The type of an argument's value decides, so a new argument has candidates at once. Any text is a profile.
+fn finder(arg: &Arg) -> Option<Finder> {
+    let is = |of: TypeId| arg.get_value_parser().type_id() == of;
+    let finders: [(bool, Finder); 5] = [
+        (is(TypeId::of::<ClusterName>()), |line| line.ask(CLUSTERS)),
+        (is(TypeId::of::<BusName>()), |line| line.ask(BUSES)),
+        (is(TypeId::of::<Region>()), |_| {
+            REGIONS.map(CompletionCandidate::new).into()
+        }),
+        (is(TypeId::of::<FindingCode>()), |_| {
+            let codes = FindingCode::ALL.iter();
+            let candidate =
+                |code: &FindingCode| CompletionCandidate::new(code.as_str()).help(Some(code.meaning().into()));
+            codes.map(candidate).collect()
+        }),
+        (arg.get_id() == "profile", |_| {
+            let profiles = runtime().map_or_else(Vec::new, |runtime| runtime.block_on(aws::profiles()));
+            // A candidate becomes part of the line as it is.
+            let plain = profiles.into_iter().filter(|name| quoted(name) == *name);
+            plain.map(CompletionCandidate::new).collect()
+        }),
+    ];
+    finders.into_iter().find_map(|(fits, find)| fits.then_some(find))
+}
+
+/// Reads names with the global options of a command line, which may be incomplete.
+fn names(asked: &str, words: &[String]) -> Vec<String> {
+    let (Some(global), Some(runtime)) = (global(words), runtime()) else {
+        return Vec::new();
+    };
+    // The process that asked is the first to give up, because it also ends what the credentials started. This limit is for
+    // a process that was killed.
+    let names = runtime.block_on(async { timeout(2 * LONGEST, read(asked, &global)).await });
+    // A lookup of a host may still run.
+    runtime.shutdown_background();
+    names.ok().flatten().unwrap_or_default()
+}
+
+async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
+    let address = global.address();
+    let session = address.connect().await.ok()?;
+    let cloud = AwsCloud::new(&session, address.bus.clone());
+    if asked == BUSES {
+        let buses = survey::buses(&cloud).await.ok()?;
+        return Some(buses.iter().map(BusName::to_string).collect());
+    }
+    let limit = global.concurrency.get() as usize;
+    let survey = Survey::new(session.scope(address.bus));
+    let guess = Query {
+        cluster_queues: [survey.queue_prefix()].into(),
+        ..Query::default()
+    };
+    let pass = |survey: &Survey| survey.discover().is_asked();
+    let (survey, _) = survey::survey(&cloud, survey, limit, guess, pass).await.ok()?;
+    Some(survey.registered().keys().map(ClusterName::to_string).collect())
+}
+
+/// The global options of a command line, whatever else is wrong with it. Bash divides words at `=` and `:`: with `--bus=two`
+/// as three words, the names would be those of another bus.
+fn global(words: &[String]) -> Option<Global> {
+    let line = words.join("\n").replace("\n=\n", "=").replace("\n:\n", ":");
+    let command = parse::command(Cli::command()).ignore_errors(true);
+    let matches = command.try_get_matches_from(line.split('\n')).ok()?;
+    Global::from_arg_matches(&matches).ok()
+}
+
+fn runtime() -> Option<Runtime> {
+    Builder::new_current_thread().enable_all().build().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    /// The candidates for the end of a command line, each with its help.
+    fn complete(line: &str) -> Vec<String> {
+        let line = Line::new(line.split(' ').map(str::to_owned).collect(), None);
+        let words = line.words.iter().map(OsString::from).collect();
+        let mut text = Vec::new();
+        let shells = Shells::builtins();
+        let fish = shells.completer("fish").unwrap();
+        let _ = fish.write_complete(&mut line.command(), words, None, &mut text);
+        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn values(line: &str) -> Vec<String> {
+        let found = complete(line);
+        let value = |candidate: &String| candidate.split('\t').next().unwrap().to_owned();
+        found.iter().map(value).collect()
+    }
+
+    #[test]
+    fn a_word_has_the_candidates_of_its_place() {
+        for (line, expected) in [
+            ("kibus remo", &["remove-cluster"][..]),
+            ("kibus policy ", &["operator", "router", "controller", "help"]),
+            ("kibus --region us-w", &["us-west-1", "us-west-2"]),
+            (
+                "kibus --region=us-gov-",
+                &["--region=us-gov-east-1", "--region=us-gov-west-1"],
+            ),
+            ("kibus list --region us-west-2 --output ", &["text", "json"]),
+            (
+                "kibus explain K10",
+                &["K101", "K102", "K103", "K104", "K105", "K106", "K107", "K108"],
+            ),
+            ("kibus completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
+            ("kibus list --end", &["--endpoint-url"]),
+            // Only `=` begins the value of a boolean.
+            ("kibus --sandbox lis", &["list"]),
+            ("kibus list --sandbox=", &["--sandbox=true", "--sandbox=false"]),
+            ("kibus policy router x", &[]),
+        ] {
+            assert_eq!(values(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn options_are_shown_where_one_begins() {
+        let without = values("kibus ");
+        assert!(without.contains(&"add-cluster".to_owned()), "{without:?}");
+        assert!(!without.iter().any(|value| value.starts_with('-')), "{without:?}");
+        let options = values("kibus status --");
+        assert!(options.iter().all(|value| value.starts_with('-')), "{options:?}");
+        for option in ["--watch", "--region", "--help"] {
+            assert!(options.contains(&option.to_owned()), "{option}: {options:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_has_its_meaning() {
+        let meaning = "K108\tevents of this kind reach no cluster at all";
+        assert_eq!(complete("kibus explain K108"), [meaning]);
+    }
+
+    #[test]
+    fn a_script_calls_the_program_that_printed_it() {
+        for shell in Shell::value_variants() {
+            for (called, name, program) in [
+                ("kibus", "kibus", "kibus"),
+                ("/opt/kibus-0.3/kibus-next", "kibus-next", "/opt/kibus-0.3/kibus-next"),
+            ] {
+                let script = script(*shell, OsStr::new(called)).unwrap();
+                for text in [program, " -- ", name, VARIABLE] {
+                    assert!(script.contains(text), "no {text} in {script}");
+                }
+            }
+        }
+        let script = script(Shell::Bash, OsStr::new("/opt/a folder/kibus")).unwrap();
+        assert!(script.contains("\n        '/opt/a folder/kibus' -- "), "{script}");
+    }
+
+    #[test]
+    fn a_shell_may_leave_out_an_empty_word() {
+        let words = || vec!["kibus".to_owned(), "status".to_owned()];
+        for (index, current) in [(None, "status"), (Some(1), "status"), (Some(2), ""), (Some(9), "")] {
+            let line = Line::new(words(), index);
+            assert_eq!(line.words[line.index], current, "{index:?}");
+        }
+    }
+
+    #[test]
+    fn an_incomplete_line_has_its_global_options() {
+        for line in [
+            "kibus --bus b --region eu-west-1 --profile p status x",
+            "kibus status x --bus b --region=eu-west-1 --profile p",
+            "kibus status x --bus = b --region = eu-west-1 --profile p --endpoint-url = http : //127.0.0.1 : 4566",
+            "kibus --bus b add-cluster --region eu-west-1 a --profile p --controller-role",
+            "kibus --bus b remove-cluster x --region eu-west-1 --profile p --unknown",
+            "kibus --bus b --region eu-west-1 --profile p",
+            "kibus --bus b --region eu-west-1 --profile p policy controller",
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let hub = global(&words).unwrap().hub;
+            let region = hub.region.as_ref().map(|region| region.as_str());
+            assert_eq!(
+                (hub.bus.as_str(), region, hub.profile.as_deref()),
+                ("b", Some("eu-west-1"), Some("p")),
+                "{line}"
+            );
+        }
+    }
 }

@@ -9,7 +9,8 @@ use crate::cli::{Ending, failure, stages};
 use crate::dead_letters::read as dead_letters;
 use crate::dead_letters::report::{DeadLetterReport, report};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
-use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::error::{Error, ErrorKind, Hint};
+use crate::model::scope::Scope;
 use crate::model::status::Depth;
 use crate::reconcile::dead_letters::check;
 use crate::reconcile::{Intent, NextStep};
@@ -128,7 +129,7 @@ fn show(
         hub.ui.warn_text(warning);
     }
     let Some(treatment) = args.action.treatment() else {
-        hub.ui.next_steps(&next_steps(letters), &hub.options)?;
+        hub.ui.next_steps(&next_steps(&hub.scope, letters))?;
         return Ok(BTreeSet::new());
     };
     let ids = ids(treatment, letters);
@@ -185,8 +186,8 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
 }
 
 /// What a person can do with the dead letters that were shown.
-fn next_steps(letters: &DeadLetterReport) -> Vec<NextStep> {
-    let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, Invocation::kibus(command)));
+fn next_steps(scope: &Scope, letters: &DeadLetterReport) -> Vec<NextStep> {
+    let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, scope.kibus(command)));
     let redrive = ("When the cause is fixed, route them again:", "dead-letters --redrive");
     let purge = ("To delete them:", "dead-letters --purge");
     let useful = [(Treatment::Redrive, redrive), (Treatment::Purge, purge)]
@@ -225,7 +226,7 @@ fn ended(hub: &ConnectedHub, treated: &Treated, interrupted: ErrorKind) -> Optio
     }
     let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
     let error = error.note("they stay in the dead-letter queue");
-    Some(error.hint_command("to see the reason of each:", Invocation::kibus("dead-letters")))
+    Some(error.hint_command("to see the reason of each:", hub.scope.kibus("dead-letters")))
 }
 
 /// The time in milliseconds of the Unix epoch.

@@ -1,7 +1,7 @@
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, guess, queues_to_watch};
-use crate::error::{Error, Invocation};
+use crate::error::Error;
 use crate::model::fault::Fault;
 use crate::probe::counts;
 use crate::reconcile::{Intent, NextStep};
@@ -47,9 +47,7 @@ async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
 }
 
 fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubReport, Error> {
-    let ConnectedHub {
-        ui, heading, options, ..
-    } = hub;
+    let ConnectedHub { ui, heading, .. } = hub;
     for (what, fault) in &found.unread {
         ui.warn_text(&format!("{what} could not be read: {fault}"));
     }
@@ -57,15 +55,15 @@ fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubRepo
         ui.warn_text(&format!("unknown what was read in the last day: {fault}"));
     }
     hubs.part(hub, true)?;
-    ui.result(&text::discovery(heading, &found, options, ui.result_style()))?;
+    ui.result(&text::discovery(heading, &found, ui.result_style()))?;
     if !found.moves.is_empty() {
         ui.result("")?;
     }
     let steps: Vec<NextStep> = found.moves.iter().cloned().map(NextStep::Run).collect();
-    ui.next_steps(&steps, options)?;
+    ui.next_steps(&steps)?;
     Ok(HubReport {
         warnings: ui.warnings(),
-        error: incomplete(found.unread.len()),
+        error: incomplete(hub, found.unread.len()),
         discovery: Some(found),
         ..hub.report(&Intent::default())
     })
@@ -74,23 +72,23 @@ fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubRepo
 fn not_listed(hub: &ConnectedHub, fault: &Fault) -> Error {
     let error = failure::call_failed(hub, "list the rules", fault);
     match fault.is_denied() {
-        true => with_document(error),
+        true => with_document(hub, error),
         false => error,
     }
 }
 
-fn incomplete(unread: usize) -> Option<Error> {
-    failure::incomplete(unread).map(with_document)
+fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
+    failure::incomplete(hub, unread).map(|error| with_document(hub, error))
 }
 
 /// The error with the document that this command needs, instead of the one that it needs too.
-fn with_document(error: Error) -> Error {
+fn with_document(hub: &ConnectedHub, error: Error) -> Error {
     let error = Error {
         hints: Vec::new(),
         ..error
     };
     error.hint_command(
         "grant the permissions that this command prints, besides those of an operator:",
-        Invocation::kibus(DOCUMENT),
+        hub.scope.kibus(DOCUMENT),
     )
 }

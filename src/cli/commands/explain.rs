@@ -25,30 +25,16 @@ fn code(text: &str) -> Result<FindingCode, String> {
 }
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    let (text, report) = match args.code {
+    let mut report = Report::default();
+    let text = match args.code {
         Some(code) => {
-            let explanation = explanation(code);
-            let Explanation { title, text, .. } = &explanation;
-            let text = format!("{title}\n\n{text}");
-            let explanation = Some(explanation);
-            (
-                text,
-                Report {
-                    explanation,
-                    ..Report::default()
-                },
-            )
+            let Explanation { title, text, .. } = report.explanation.insert(explanation(code));
+            format!("{title}\n\n{text}")
         }
         None => {
-            let explanations: Vec<Explanation> = FindingCode::ALL.iter().copied().map(explanation).collect();
-            let titles: Vec<&str> = explanations.iter().map(|one| one.title.as_str()).collect();
-            (
-                titles.join("\n"),
-                Report {
-                    explanations,
-                    ..Report::default()
-                },
-            )
+            report.explanations = FindingCode::ALL.iter().copied().map(explanation).collect();
+            let titles: Vec<&str> = report.explanations.iter().map(|one| one.title.as_str()).collect();
+            titles.join("\n")
         }
     };
     ui.result(&text::sentences(&text, ui.result_style()))?;

@@ -19,7 +19,7 @@ pub(in crate::cli) struct Args {}
 
 /// Finds the buses by their tags, and surveys the hub of each.
 pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let options = hubs.list.first().map(|hub| hub.options.clone()).unwrap_or_default();
+    let create = hubs.list.first().map(|hub| hub.scope.kibus("bootstrap-hub"));
     let none = none_of(&hubs.list);
     let found = hubs.each(async |hub| {
         let _listing = hub.ui.spinner("looking for buses");
@@ -67,8 +67,12 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     }
     // A bus that could not be read is not "no bus".
     if !buses.is_empty() || reports.is_empty() && hubs.unreached.is_empty() {
-        hubs.ui
-            .result(&text::buses(&buses, &none, &options, hubs.ui.result_style()))?;
+        hubs.ui.result(&text::buses(
+            &buses,
+            &none,
+            &create.unwrap_or_default(),
+            hubs.ui.result_style(),
+        ))?;
     }
     stages::finish(&hubs, reports, Ending::Done)
 }

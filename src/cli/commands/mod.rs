@@ -2,7 +2,7 @@
 
 mod add_cluster;
 mod bootstrap_hub;
-mod completions;
+pub(super) mod completions;
 mod dead_letters;
 mod demo;
 mod discover;
@@ -10,7 +10,6 @@ mod explain;
 mod list;
 mod man;
 mod policy;
-mod reference;
 mod remove_cluster;
 mod rollback;
 mod sandbox;
@@ -85,5 +84,4 @@ commands! {
     writes Completions in completions,
     writes Man in man,
     prints Version in version,
-    writes Reference in reference,
 }

@@ -1,26 +1,41 @@
-mod controller_roles;
-mod hub_options;
-
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
-use controller_roles::RoleFlags;
-pub(in crate::cli) use hub_options::OF_OPERATORS;
-use hub_options::{OF_READERS, OF_READING_OPERATORS, OF_ROUTERS, known, known_for_queues, shows_of_hub, with_old_keys};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::{Ending, stages};
-use crate::error::{Error, Hint};
+use crate::cli::{Ending, failure, stages};
+use crate::error::{Error, Hint, quoted};
 use crate::iam::operator_policy;
+use crate::iam::role_pattern::RolePattern;
+use crate::model::controller_role::RoleCandidates;
 use crate::model::document::Document;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
+use crate::model::settings::Settings;
 use crate::model::signal::PROBE_SOURCE;
-use crate::reconcile::Intent;
+use crate::reconcile::{Intent, SavedRoles, unnamed_queues};
+use crate::survey::{Query, Saved, Survey, role_arns};
 use crate::ui::HubReport;
+
+/// The options of a document for a controller, by their flags.
+const OF_READERS: &[&str] = &["kms-key", "queue-prefix"];
+/// Those of the router's document.
+const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions"];
+/// Those of the operator's document.
+pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
+    "tag",
+    "kms-key",
+    "permissions-boundary",
+    "role-path",
+    "queue-prefix",
+    "tag-conditions",
+];
+/// Those of an operator's document who may change nothing.
+const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
@@ -92,6 +107,21 @@ impl Purpose {
             Self::Discover => operator_policy::discover(scope),
         }
     }
+}
+
+/// Which controller roles the document names.
+#[derive(Debug, clap::Args)]
+struct RoleFlags {
+    /// EKS clusters that will be added; their controller roles are found by the usual names.
+    #[arg(value_name = "CLUSTER")]
+    clusters: Vec<ClusterName>,
+    /// Controller role of a cluster that will be added: a name, a path and name, or an ARN; repeat for more. With `*`, a
+    /// pattern.
+    #[arg(long = "controller-role", value_name = "ROLE", conflicts_with = "no_controller_role")]
+    roles: Vec<RolePattern>,
+    /// Allow no change of any controller role, not even for registered clusters.
+    #[arg(long, conflicts_with = "clusters")]
+    no_controller_role: bool,
 }
 
 /// Reads the saved options that the document depends on, and prints the document.
@@ -175,7 +205,7 @@ fn fits(hub: &ConnectedHub, document: Document) -> Document {
             "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
              parts, and attach all of them:"
         );
-        hub.ui.warn(&Hint::command(text, commands.join("\n")), "");
+        hub.ui.warn(&Hint::command(text, commands.join("\n")));
     }
     fitted
 }
@@ -190,8 +220,168 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
         .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
-fn not_read(hub: &ConnectedHub, id: &ResourceId) {
-    hub.ui.warn_text(&format!(
-        "{id} could not be read: the document uses the options given and the defaults"
-    ));
+/// Leaves the other options of a hub out of the help. They are accepted, so that a pipeline can pass to every command what it
+/// passes to `bootstrap-hub`.
+fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
+    let of_hub = <HubOptions as clap::Args>::augment_args(clap::Command::new(""));
+    let is_of_hub = of_hub.get_arguments().any(|option| option.get_id() == arg.get_id());
+    let is_shown = !is_of_hub || arg.get_long().is_some_and(|flag| shown.contains(&flag));
+    let hide = arg.is_hide_set() || !is_shown;
+    arg.hide(hide)
+}
+
+/// Reads the settings, and prints those that the document depends on and that the command line does not replace.
+async fn known(hubs: &Hubs<'_>, hub: &ConnectedHub, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
+    let survey = stages::survey(hubs, hub, |_| Query::default(), |_| ()).await?.0;
+    let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
+    let saved = match survey.saved() {
+        Saved::Kept(settings) => settings.clone(),
+        Saved::Absent => Settings::default(),
+        Saved::Unreadable(_) => {
+            hub.ui.warn_text(&format!(
+                "{parameter} could not be read: the document uses the options given and the defaults"
+            ));
+            Settings::default()
+        }
+        Saved::Bad(bad) => {
+            hub.ui.warn_text(&format!("{parameter} is not used: {bad}"));
+            Settings::default()
+        }
+    };
+    let mut printed = saved.options.clone();
+    printed.retain(|flag| used.contains(&flag) && !given.values().contains_key(flag));
+    let printed = printed.typed();
+    if !printed.is_empty() {
+        hub.ui
+            .note(&format!("Saved options in this document, from {parameter}:"), &printed);
+    }
+    Ok(Settings {
+        options: given.or(saved.options),
+        ..saved
+    })
+}
+
+/// The same for a document about all cluster queues.
+async fn known_for_queues(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    given: HubOptions,
+    used: &[&str],
+) -> Result<Settings, Error> {
+    let known = known(hubs, hub, given, used).await?;
+    match unnamed_queues(&hub.scope, &known.options) {
+        Some(refusal) => Err(failure::refused(hub, &[refusal], false)),
+        None => Ok(known),
+    }
+}
+
+/// The document, with a statement for the old keys of the hub, which are printed.
+fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Document) -> Document {
+    let mut keys = settings.old_keys();
+    keys.retain(|key| Some(key) != settings.options.key());
+    if !keys.is_empty() {
+        let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
+        let lines: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
+        hub.ui
+            .note(&format!("Old keys in this document, from {parameter}:"), &lines);
+    }
+    policy::with_old_keys(to, of, &hub.scope, &keys)
+}
+impl RoleFlags {
+    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
+    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
+        if self.no_controller_role {
+            return Ok(BTreeSet::new());
+        }
+        let known = match role_arns(&hub.cloud).await {
+            Ok(roles) => roles,
+            Err(fault) => {
+                hub.ui.warn_text(&format!(
+                    "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
+                     the path `/` in the document: {fault}"
+                ));
+                BTreeMap::new()
+            }
+        };
+        let mut arns = BTreeSet::new();
+        for role in &self.roles {
+            if role.is_open() {
+                hub.ui.warn_text(&format!(
+                    "`{role}` may match roles that are not controllers, also under other paths, because `*` matches `/`: \
+                     with iam:PutRolePolicy, an operator can give each of them any permission"
+                ));
+            }
+            arns.insert(role.arn(&hub.scope, &known).ok_or_else(|| {
+                let account = &hub.scope.account;
+                Error::usage(format!("`{role}` is not a role of account {account}"))
+            })?);
+        }
+        let arn = |role: &RoleName| {
+            let listed = known.get(role).cloned();
+            listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
+        };
+        arns.extend(self.found(hub, &known).iter().map(arn));
+        let saved = saved(hubs, hub).await?;
+        arns.extend(saved.holders.iter().map(|(_, role)| arn(role)));
+        for (cluster, role) in saved.tagged.iter().filter(|(_, role)| !arns.contains(&arn(role))) {
+            only_tagged(hub, cluster, role);
+        }
+        if arns.is_empty() {
+            hub.ui.warn(&Hint::command(
+                "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
+                 their roles with --controller-role. If another team manages IAM:",
+                hub.scope.kibus("policy operator --no-controller-role"),
+            ));
+        }
+        Ok(arns)
+    }
+
+    /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
+    fn found(&self, hub: &ConnectedHub, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
+        let mut roles = BTreeSet::new();
+        for cluster in &self.clusters {
+            let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, known);
+            if let [role] = usual.as_slice() {
+                roles.insert(role.clone());
+                continue;
+            }
+            let candidates = [usual, suffixed].concat();
+            let text = failure::no_single_role(cluster, &candidates);
+            hub.ui.warn_text(&format!("{text}; name it with --controller-role"));
+        }
+        roles
+    }
+}
+
+/// The controller roles of the registered clusters, as far as they can be read. Prints those for the document.
+async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error> {
+    let guess = |survey: &Survey| Query {
+        cluster_queues: [survey.queue_prefix()].into(),
+        ..Query::default()
+    };
+    let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
+    let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
+    let fault = survey.discovered().fault().or(survey.faults().find_map(of_queue));
+    if let Some(fault) = fault {
+        hub.ui.warn_text(&format!(
+            "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
+        ));
+    }
+    if !roles.holders.is_empty() {
+        let lines = roles.holders.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
+        let text = "Controller roles in this document, which have the policies of registered clusters:";
+        hub.ui.note(text, &lines.collect::<Vec<_>>());
+    }
+    Ok(roles)
+}
+
+/// A role that only a tag names needs the option.
+fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
+    let flag = format!("--controller-role {}", quoted(role.as_str()));
+    let text = format!(
+        "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
+         `{cluster}` has this role:"
+    );
+    hub.ui
+        .warn(&Hint::command(text, format!("{} {flag}", hub.command_line)));
 }

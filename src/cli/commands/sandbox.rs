@@ -2,7 +2,8 @@ use clap::Subcommand;
 
 use super::demo;
 use crate::cli::Ending;
-use crate::error::{Error, Invocation, quoted};
+use crate::error::{Error, quoted};
+use crate::model::scope::GlobalOptions;
 use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, SetupStep, ShellVariables, Up};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui};
@@ -67,10 +68,14 @@ async fn up(ui: &Ui) -> Result<(), Error> {
         Up::Started(record) => ("The sandbox is running", record),
         Up::AlreadyRunning(record) => ("The sandbox is already running", record),
     };
+    let reached = GlobalOptions {
+        sandbox: true,
+        ..GlobalOptions::default()
+    };
     ui.result(&format!(
         "{state} at {}. It keeps its resources in memory until it stops. Next:\n    {}",
         record.endpoint().url(),
-        Invocation::kibus("bootstrap-hub").line(" --sandbox")
+        reached.kibus(None, "bootstrap-hub")
     ))?;
     report(ui, Some(server(&sandbox, &record, true)))
 }
@@ -150,7 +155,7 @@ async fn status(ui: &Ui) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::invocation::tests::shell_words;
+    use crate::error::tests::shell_words;
 
     #[test]
     fn a_shell_only_sets_the_variables() {

@@ -136,7 +136,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
                 hub.ui.warn_text(&format!("the clusters are unknown: {fault}"));
             }
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = failure::incomplete(unread);
+            report.error = failure::incomplete(hub, unread);
         }
         if let Some((read, last)) = seen {
             // A pipe gets each status once.

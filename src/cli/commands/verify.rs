@@ -14,6 +14,7 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::probe::{PROBE_LIMIT, ProbeResult, Probed};
 use crate::model::status::Depth;
+use crate::plan::finding::fixes;
 use crate::probe::{self, counts};
 use crate::reconcile::{
     Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, queues_to_watch, reconcile,
@@ -100,11 +101,11 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
         Ok(intent) => intent,
         Err(blocked) => return Ok(hub.failed(failure::blocked(hub, &blocked))),
     };
-    hub.ui.warn_of(&intent, &hub.options);
+    hub.ui.warn_of(&intent);
     show(hub, survey, &intent)?;
     Ok(HubReport {
         probes: survey.tried.probed.clone(),
-        error: failure::incomplete(intent.incomplete),
+        error: failure::incomplete(hub, intent.incomplete),
         ..hub.report(&intent)
     })
 }
@@ -112,7 +113,7 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
 fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(), Error> {
     let clusters = checked_clusters(survey, target);
     for probed in &survey.tried.probed {
-        if probed.finding().is_none() {
+        if probed.finding(&hub.scope).is_none() {
             hub.ui.result(&format!("  {}", probed.sentence()))?;
         }
         let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
@@ -136,9 +137,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
         (_, Some(_)) => "clusters unknown".to_owned(),
         (count, None) => counted(count),
     };
-    let ConnectedHub {
-        ui, heading, options, ..
-    } = hub;
+    let ConnectedHub { ui, heading, .. } = hub;
     if intent.findings.is_empty() {
         let bus = &heading.bus;
         return ui.result(&match clusters.as_str() {
@@ -146,7 +145,8 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
             _ => format!("No findings. Hub {bus} and {clusters} are up to date."),
         });
     }
-    ui.result(&text::findings(heading, &clusters, intent, options, ui.result_style()))
+    let fixes = fixes(&hub.scope, &intent.findings);
+    ui.result(&text::findings(heading, &clusters, intent, &fixes, ui.result_style()))
 }
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.

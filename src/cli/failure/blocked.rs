@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
-use crate::error::{Error, Invocation, listed, quoted};
+use crate::error::{Error, listed, quoted};
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
 use crate::model::fault::{Fault, FaultKind};
@@ -22,7 +22,7 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(hub),
         Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
-            .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
+            .hint_command("to create it:", hub.scope.kibus("bootstrap-hub")),
         Blocked::BeingDeleted(queues) => being_deleted(hub, queues.keys().collect()),
         Blocked::Unreadable(id, fault) => unreadable(hub, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(hub, what, fault),
@@ -30,23 +30,23 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
             parameter,
             bad,
             restoring,
-        } => bad_settings(parameter, bad, restoring),
+        } => bad_settings(hub, parameter, bad, restoring),
         Blocked::LostSettings(restoring) => lost_settings(hub, restoring),
         Blocked::Refused(refusals) => refused(hub, refusals, false),
-        Blocked::NoSuchRoles(roles) => no_such_roles(roles),
+        Blocked::NoSuchRoles(roles) => no_such_roles(hub, roles),
         Blocked::RolesNotFound(searches) => roles_not_found(hub, searches),
         Blocked::NotInEks(names) => not_in_eks(hub, names),
-        Blocked::NothingToAdopt(absent) => nothing_to_adopt(absent),
+        Blocked::NothingToAdopt(absent) => nothing_to_adopt(hub, absent),
         Blocked::UnknownClusters(names, others) => unknown_clusters(hub, names, others),
-        Blocked::NoVersion(none) => no_version(none),
-        Blocked::VersionGone(version) => unusable_version(format!("version {version} of the router was deleted")),
+        Blocked::NoVersion(none) => no_version(hub, none),
+        Blocked::VersionGone(version) => unusable_version(hub, format!("version {version} of the router was deleted")),
         Blocked::NotPublished(version) => {
-            unusable_version(format!("kibus did not publish version {version} of the router"))
+            unusable_version(hub, format!("kibus did not publish version {version} of the router"))
         }
     }
 }
 
-fn bad_settings(parameter: &ParameterName, bad: &BadSettings, restoring: &str) -> Error {
+fn bad_settings(hub: &ConnectedHub, parameter: &ParameterName, bad: &BadSettings, restoring: &str) -> Error {
     let error = Error::refused(format!("parameter `{parameter}` cannot be used: {bad}"));
     match bad {
         BadSettings::Future(_) => error.hint("use the version of kibus that wrote it, or a later one"),
@@ -54,7 +54,7 @@ fn bad_settings(parameter: &ParameterName, bad: &BadSettings, restoring: &str) -
             .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
             .hint_command(
                 "to replace it with the options that the hub has now:",
-                Invocation::kibus(restoring),
+                hub.scope.kibus(restoring),
             ),
     }
 }
@@ -72,7 +72,7 @@ fn lost_settings(hub: &ConnectedHub, restoring: &str) -> Error {
     .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
     .hint_command(
         "check these options, in which the hub differs from the defaults; to save them:",
-        Invocation::kibus(restoring),
+        hub.scope.kibus(restoring),
     )
 }
 
@@ -92,7 +92,7 @@ fn being_deleted(hub: &ConnectedHub, queues: Vec<&QueueName>) -> Error {
         )
 }
 
-fn no_such_roles(roles: &[MissingRole]) -> Error {
+fn no_such_roles(hub: &ConnectedHub, roles: &[MissingRole]) -> Error {
     let mut error = match roles {
         [one] => Error::failed(format!("role `{}` does not exist", one.role)),
         several => several.iter().fold(
@@ -114,7 +114,7 @@ fn no_such_roles(roles: &[MissingRole]) -> Error {
     match roles {
         [one] => error.hint_command(
             "pass the role that this Karpenter controller runs as:",
-            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", one.cluster)),
+            hub.scope.kibus(format!("add-cluster {} --controller-role ROLE", one.cluster)),
         ),
         _ => error.hint("pass the roles that the Karpenter controllers run as with --controller-role; `{cluster}` in it stands for the cluster's name"),
     }
@@ -142,7 +142,10 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
         error = explained(hub, error, one, searches.len() == 1);
     }
     for one in searches {
-        let name = |role: &str| Invocation::kibus(format!("add-cluster {} --controller-role {role}", one.cluster));
+        let name = |role: &str| {
+            hub.scope
+                .kibus(format!("add-cluster {} --controller-role {role}", one.cluster))
+        };
         if one.candidates.is_empty() {
             error = error.hint_command("to name the role that the Karpenter controller runs as:", name("ROLE"));
         }
@@ -160,14 +163,18 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
     if let Some(fault) = searches.iter().find_map(|one| one.evidence.fault()) {
         error = error.note(format!("EKS could not be asked for controller roles: {fault}"));
         if fault.is_denied() {
-            let hint = permissions_for_eks("to print the permissions with which kibus finds the role in EKS:");
+            let hint = permissions_for_eks(
+                &hub.scope,
+                "to print the permissions with which kibus finds the role in EKS:",
+            );
             error.hints.push(hint);
         }
     }
     let [first, ..] = searches else { return error };
     error.hint_command(
         "to grant the permission by other means:",
-        Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+        hub.scope
+            .kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
     )
 }
 
@@ -206,7 +213,7 @@ fn sources(sources: &BTreeSet<RoleSource>) -> String {
     words.join(", ")
 }
 
-fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
+fn nothing_to_adopt(hub: &ConnectedHub, absent: &[NothingToAdopt]) -> Error {
     let message = match absent {
         [one] => format!("no queue to take over: `{}` does not exist", one.queue),
         several => format!(
@@ -222,13 +229,14 @@ fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
     {
         error = error.hint_command(
             format!("queue `{queue}` may be the one of `{cluster}`; for a hub whose queues have such names:"),
-            Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
+            hub.scope
+                .kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
         );
     }
     let names: Vec<&str> = absent.iter().map(|one| one.cluster.as_str()).collect();
     error.hint_command(
         "to create new queues instead:",
-        Invocation::kibus(format!("add-cluster {}", names.join(" "))),
+        hub.scope.kibus(format!("add-cluster {}", names.join(" "))),
     )
 }
 
@@ -289,13 +297,13 @@ fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster], others: &BTree
             hub.scope.bus
         )),
     };
-    let error = did_you_mean(error, names).hint_command("to list the clusters:", Invocation::kibus("status"));
+    let error = did_you_mean(error, names).hint_command("to list the clusters:", hub.scope.kibus("status"));
     let others: Vec<&str> = others.iter().map(ClusterName::as_str).collect();
     match others.is_empty() {
         true => error,
         false => error.hint_command(
             "to remove the others:",
-            Invocation::kibus(format!("remove-cluster {}", others.join(" "))),
+            hub.scope.kibus(format!("remove-cluster {}", others.join(" "))),
         ),
     }
 }
@@ -327,13 +335,13 @@ fn did_you_mean(error: Error, names: &[UnknownCluster]) -> Error {
     })
 }
 
-fn no_version(none: &NoRollbackVersion) -> Error {
+fn no_version(hub: &ConnectedHub, none: &NoRollbackVersion) -> Error {
     let mut error = Error::refused(none.to_string());
     if let Some(latest) = none.kept.first() {
         let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
         error = error.note(format!("available: {}", kept.join(", "))).hint_command(
             "to roll back to one of them:",
-            Invocation::kibus(format!("rollback {latest}")),
+            hub.scope.kibus(format!("rollback {latest}")),
         );
     } else if none.rolled_back_from.is_none() {
         error = error.note("kibus has published no other version");
@@ -344,17 +352,14 @@ fn no_version(none: &NoRollbackVersion) -> Error {
             .note(format!(
                 "the router was rolled back from version {from}, and a rollback goes to earlier versions only"
             ))
-            .hint_command(
-                "to end the rollback and upgrade again:",
-                Invocation::kibus(END_ROLLBACK),
-            ),
+            .hint_command("to end the rollback and upgrade again:", hub.scope.kibus(END_ROLLBACK)),
     }
 }
 
-fn unusable_version(message: String) -> Error {
+fn unusable_version(hub: &ConnectedHub, message: String) -> Error {
     Error::refused(message).hint_command(
         "if a rollback keeps it, end the rollback:",
-        Invocation::kibus(END_ROLLBACK),
+        hub.scope.kibus(END_ROLLBACK),
     )
 }
 
@@ -367,12 +372,9 @@ fn no_hub(hub: &ConnectedHub) -> Error {
     ))
     .hint_command(
         "if it exists elsewhere, use --bus, --region or --profile; to list the buses here:",
-        Invocation::KibusOnBus {
-            arguments: "list".to_owned(),
-            bus: None,
-        },
+        scope.kibus_on(None, "list"),
     )
-    .hint_command("to create it:", Invocation::kibus("bootstrap-hub"))
+    .hint_command("to create it:", hub.scope.kibus("bootstrap-hub"))
 }
 
 /// Something could not be read, so nothing can be planned.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
-use crate::error::{Hint, Invocation, quoted};
+use crate::error::{Hint, quoted};
 use crate::model::dropped_clusters::DroppedEvents;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::{FunctionMapping, FunctionPermission, ResourceId};
@@ -39,7 +39,9 @@ pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, Clu
         } else if *queue == scope.hub_queue() {
             backlog(scope, samples)
         } else {
-            clusters.get(queue).and_then(|cluster| unread(queue, cluster, samples))
+            clusters
+                .get(queue)
+                .and_then(|cluster| unread(scope, queue, cluster, samples))
         };
         findings.extend(finding.map(|finding| if seen.watched { finding } else { unwatched(finding) }));
     }
@@ -63,8 +65,8 @@ fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
     (count > 0).then(|| {
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
-        let advice = Hint::command("read the reason of each", Invocation::kibus("dead-letters"));
-        found(FindingCode::DeadLetters, queue, message).fixed_by(Fix::Advice(advice))
+        let advice = Hint::command("read the reason of each", scope.kibus("dead-letters"));
+        found(scope, FindingCode::DeadLetters, queue, message).fixed_by(Fix::Advice(advice))
     })
 }
 
@@ -74,11 +76,11 @@ fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         let queue = ResourceId::Queue(scope.hub_queue());
         let advice = Hint::command("read the reason in the router's log", router_log(scope));
-        found(FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::Advice(advice))
+        found(scope, FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::Advice(advice))
     })
 }
 
-fn unread(queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option<Finding> {
+fn unread(scope: &Scope, queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option<Finding> {
     let last = samples.last()?;
     is_unread(samples).then(|| {
         let message = format!("about {} waiting and none in flight", counted(last.waiting, "message"));
@@ -87,7 +89,12 @@ fn unread(queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option
         );
         Finding {
             cluster: Some(cluster.clone()),
-            ..found(FindingCode::QueueUnread, ResourceId::Queue(queue.clone()), message)
+            ..found(
+                scope,
+                FindingCode::QueueUnread,
+                ResourceId::Queue(queue.clone()),
+                message,
+            )
         }
         .fixed_by(Fix::Advice(Hint::text(advice)))
     })
@@ -96,7 +103,7 @@ fn unread(queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option
 fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     let message = format!("in state {}", mapping.state);
-    (!mapping.has_settled()).then(|| found(FindingCode::MappingInTransition, id, message))
+    (!mapping.has_settled()).then(|| found(scope, FindingCode::MappingInTransition, id, message))
 }
 
 /// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
@@ -119,13 +126,13 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Findi
     let subject = Subject::Other(format!("mapping {uuid}"));
     let advice = Hint::command(
         "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
-        Invocation::aws(format!(
+        scope.aws(format!(
             "lambda delete-event-source-mapping --uuid {} --region {}",
             quoted(uuid),
             scope.region
         )),
     );
-    Some(Finding::new(FindingCode::ForeignMapping, subject, message).fixed_by(Fix::Advice(advice)))
+    Some(Finding::new(scope, FindingCode::ForeignMapping, subject, message).fixed_by(Fix::Advice(advice)))
 }
 
 /// A finding about a statement of the router's resource policies: kibus adds none.
@@ -151,18 +158,18 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Find
         .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
     let advice = Hint::command(
         "find out who added it (CloudTrail, AddPermission), then remove it:",
-        Invocation::aws(format!(
+        scope.aws(format!(
             "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
             quoted(sid),
             scope.region
         )),
     );
     let subject = Subject::Resource(ResourceId::Function(function));
-    Finding::new(FindingCode::InvokePermission, subject, message).fixed_by(Fix::Advice(advice))
+    Finding::new(scope, FindingCode::InvokePermission, subject, message).fixed_by(Fix::Advice(advice))
 }
 
 /// A finding about a cluster whose events the router dropped because it is not on the bus.
-pub fn dropped(cluster: &ClusterName, events: &DroppedEvents) -> Finding {
+pub fn dropped(scope: &Scope, cluster: &ClusterName, events: &DroppedEvents) -> Finding {
     let DroppedEvents { count, reason } = events;
     let counted = match count {
         1 => "1 event".to_owned(),
@@ -170,7 +177,7 @@ pub fn dropped(cluster: &ClusterName, events: &DroppedEvents) -> Finding {
     };
     let message = format!("the router dropped {counted} of it in the last day: `{reason}`");
     let subject = Subject::Cluster(cluster.clone());
-    Finding::new(FindingCode::EventsDropped, subject, message).fixed_by(Fix::AddCluster(cluster.clone()))
+    Finding::new(scope, FindingCode::EventsDropped, subject, message).fixed_by(Fix::add_cluster(scope, cluster.clone()))
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {
@@ -185,7 +192,7 @@ fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {
         ),
     };
     let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
-    Some(found(code, id, message))
+    Some(found(scope, code, id, message))
 }
 
 fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
@@ -195,31 +202,31 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
     let reason = version.reason.iter().map(|reason| format!(": {reason}"));
     let message = format!("in state {}{}", version.state, reason.collect::<String>());
     let function = ResourceId::Function(scope.router_function());
-    Some(found(FindingCode::RouterNotActive, function, message))
+    Some(found(scope, FindingCode::RouterNotActive, function, message))
 }
 
 /// A queue that kibus does not manage, with a queue of the bus as its dead-letter queue.
 pub fn redriven(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, source: &QueueName) -> Finding {
     let (url, region) = (scope.queue_url(None, source), &scope.region);
-    let command = Invocation::aws(format!(
+    let command = scope.aws(format!(
         "sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region {region}"
     ));
     let advice = format!("find out who uses queue `{source}`, and remove its redrive policy");
     let message = format!("receives the dead letters of queue `{source}`");
     Finding {
         cluster,
-        ..found(FindingCode::ForeignRedrive, ResourceId::Queue(queue), message)
+        ..found(scope, FindingCode::ForeignRedrive, ResourceId::Queue(queue), message)
     }
     .fixed_by(Fix::Advice(Hint::command(advice, command)))
 }
 
-fn found(code: FindingCode, id: ResourceId, message: String) -> Finding {
-    Finding::new(code, Subject::Resource(id), message)
+fn found(scope: &Scope, code: FindingCode, id: ResourceId, message: String) -> Finding {
+    Finding::new(scope, code, Subject::Resource(id), message)
 }
 
-fn router_log(scope: &Scope) -> Invocation {
+fn router_log(scope: &Scope) -> String {
     let (group, region) = (scope.router_log_group(), &scope.region);
-    Invocation::aws(format!("logs tail {group} --region {region} --since 15m"))
+    scope.aws(format!("logs tail {group} --region {region} --since 15m"))
 }
 
 fn counted(count: u64, what: &str) -> String {

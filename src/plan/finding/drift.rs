@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::advice::explanation;
-use crate::error::{Hint, Invocation, listed};
+use crate::error::{Hint, listed};
 use crate::iam::grants::lets_anyone_send;
 use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
@@ -48,10 +48,10 @@ pub fn changed(
                 fix: match (unconfirmed, cluster, &change.id) {
                     (Some(refusal), ..) => Fix::Advice(refusal.advice(scope, false)),
                     (_, Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
-                        another_role(&cluster, role)
+                        another_role(scope, &cluster, role)
                     }
-                    (_, Some(cluster), _) => Fix::AddCluster(cluster),
-                    (_, None, _) => Fix::BootstrapHub,
+                    (_, Some(cluster), _) => Fix::add_cluster(scope, cluster),
+                    (_, None, _) => Fix::bootstrap_hub(scope),
                 },
                 change: Some(place),
                 severity: code.severity(),
@@ -72,10 +72,10 @@ fn only_settings(code: FindingCode, change: &Change) -> bool {
 }
 
 /// Adding the cluster again fails if the saved role does not exist.
-fn another_role(cluster: &ClusterName, role: &RoleName) -> Fix {
+fn another_role(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> Fix {
     Fix::Advice(Hint::command(
         format!("role `{role}` does not exist; pass the role that Karpenter runs as"),
-        Invocation::kibus(format!("add-cluster {cluster} --controller-role ROLE")),
+        scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
     ))
 }
 
@@ -91,7 +91,7 @@ pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
             let message = start.and_then(|start| sentence.strip_prefix(&start).map(str::to_owned));
             let subject = id.map_or_else(|| Subject::Other("options".to_owned()), Subject::Resource);
             let fix = Fix::Advice(refusal.advice(scope, false));
-            Finding::new(refusal.code(), subject, message.unwrap_or(sentence)).fixed_by(fix)
+            Finding::new(scope, refusal.code(), subject, message.unwrap_or(sentence)).fixed_by(fix)
         })
         .collect()
 }
@@ -103,7 +103,7 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
         false => FindingCode::Unreadable,
     };
     let (notes, hint) = explanation(fault, scope);
-    let finding = Finding::new(code, subject, notes.join("; "));
+    let finding = Finding::new(scope, code, subject, notes.join("; "));
     match hint {
         Some(hint) => finding.fixed_by(Fix::Advice(hint)),
         None => finding,
@@ -127,27 +127,37 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
     );
     let message = format!("{message}; {}", policy::KEPT_DATA_KEY);
     let subject = Subject::Other(format!("key {key}"));
-    Some(Finding::new(FindingCode::KeyBlocksEventBridge, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
+    Some(
+        Finding::new(scope, FindingCode::KeyBlocksEventBridge, subject, message)
+            .fixed_by(Fix::Advice(Hint::text(advice))),
+    )
 }
 
 /// A requested cluster that is not registered. `similar` are clusters that may have been meant.
-pub fn not_registered(cluster: ClusterName, similar: &BTreeSet<ClusterName>, fix: Fix) -> Finding {
+pub fn not_registered(scope: &Scope, cluster: ClusterName, similar: &BTreeSet<ClusterName>, fix: Fix) -> Finding {
     let message = match similar.is_empty() {
         true => "not registered".to_owned(),
         false => format!("not registered; did you mean {}?", listed(similar)),
     };
-    Finding::new(FindingCode::ClusterNotRegistered, Subject::Cluster(cluster), message).fixed_by(fix)
+    Finding::new(
+        scope,
+        FindingCode::ClusterNotRegistered,
+        Subject::Cluster(cluster),
+        message,
+    )
+    .fixed_by(fix)
 }
 
 /// A cluster whose queue is missing, while this role still has the policy that kibus wrote for it.
-pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
+pub fn orphan(scope: &Scope, role: &RoleName, cluster: ClusterName) -> Finding {
     let message = format!("queue missing; role `{role}` still has its policy");
     let subject = Subject::Cluster(cluster.clone());
-    Finding::new(FindingCode::OrphanedPolicy, subject, message).fixed_by(Fix::AddOrRemove(cluster))
+    Finding::new(scope, FindingCode::OrphanedPolicy, subject, message).fixed_by(Fix::add_or_remove(scope, cluster))
 }
 
 /// An adopted queue that keeps these senders. `permissions` are statements that allow more than its old rules need.
 pub fn old_senders(
+    scope: &Scope,
     queue: QueueName,
     cluster: ClusterName,
     senders: &BTreeSet<String>,
@@ -163,14 +173,11 @@ pub fn old_senders(
             "remove these statements from its policy; or, to drop all senders that are not of the bus:",
         ),
     };
-    let advice = Hint::command(
-        advice,
-        Invocation::kibus(format!("add-cluster {cluster} --drop-old-senders")),
-    );
+    let advice = Hint::command(advice, scope.kibus(format!("add-cluster {cluster} --drop-old-senders")));
     let subject = Subject::Resource(ResourceId::Queue(queue));
     let finding = Finding {
         cluster: Some(cluster),
-        ..Finding::new(FindingCode::OldSenders, subject, message)
+        ..Finding::new(scope, FindingCode::OldSenders, subject, message)
     }
     .fixed_by(Fix::Advice(advice));
     match permissions.is_empty() {
@@ -180,18 +187,18 @@ pub fn old_senders(
 }
 
 /// A queue with the tags of a cluster of the bus, and without a statement of kibus in its policy.
-pub fn only_tagged(queue: QueueName, cluster: ClusterName, fix: Fix) -> Finding {
+pub fn only_tagged(scope: &Scope, queue: QueueName, cluster: ClusterName, fix: Fix) -> Finding {
     let subject = Subject::Resource(ResourceId::Queue(queue));
     let message = "has tags of the bus, and no statement of it in its policy";
     Finding {
         cluster: Some(cluster),
-        ..Finding::new(FindingCode::OnlyTagged, subject, message)
+        ..Finding::new(scope, FindingCode::OnlyTagged, subject, message)
     }
     .fixed_by(fix)
 }
 
 /// A queue that is of the bus by a policy of kibus, and not by its tags. `other` is the bus that its tag names.
-pub fn fallen(queue: QueueName, cluster: Option<ClusterName>, other: Option<&str>, fix: Fix) -> Finding {
+pub fn fallen(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, other: Option<&str>, fix: Fix) -> Finding {
     let subject = Subject::Resource(ResourceId::Queue(queue));
     let message = match other {
         Some(bus) => format!(
@@ -202,13 +209,14 @@ pub fn fallen(queue: QueueName, cluster: Option<ClusterName>, other: Option<&str
     };
     Finding {
         cluster,
-        ..Finding::new(FindingCode::FellOffTheBus, subject, message)
+        ..Finding::new(scope, FindingCode::FellOffTheBus, subject, message)
     }
     .fixed_by(fix)
 }
 
 /// Rules of others that send Karpenter's events to a queue of the bus. `keeps_senders` says that the queue accepts them.
 pub fn duplicate_rules(
+    scope: &Scope,
     queue: QueueName,
     cluster: ClusterName,
     rules: &BTreeSet<RuleName>,
@@ -229,9 +237,9 @@ pub fn duplicate_rules(
     let subject = Subject::Resource(ResourceId::Queue(queue));
     Finding {
         cluster: Some(cluster),
-        ..Finding::new(FindingCode::DuplicateRule, subject, message)
+        ..Finding::new(scope, FindingCode::DuplicateRule, subject, message)
     }
-    .fixed_by(Fix::Advice(Hint::command(advice, Invocation::kibus(then))))
+    .fixed_by(Fix::Advice(Hint::command(advice, scope.kibus(then))))
 }
 
 /// How many rules a message names one by one.
@@ -247,13 +255,13 @@ fn in_words(rules: &BTreeSet<RuleName>) -> String {
 }
 
 /// The queue of a removed cluster that is being deleted.
-pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
+pub fn being_deleted(scope: &Scope, queue: ResourceId, cluster: ClusterName) -> Finding {
     let subject = Subject::Resource(queue);
     Finding {
         cluster: Some(cluster.clone()),
-        ..Finding::new(FindingCode::QueueBeingDeleted, subject, "being deleted")
+        ..Finding::new(scope, FindingCode::QueueBeingDeleted, subject, "being deleted")
     }
-    .fixed_by(Fix::AddOrRemove(cluster))
+    .fixed_by(Fix::add_or_remove(scope, cluster))
 }
 
 fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {

@@ -12,9 +12,12 @@ pub use drift::{
 
 pub use crate::model::finding_code::{FindingCode, Severity};
 
-use crate::error::{Hint, Invocation};
+use std::collections::BTreeSet;
+
+use crate::error::Hint;
 use crate::model::name::ClusterName;
 use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 
 /// A problem of a hub or a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding about the hub, with the code's own advice as its fix.
-    pub fn new(code: FindingCode, subject: Subject, message: impl Into<String>) -> Self {
+    pub fn new(scope: &Scope, code: FindingCode, subject: Subject, message: impl Into<String>) -> Self {
         let cluster = match &subject {
             Subject::Cluster(name) => Some(name.clone()),
             Subject::Resource(_) | Subject::Other(_) => None,
@@ -44,7 +47,7 @@ impl Finding {
             subject,
             cluster,
             message: message.into(),
-            fix: Fix::Advice(code.advice()),
+            fix: Fix::Advice(code.advice(scope)),
             change: None,
             severity: code.severity(),
         }
@@ -95,26 +98,65 @@ pub enum Subject {
     Other(String),
 }
 
-/// The fix of a finding.
+/// The fix of a finding. Its commands are whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
-    BootstrapHub,
-    AddCluster(ClusterName),
+    BootstrapHub(String),
+    AddCluster(ClusterName, String),
     /// Add the cluster again, or remove what is left of it if it no longer exists.
-    AddOrRemove(ClusterName),
-    Command(Invocation),
+    AddOrRemove(ClusterName, [String; 2]),
+    Command(String),
     /// A step that needs a person, who may then need a command.
     Advice(Hint),
 }
 
 impl Fix {
-    /// The command to run, if there is one.
-    pub fn command(&self) -> Option<Invocation> {
-        Some(match self {
-            Self::BootstrapHub => Invocation::kibus("bootstrap-hub"),
-            Self::AddCluster(name) | Self::AddOrRemove(name) => Invocation::kibus(format!("add-cluster {name}")),
-            Self::Command(command) => command.clone(),
-            Self::Advice(hint) => return hint.command.clone(),
-        })
+    pub fn bootstrap_hub(scope: &Scope) -> Self {
+        Self::BootstrapHub(scope.kibus("bootstrap-hub"))
     }
+
+    pub fn add_cluster(scope: &Scope, name: ClusterName) -> Self {
+        let command = scope.kibus(format!("add-cluster {name}"));
+        Self::AddCluster(name, command)
+    }
+
+    pub fn add_or_remove(scope: &Scope, name: ClusterName) -> Self {
+        let commands = ["add-cluster", "remove-cluster"].map(|command| scope.kibus(format!("{command} {name}")));
+        Self::AddOrRemove(name, commands)
+    }
+
+    /// The command to run, if there is one.
+    pub fn command(&self) -> Option<&str> {
+        match self {
+            Self::BootstrapHub(command)
+            | Self::AddCluster(_, command)
+            | Self::AddOrRemove(_, [command, _])
+            | Self::Command(command) => Some(command),
+            Self::Advice(hint) => hint.command.as_deref(),
+        }
+    }
+}
+
+/// The commands that fix these findings: the hub's first, each once, and one for all clusters.
+pub fn fixes(scope: &Scope, findings: &[Finding]) -> Vec<Hint> {
+    let (mut hub, mut others) = (None, BTreeSet::new());
+    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
+    for finding in findings {
+        match &finding.fix {
+            Fix::BootstrapHub(command) => hub = Some(command.clone()),
+            Fix::AddCluster(name, _) => drop(add.insert(name.as_str())),
+            Fix::AddOrRemove(name, _) => drop((add.insert(name.as_str()), remove.insert(name.as_str()))),
+            Fix::Command(command) => drop(others.insert(command.clone())),
+            Fix::Advice(_) => {}
+        }
+    }
+    let about = |command: &str, names: BTreeSet<&str>| {
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| scope.kibus(format!("{command} {}", names.join(" "))))
+    };
+    let now: Vec<String> = hub.into_iter().chain(about("add-cluster", add)).chain(others).collect();
+    let now = (!now.is_empty()).then(|| Hint::command("Fixable now:", now.join("\n")));
+    let remove = about("remove-cluster", remove);
+    let remove = remove.map(|command| Hint::command("If a cluster no longer exists, remove it instead:", command));
+    now.into_iter().chain(remove).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Refusal;
 use crate::advice::recreate_function;
-use crate::error::{Hint, Invocation, quoted};
+use crate::error::{Hint, quoted};
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, RoleName};
 use crate::model::scope::Scope;
@@ -24,17 +24,14 @@ impl Refusal {
                     "a cluster is served by one bus. To move it, remove it from bus `{bus}` first; to keep both, give this bus \
                      its own queue names with `bootstrap-hub --queue-prefix`"
                 ),
-                Invocation::KibusOnBus {
-                    arguments: format!("remove-cluster {cluster}"),
-                    bus: Some(bus.to_string()),
-                },
+                scope.kibus_on(Some(bus), format!("remove-cluster {cluster}")),
             ),
             Self::NotAdopted { cluster, .. } => Hint::command(
                 format!(
                     "if it is the interruption queue of cluster `{cluster}`, take it over, with the messages in it; otherwise \
                      give the bus its own queue names with `bootstrap-hub --queue-prefix`:"
                 ),
-                Invocation::kibus(format!("add-cluster {cluster} --adopt")),
+                scope.kibus(format!("add-cluster {cluster} --adopt")),
             ),
             Self::Unproven { cluster, unread, .. } => Hint::command(
                 match unread {
@@ -47,34 +44,34 @@ impl Refusal {
                          `{cluster}` reads this queue:"
                     ),
                 },
-                Invocation::kibus(format!("add-cluster {cluster} --adopt=unproven")),
+                scope.kibus(format!("add-cluster {cluster} --adopt=unproven")),
             ),
             Self::OtherPermissions { cluster, adopt, .. } => Hint::command(
                 "remove these statements from the policy of the queue. To remove all statements that are not of kibus and allow \
                  something, also those by which its old rules send:",
-                Invocation::kibus(format!("add-cluster {cluster} {adopt}--drop-old-senders")),
+                scope.kibus(format!("add-cluster {cluster} {adopt}--drop-old-senders")),
             ),
             Self::TagsLost { fix, .. } => match fix {
                 Fix::Advice(hint) => hint.clone(),
                 fix => Hint {
                     text: "restore its tags first:".to_owned(),
-                    command: fix.command(),
+                    command: fix.command().map(str::to_owned),
                 },
             },
             Self::NotCreated(_) => Hint::text("delete it by hand, if nothing needs it"),
             Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
-            Self::PrefixInUse { clusters } => prefix_in_use(clusters),
+            Self::PrefixInUse { clusters } => prefix_in_use(scope, clusters),
             Self::EmptyPrefix(_) => Hint::command(
                 "set a prefix that no other queue of the account has:",
-                Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
+                scope.kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
             ),
-            Self::AdoptedKey { queue, key } => adopted_key(queue, key),
+            Self::AdoptedKey { queue, key } => adopted_key(scope, queue, key),
             Self::AdoptedDeadLetters { .. } => Hint::text(
                 "remove the redrive policies of those queues first: SQS moves their messages past the queue policy, and \
                  Karpenter deletes them",
             ),
             Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
-            Self::TooMuchReserved { most, .. } => too_much_reserved(*most),
+            Self::TooMuchReserved { most, .. } => too_much_reserved(scope, *most),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
             Self::OlderRouter { live, .. } => Hint::text(format!(
                 "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
@@ -83,13 +80,13 @@ impl Refusal {
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
             Self::UnconfirmedRole {
                 cluster, role, is_only, ..
-            } => unconfirmed_role(cluster, role, *is_only),
+            } => unconfirmed_role(scope, cluster, role, *is_only),
             Self::SecondRole { cluster, first, .. } => Hint::command(
                 format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`"),
-                add_with_role(cluster, first),
+                add_with_role(scope, cluster, first),
             ),
             Self::TooLongSettings { .. } => Hint::text("pass fewer or shorter tags with --tag"),
-            Self::RollbackKept { given, .. } => rollback_kept(given),
+            Self::RollbackKept { given, .. } => rollback_kept(scope, given),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }
     }
@@ -112,11 +109,11 @@ fn not_managed(bus: &BusName, other: Option<&BusName>, removes: bool) -> Hint {
 }
 
 /// Only a key by its ARN can be the hub's.
-fn adopted_key(queue: &QueueName, key: &str) -> Hint {
+fn adopted_key(scope: &Scope, queue: &QueueName, key: &str) -> Hint {
     match key.parse::<KmsKey>() {
         Ok(key) => Hint::command(
             format!("set SSE-SQS on queue `{queue}` first, or use this key for the whole hub"),
-            Invocation::kibus(format!("bootstrap-hub --kms-key {}", quoted(key.as_str()))),
+            scope.kibus(format!("bootstrap-hub --kms-key {}", quoted(key.as_str()))),
         ),
         Err(_) => Hint::text(format!(
             "set SSE-SQS on queue `{queue}` first; its messages stay readable under the old key until they are received"
@@ -125,48 +122,48 @@ fn adopted_key(queue: &QueueName, key: &str) -> Hint {
 }
 
 /// `given` are the options of the command that was refused, as one types them.
-fn rollback_kept(given: &str) -> Hint {
+fn rollback_kept(scope: &Scope, given: &str) -> Hint {
     Hint::command(
         "a rollback is kept until you end it; to end it and apply the change",
-        Invocation::kibus(format!("bootstrap-hub --router-latest {given}").trim_end()),
+        scope.kibus(format!("bootstrap-hub --router-latest {given}").trim_end()),
     )
 }
 
-fn prefix_in_use(clusters: &BTreeSet<ClusterName>) -> Hint {
+fn prefix_in_use(scope: &Scope, clusters: &BTreeSet<ClusterName>) -> Hint {
     let clusters: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
     Hint::command(
         "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
-        Invocation::kibus(format!("remove-cluster {}", clusters.join(" "))),
+        scope.kibus(format!("remove-cluster {}", clusters.join(" "))),
     )
 }
 
-fn too_much_reserved(most: u32) -> Hint {
+fn too_much_reserved(scope: &Scope, most: u32) -> Hint {
     let quota = "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or";
     match most {
         0 => Hint::text(format!("{quota} omit --reserved-concurrency")),
         most => Hint::command(
             format!("{quota} reserve less"),
-            Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
+            scope.kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
         ),
     }
 }
 
 /// `is_only` says that nothing shows another role.
-fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, is_only: bool) -> Hint {
+fn unconfirmed_role(scope: &Scope, cluster: &ClusterName, role: &RoleName, is_only: bool) -> Hint {
     match is_only {
         true => Hint::command(
             format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
-            add_with_role(cluster, role),
+            add_with_role(scope, cluster, role),
         ),
         false => Hint::command(
             "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them",
-            Invocation::kibus(format!("add-cluster {cluster}")),
+            scope.kibus(format!("add-cluster {cluster}")),
         ),
     }
 }
 
-fn add_with_role(cluster: &ClusterName, role: &RoleName) -> Invocation {
-    Invocation::kibus(format!(
+fn add_with_role(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> String {
+    scope.kibus(format!(
         "add-cluster {cluster} --controller-role {}",
         quoted(role.as_str())
     ))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Bench, MAPPING};
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::model::inventory::Reading;
 use crate::model::resource::Code;
 use crate::plan::check;
@@ -182,12 +182,12 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
     bench.answer("role-policy", "controller/kibus.us-west-2.base", Reading::Absent);
     let plan = bench.plan();
     for (absent, fix) in [
-        (BTreeSet::new(), Fix::AddCluster("base".parse().unwrap())),
+        (BTreeSet::new(), Fix::add_cluster(&bench.scope, "base".parse().unwrap())),
         (
             BTreeSet::from(["controller".parse().unwrap()]),
             Fix::Advice(Hint::command(
                 "role `controller` does not exist; pass the role that Karpenter runs as",
-                Invocation::kibus("add-cluster base --controller-role ROLE"),
+                bench.scope.kibus("add-cluster base --controller-role ROLE"),
             )),
         ),
     ] {

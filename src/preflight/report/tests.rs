@@ -45,7 +45,7 @@ fn first(scope: &Scope) -> Plan {
 fn item(subject: &str, report: &PreflightReport) -> (String, Vec<String>, Vec<String>) {
     let item = report.items.iter().find(|item| item.subject == subject).unwrap();
     let hint = |hint: &Hint| match &hint.command {
-        Some(command) => command.line(""),
+        Some(command) => command.clone(),
         None => hint.text.clone(),
     };
     let line = format!("{}: {}", item.result.as_str(), item.text);
@@ -85,7 +85,7 @@ impl Case {
             plan: self.plan.as_ref(),
             calls: &self.calls,
             concurrency: &self.concurrency,
-            policy: Invocation::kibus("policy operator"),
+            policy: self.scope.kibus("policy operator"),
         };
         items(findings, &self.answers)
     }

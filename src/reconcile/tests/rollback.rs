@@ -2,7 +2,6 @@
 
 use super::router_code::{codes, deployed, edit_alias, found, named, not_at_hand, ours, verified, warned};
 use super::*;
-use crate::error::Invocation;
 use crate::model::resource::{Alias, FunctionSettings, Parameter};
 use crate::model::settings::Settings;
 use crate::plan::Refusal;
@@ -12,21 +11,21 @@ use crate::reconcile::OfferedRouter::{self, Named, Packaged};
 #[test]
 fn a_rollback_is_said_and_is_no_finding() {
     type Edit = fn(&mut Alias);
-    let end = Fix::Command(Invocation::kibus("bootstrap-hub --router-latest"));
+    let end = Fix::Command(scope().kibus("bootstrap-hub --router-latest"));
     let rows: [(&str, &str, Edit, &[&str], &Fix); 5] = [
         (
             "to other code of another size",
             "cc",
             |a| a.settings.memory = 128,
             &[],
-            &Fix::BootstrapHub,
+            &Fix::bootstrap_hub(&scope()),
         ),
         (
             "the code that was rolled back is not on the function",
             "ee",
             |_| {},
             &["K220 kibus-router"],
-            &Fix::BootstrapHub,
+            &Fix::bootstrap_hub(&scope()),
         ),
         (
             "with a layer",
@@ -40,14 +39,14 @@ fn a_rollback_is_said_and_is_no_finding() {
             "cc",
             |a| a.shares.extend(["x".to_owned()]),
             &["K206 kibus-router:live"],
-            &Fix::BootstrapHub,
+            &Fix::bootstrap_hub(&scope()),
         ),
         (
             "to code that kibus did not publish",
             "cc",
             |a| a.settings.code.version.clear(),
             &["K220 kibus-router:live"],
-            &Fix::BootstrapHub,
+            &Fix::bootstrap_hub(&scope()),
         ),
     ];
     for (name, latest, edit, findings, fix) in rows {
@@ -178,7 +177,7 @@ fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
     };
     let intent = reconcile(&rolled_back("cc", |_| {}), &Target::bootstrap(setting)).unwrap();
     let advice = intent.refusals[0].advice(&scope(), false);
-    let command = advice.command.unwrap().line("");
+    let command = advice.command.unwrap();
     assert_eq!(
         command,
         "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00"

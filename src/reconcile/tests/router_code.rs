@@ -2,7 +2,6 @@
 //! kibus.
 
 use super::*;
-use crate::error::Invocation;
 use crate::model::field::FieldValue;
 use crate::model::resource::Alias;
 use crate::plan::finding::Fix;
@@ -273,12 +272,12 @@ fn hashes_decide_which_code_is_deployed_kept_and_reported() {
 fn other_code_than_the_named_one_is_fixed_by_naming_it() {
     let survey = deployed("bb", Some(("0.2.0", "bb")));
     for finding in verified(&survey, named()).findings {
-        let command = Invocation::kibus("bootstrap-hub --router-sha256 00");
+        let command = scope().kibus("bootstrap-hub --router-sha256 00");
         assert_eq!(finding.fix, Fix::Command(command), "{finding:?}");
     }
     let survey = deployed("ee", Some(("0.2.0", "bb")));
     for finding in verified(&survey, Packaged(ours())).findings {
-        assert_eq!(finding.fix, Fix::BootstrapHub, "{finding:?}");
+        assert_eq!(finding.fix, Fix::bootstrap_hub(&scope()), "{finding:?}");
     }
 }
 

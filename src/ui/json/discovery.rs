@@ -12,8 +12,7 @@ objects! {
             rules, limit, own, queues, elsewhere, moves,
             unread: _, // the document has an error then
             unmeasured: _, // a warning
-        } in &'a Discovery,
-        options in &str
+        } in &'a Discovery
     ) {
         /// The number of rules of the default event bus, whoever created them.
         rules: usize = *rules,
@@ -22,15 +21,15 @@ objects! {
         /// The number of rules of kibus for Karpenter's events among them.
         rules_of_kibus: usize = *own,
         /// The queues that receive Karpenter's events from other rules.
-        queues: Vec<DiscoveredQueueObject<'a>> = queues.iter().map(|queue| DiscoveredQueueObject::of(queue, options)).collect(),
+        queues: Vec<DiscoveredQueueObject<'a>> = queues.iter().map(DiscoveredQueueObject::of).collect(),
         /// Rules that match Karpenter's events and send them to no queue of this account and Region.
         rules_elsewhere: Vec<DiscoveredRuleObject<'a>> = elsewhere.iter().map(DiscoveredRuleObject::of).collect(),
         /// The commands that move the clusters to the bus, in this order.
-        moves: Vec<HintObject<'a>> = moves.iter().map(|hint| HintObject::of(hint, options)).collect(),
+        moves: Vec<HintObject<'a>> = moves.iter().map(HintObject::of).collect(),
     }
 
     /// A queue that receives Karpenter's events.
-    DiscoveredQueueObject<'a>(queue in &'a FoundQueue, options in &str) {
+    DiscoveredQueueObject<'a>(queue in &'a FoundQueue) {
         name: &'a str = queue.name.as_str(),
         /// Its cluster. Null if neither a tag nor a usual name tells.
         cluster: Option<&'a str> = queue.cluster.as_ref().map(ClusterName::as_str),
@@ -45,7 +44,7 @@ objects! {
         rules: Vec<DiscoveredRuleObject<'a>> = queue.rules.iter().map(DiscoveredRuleObject::of).collect(),
         /// How to remove the rules that are replaced, for each tool that created some. Rules that queues share are among those
         /// of the first.
-        removals: Vec<HintObject<'a>> = queue.removals.iter().map(|removal| HintObject::of(&removal.way, options)).collect(),
+        removals: Vec<HintObject<'a>> = queue.removals.iter().map(|removal| HintObject::of(&removal.way)).collect(),
     }
 
     /// A rule that matches Karpenter's events.

@@ -5,8 +5,8 @@ use crate::error::Hint;
 
 objects! {
     /// A next step.
-    HintObject<'a>(Hint { text, command } in &'a Hint, options in &str) {
+    HintObject<'a>(Hint { text, command } in &'a Hint) {
         text: &'a str = text,
-        command: Option<String> = command.as_ref().map(|command| command.line(options)),
+        command: Option<&'a str> = command.as_deref(),
     }
 }

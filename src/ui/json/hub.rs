@@ -13,7 +13,7 @@ use super::hint::HintObject;
 use super::object::{objects, words};
 use super::preflight::PreflightObject;
 use super::status::StatusObject;
-use crate::error::{Error, ErrorKind, Invocation};
+use crate::error::{Error, ErrorKind};
 use crate::model::document::Document;
 use crate::model::field::FieldValue;
 use crate::model::name::{AccountId, ClusterName, Region, RoleName};
@@ -30,7 +30,7 @@ objects! {
     HubObject<'a>(
         HubReport {
             heading: Heading { bus, account, region, label: _ },
-            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, discovery, applied, error,
+            plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, discovery, applied, error,
         } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
@@ -45,9 +45,9 @@ objects! {
         /// The clusters that the command covers.
         clusters: Vec<ClusterObject<'a>> = clusters.iter().map(ClusterObject::of).collect(),
         /// The findings of a check.
-        problems: Vec<ProblemObject<'a>> = findings.iter().map(|finding| ProblemObject::of(finding, options)).collect(),
+        problems: Vec<ProblemObject<'a>> = findings.iter().map(ProblemObject::of).collect(),
         /// Warnings. They do not stop the command.
-        warnings: Vec<String> = warnings.iter().map(|warning| hint(warning, options)).collect(),
+        warnings: Vec<String> = warnings.iter().map(hint).collect(),
         /// The number of changes per action.
         summary: SummaryObject = SummaryObject::of(plan),
         /// Whether every change was applied.
@@ -65,9 +65,9 @@ objects! {
             .as_ref()
             .map(|letters| DeadLettersObject::of(letters, treated.as_ref())),
         /// Present for `bootstrap-hub --check` only.
-        preflight: PreflightObject<'a> = preflight.as_ref().map(|report| PreflightObject::of(report, options)),
+        preflight: PreflightObject<'a> = preflight.as_ref().map(PreflightObject::of),
         /// Present for `discover` only.
-        discovery: DiscoveryObject<'a> = discovery.as_ref().map(|found| DiscoveryObject::of(found, options)),
+        discovery: DiscoveryObject<'a> = discovery.as_ref().map(DiscoveryObject::of),
         /// Present only if the command failed for this hub.
         error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }
@@ -119,7 +119,7 @@ objects! {
     }
 
     /// A finding.
-    ProblemObject<'a>(finding in &'a Finding, options in &str) {
+    ProblemObject<'a>(finding in &'a Finding) {
         /// The code of the finding. A code never changes its meaning.
         #[cfg_attr(test, schemars(schema_with = "super::tests::code"))]
         code: &'static str = finding.code.as_str(),
@@ -135,19 +135,21 @@ objects! {
         name: String = finding.name(),
         /// The problem.
         message: &'a str = &finding.message,
-        fix: FixObject<'a> = FixObject::of(&finding.fix, options),
+        fix: FixObject<'a> = FixObject::of(&finding.fix),
     }
 
     /// What fixes a problem.
-    FixObject<'a>(fix in &'a Fix, options in &str) {
+    FixObject<'a>(fix in &'a Fix) {
         /// What to do, if a command alone does not fix it.
         text: Option<Cow<'a, str>> = match fix {
             Fix::Advice(hint) => Some(hint.text.as_str().into()),
-            Fix::AddOrRemove(name) => Some(add_or_remove(name, options).into()),
-            Fix::BootstrapHub | Fix::AddCluster(_) | Fix::Command(_) => None,
+            Fix::AddOrRemove(_, [_, remove]) => {
+                Some(format!("if the cluster no longer exists, run `{remove}` instead").into())
+            },
+            Fix::BootstrapHub(_) | Fix::AddCluster(..) | Fix::Command(_) => None,
         },
         /// The command to run, if there is one.
-        command: Option<String> = fix.command().map(|command| command.line(options)),
+        command: Option<&'a str> = fix.command(),
     }
 
     /// The number of changes per action.
@@ -183,7 +185,7 @@ objects! {
         /// The reason, and the state after the failure.
         notes: &'a [String] = notes,
         /// The next steps.
-        hints: Vec<HintObject<'a>> = hints.iter().map(|hint| HintObject::of(hint, "")).collect(),
+        hints: Vec<HintObject<'a>> = hints.iter().map(HintObject::of).collect(),
     } optional {
         /// Number of applied changes.
         done: usize = progress.map(|progress| progress.done),
@@ -194,11 +196,6 @@ objects! {
         /// Number of changes of which nothing was applied.
         not_tried: usize = progress.map(|progress| progress.not_tried),
     }
-}
-
-fn add_or_remove(name: &ClusterName, options: &str) -> String {
-    let remove = Invocation::kibus(format!("remove-cluster {name}")).line(options);
-    format!("if the cluster no longer exists, run `{remove}` instead")
 }
 
 words! {

@@ -6,14 +6,13 @@ use crate::preflight::{PreflightItem, PreflightReport, PreflightResult};
 
 objects! {
     /// What the plan of the hub needs, and whether it has it.
-    PreflightObject<'a>(PreflightReport { items } in &'a PreflightReport, options in &str) {
-        checks: Vec<CheckObject<'a>> = items.iter().map(|item| CheckObject::of(item, options)).collect(),
+    PreflightObject<'a>(PreflightReport { items } in &'a PreflightReport) {
+        checks: Vec<CheckObject<'a>> = items.iter().map(CheckObject::of).collect(),
     }
 
     /// The result about one subject.
     CheckObject<'a>(
-        PreflightItem { subject, result, text, details, hints } in &'a PreflightItem,
-        options in &str
+        PreflightItem { subject, result, text, details, hints } in &'a PreflightItem
     ) {
         /// The subject, in one or two words.
         subject: &'a str = subject,
@@ -23,7 +22,7 @@ objects! {
         /// More about it, such as the denied calls.
         details: &'a [String] = details,
         /// The next steps.
-        hints: Vec<HintObject<'a>> = hints.iter().map(|hint| HintObject::of(hint, options)).collect(),
+        hints: Vec<HintObject<'a>> = hints.iter().map(HintObject::of).collect(),
     }
 }
 

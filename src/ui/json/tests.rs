@@ -74,9 +74,10 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
             cluster("other", None),
         ],
         findings: vec![crate::plan::finding::not_registered(
+            &scope(),
             "third".parse().unwrap(),
             &std::collections::BTreeSet::new(),
-            crate::plan::finding::Fix::AddCluster("third".parse().unwrap()),
+            crate::plan::finding::Fix::add_cluster(&scope(), "third".parse().unwrap()),
         )],
         warnings: vec![Hint::text("a warning")],
         ..Intent::default()

@@ -17,8 +17,8 @@ const INDENT: usize = 2;
 /// What stands for the name of a cluster, or a number, that is unknown.
 const UNKNOWN: &str = "?";
 
-/// The whole report, without the commands that move the clusters. `options` are the global options that commands need.
-pub fn discovery(heading: &Heading, found: &Discovery, options: &str, style: Style) -> String {
+/// The whole report, without the commands that move the clusters.
+pub fn discovery(heading: &Heading, found: &Discovery, style: Style) -> String {
     let mut queues: Vec<&FoundQueue> = found.queues.iter().collect();
     queues.sort_by(|a, b| order(a, b));
     let mut lines = vec![super::heading(heading, style), String::new()];
@@ -30,7 +30,7 @@ pub fn discovery(heading: &Heading, found: &Discovery, options: &str, style: Sty
     lines.extend(section("Rules that stay", kept(found, &queues), style));
     lines.extend(section(
         "To remove the other rules, once the clusters are on the bus",
-        removals(&queues, options),
+        removals(&queues),
         style,
     ));
     lines.join("\n")
@@ -162,7 +162,7 @@ fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     lines
 }
 
-fn removals(queues: &[&FoundQueue], options: &str) -> Vec<String> {
+fn removals(queues: &[&FoundQueue]) -> Vec<String> {
     let name = |queue: &&&FoundQueue| match &queue.cluster {
         Some(cluster) => cluster.to_string(),
         None => format!("queue {}", queue.name),
@@ -171,7 +171,7 @@ fn removals(queues: &[&FoundQueue], options: &str) -> Vec<String> {
         let of = queues.iter().filter(|queue| removal.queues.contains(&queue.name));
         let names: Vec<String> = of.map(|queue| name(&queue)).collect();
         let rules = count(removal.rules, "rule");
-        format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way, options))
+        format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way))
     };
     let removals = queues.iter().flat_map(|queue| &queue.removals);
     removals.map(|removal| capitalized(&line(removal))).collect()

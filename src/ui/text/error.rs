@@ -19,7 +19,7 @@ pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
         if !text.is_empty() {
             lines.push(below(&format!("{text}{end}")));
         }
-        let command = command.as_ref().map(|command| command.line("")).unwrap_or_default();
+        let command = command.as_deref().unwrap_or_default();
         let command = command
             .lines()
             .map(|line| format!("      {}", style.paint.bold(&escape(line))));
@@ -29,19 +29,19 @@ pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
 }
 
 /// A warning, and the command to copy, if any.
-pub(in crate::ui) fn warning(text: &str, command: Option<&str>, style: Style) -> String {
+pub(in crate::ui) fn warning(Hint { text, command }: &Hint, style: Style) -> String {
     let title = titled(&style.paint.yellow("warning:"), text, style);
-    let command = command.into_iter().flat_map(str::lines);
+    let command = command.iter().flat_map(|command| command.lines());
     let command = command.map(|line| format!("    {}", escape(line)));
     std::iter::once(title).chain(command).collect::<Vec<_>>().join("\n")
 }
 
 /// A hint: the sentence, and below it the command to copy, if any.
-pub(in crate::ui) fn hint(hint: &Hint, options: &str) -> String {
+pub(in crate::ui) fn hint(hint: &Hint) -> String {
     let text = escape(&hint.text);
     match &hint.command {
         None => text.into_owned(),
-        Some(command) => format!("{text}\n{}", indented(&command.line(options))),
+        Some(command) => format!("{text}\n{}", indented(command)),
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Style;
 use super::columns::NAME_COLUMN;
+use super::error::hint;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::field_lines;
-use crate::error::{Hint, Invocation};
+use crate::error::Hint;
 use crate::plan::Change;
 use crate::plan::finding::{Finding, Fix, Severity, Subject};
 use crate::reconcile::Intent;
@@ -16,9 +17,9 @@ use crate::ui::Heading;
 /// The column at which the text of a finding begins.
 const TEXT: usize = 18;
 
-/// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
+/// All findings of one hub, with the commands that fix them. `clusters` says how many were checked.
 /// With `-v`, also what each code means and what differs.
-pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
+pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
     let mut lines = vec![
         format!("{} · {clusters}", super::heading(heading, style)),
@@ -32,14 +33,15 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
             lines.extend(below(finding.code.meaning(), style));
         }
         if let Fix::Advice(hint) = &finding.fix {
-            lines.extend(advice(hint, options, style));
+            lines.extend(advice(hint, style));
         }
         let change = finding.change.and_then(|place| plan.changes.get(place));
         let change = change.filter(|_| style.verbose > 0);
         lines.extend(change.into_iter().flat_map(|change| differences(change, style)));
     }
     lines.push(String::new());
-    lines.extend(last_lines(findings, options, style));
+    lines.extend(fold(&summary(findings, style), style.room(0)));
+    lines.extend(fixes.iter().map(hint));
     lines.join("\n")
 }
 
@@ -73,12 +75,12 @@ fn below(text: &str, style: Style) -> Vec<String> {
 }
 
 /// What to do, and the command for it, if any.
-fn advice(hint: &Hint, options: &str, style: Style) -> Vec<String> {
+fn advice(hint: &Hint, style: Style) -> Vec<String> {
     let open = hint.command.is_some() && !hint.text.ends_with(':');
     let colon = if open { ":" } else { "" };
     let mut lines = below(&format!("fix: {}{colon}", escape(&hint.text)), style);
     let command = hint.command.as_ref();
-    lines.extend(command.map(|command| format!("        {}", escape(&command.line(options)))));
+    lines.extend(command.map(|command| format!("        {}", escape(command))));
     lines
 }
 
@@ -94,39 +96,6 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
     fields
         .flat_map(|field| field_lines(field, width, style, inline))
         .collect()
-}
-
-/// How many findings there are, and the commands that fix them: the hub's first, each once.
-fn last_lines(findings: &[Finding], options: &str, style: Style) -> Vec<String> {
-    let (mut hub, mut others) = (None, BTreeSet::new());
-    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
-    for finding in findings {
-        match &finding.fix {
-            Fix::BootstrapHub => hub = finding.fix.command(),
-            Fix::AddCluster(name) => drop(add.insert(name.as_str())),
-            Fix::AddOrRemove(name) => drop((add.insert(name.as_str()), remove.insert(name.as_str()))),
-            Fix::Command(command) => drop(others.insert(command.clone())),
-            Fix::Advice(_) => {}
-        }
-    }
-    let about = |command: &str, names: BTreeSet<&str>| {
-        let names: Vec<&str> = names.into_iter().collect();
-        (!names.is_empty()).then(|| Invocation::kibus(format!("{command} {}", names.join(" "))))
-    };
-    let fixes: Vec<Invocation> = hub.into_iter().chain(about("add-cluster", add)).chain(others).collect();
-    let mut lines = fold(&summary(findings, style), style.room(0));
-    let parts = [
-        ("Fixable now:", fixes),
-        (
-            "If a cluster no longer exists, remove it instead:",
-            about("remove-cluster", remove).into_iter().collect(),
-        ),
-    ];
-    for (title, commands) in parts.into_iter().filter(|(_, commands)| !commands.is_empty()) {
-        lines.push(title.to_owned());
-        lines.extend(commands.iter().map(|command| format!("    {}", command.line(options))));
-    }
-    lines
 }
 
 /// How many findings of each severity there are, and how to see more.

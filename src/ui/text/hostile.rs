@@ -118,8 +118,8 @@ proptest! {
         let steps = [NextStep::Run(Hint::command(text.clone(), "kibus"))];
         for shown in [
             super::error(&error, style),
-            warning(&text, Some(&text), style),
-            next_steps(&steps, "", style),
+            warning(&Hint::command(text.clone(), text.clone()), style),
+            next_steps(&steps, style),
         ] {
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
@@ -134,10 +134,10 @@ proptest! {
         let report = HubReport { warnings: vec![hint.clone()], ..HubReport::of(&scope()) };
         let json = crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json();
         for (shown, lines) in [
-            (warning(&text, None, style), 1),
-            (warning(&text, Some("kibus verify"), style), 2),
+            (warning(&Hint::text(text.clone()), style), 1),
+            (warning(&Hint::command(text.clone(), "kibus verify"), style), 2),
             (super::error(&error, style), 4),
-            (next_steps(&[NextStep::Run(hint)], "", style), 2),
+            (next_steps(&[NextStep::Run(hint)], style), 2),
             (json["hubs"][0]["warnings"][0].as_str().unwrap().to_owned(), 2),
         ] {
             prop_assert_eq!(shown.lines().count(), lines, "{}", shown);

@@ -7,7 +7,7 @@ use super::error::{hint, indented};
 use super::escape;
 use super::group::by_count;
 use super::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
-use crate::error::{Hint, Invocation, quoted};
+use crate::error::{Hint, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
@@ -27,11 +27,15 @@ const LISTED: usize = 20;
 const ANY_QUEUE: &str = "QUEUE";
 
 /// Steps that are left to a person, as text.
-pub(in crate::ui) fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
+pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
-        NextStep::Run(step) => hint(step, options),
-        NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(style)),
-        NextStep::RemindOfSettings(controllers) => remind(controllers, options),
+        NextStep::Run(step) => hint(step),
+        NextStep::ConfigureKarpenter {
+            controllers,
+            check,
+            older,
+        } => configure(controllers, check, older.as_deref(), width(style)),
+        NextStep::RemindOfSettings { controllers, show } => remind(controllers, show),
         NextStep::DetachPolicy(controllers) => format!(
             "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
              KibusReadInterruptions), remove it.",
@@ -43,26 +47,17 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], options: &str, style: Style)
 }
 
 /// The setting with the name of the queue: one text for all clusters of a version.
-fn configure(controllers: &[Controller], options: &str, width: usize) -> String {
-    let names: Vec<&str> = controllers.iter().map(|one| one.cluster.as_str()).collect();
-    let check = match names.len() {
-        0 => return String::new(),
-        1..=LISTED => format!("verify --probe {}", names.join(" ")),
-        _ => "verify --probe".to_owned(),
-    };
+fn configure(controllers: &[Controller], check: &str, older: Option<&str>, width: usize) -> String {
     let mut text: Vec<String> = by_version(controllers)
         .into_iter()
-        .map(|(version, group)| configure_version(version, &group, width, options))
+        .map(|(version, group)| configure_version(version, &group, width, older))
         .collect();
-    text.push(format!(
-        "Then check it:\n    {}",
-        Invocation::kibus(check).line(options)
-    ));
+    text.push(format!("Then check it:\n    {check}"));
     text.join("\n")
 }
 
 /// The settings that should be in place, and where to find the rest.
-fn remind(controllers: &[Controller], options: &str) -> String {
+fn remind(controllers: &[Controller], show: &str) -> String {
     let mut lines = Vec::new();
     for (version, group) in by_version(controllers) {
         let (whom, queue) = whom(version, &group);
@@ -71,9 +66,7 @@ fn remind(controllers: &[Controller], options: &str) -> String {
         lines.push(format!("{whom} should have {settings} in its Helm values{end}"));
         lines.extend(queues(&group));
     }
-    let first = controllers.first().map_or("NAME", |one| one.cluster.as_str());
-    let how = Invocation::kibus(format!("add-cluster {first} -v")).line(options);
-    lines.push(format!("To see the commands:\n    {how}"));
+    lines.push(format!("To see the commands:\n    {show}"));
     lines.join("\n")
 }
 
@@ -98,7 +91,12 @@ fn whom<'a>(version: Option<KarpenterVersion>, group: &[&'a Controller]) -> (Str
     }
 }
 
-fn configure_version(version: Option<KarpenterVersion>, group: &[&Controller], width: usize, options: &str) -> String {
+fn configure_version(
+    version: Option<KarpenterVersion>,
+    group: &[&Controller],
+    width: usize,
+    older: Option<&str>,
+) -> String {
     let (whom, queue) = whom(version, group);
     let setting = Setting::of(version);
     let QueueSetting { values, commands } = QueueSetting::new(version, queue);
@@ -129,14 +127,10 @@ fn configure_version(version: Option<KarpenterVersion>, group: &[&Controller], w
         (Setting::HelmValue, Some(_)) => {
             "The older key settings.aws.interruptionQueueName is ignored silently by this version.".to_owned()
         }
-        (Setting::HelmValue, None) => {
-            let first = group.first().map_or("NAME", |one| one.cluster.as_str());
-            let how = Invocation::kibus(format!("add-cluster {first} --karpenter-version VERSION"));
-            format!(
-                "Karpenter before v0.33 is configured differently. To see how:\n    {}",
-                how.line(options)
-            )
-        }
+        (Setting::HelmValue, None) => format!(
+            "Karpenter before v0.33 is configured differently. To see how:\n    {}",
+            older.unwrap_or_default()
+        ),
     });
     lines.join("\n")
 }

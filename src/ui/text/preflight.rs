@@ -13,8 +13,8 @@ const SUBJECT: usize = 13;
 /// The column at which the text begins.
 const TEXT: usize = 4 + RESULT + SUBJECT;
 
-/// The list, and the steps that help. `options` are the global options that commands need.
-pub fn preflight(heading: &Heading, report: &PreflightReport, options: &str, style: Style) -> String {
+/// The list, and the steps that help.
+pub fn preflight(heading: &Heading, report: &PreflightReport, style: Style) -> String {
     let mut lines = vec![super::heading(heading, style), String::new()];
     lines.extend(report.items.iter().flat_map(|item| row(item, style)));
     lines.extend([String::new(), summary(report)]);
@@ -24,7 +24,7 @@ pub fn preflight(heading: &Heading, report: &PreflightReport, options: &str, sty
             hints.push(step);
         }
     }
-    let steps = hints.into_iter().map(|step| super::capitalized(&hint(step, options)));
+    let steps = hints.into_iter().map(|step| super::capitalized(&hint(step)));
     lines.extend(steps.map(|step| super::sentences(&step, style)));
     lines.join("\n")
 }

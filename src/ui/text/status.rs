@@ -4,7 +4,6 @@ use super::escape::escape;
 use super::fold::fold;
 use super::group::by_count;
 use super::{Style, name};
-use crate::error::Invocation;
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
 use crate::reconcile::ClusterSummary;
@@ -66,10 +65,10 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     lines.join("\n")
 }
 
-/// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where.
-pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, options: &str, style: Style) -> String {
+/// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where, and
+/// `create` is the command that creates one.
+pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, create: &str, style: Style) -> String {
     if buses.is_empty() {
-        let create = Invocation::kibus("bootstrap-hub").line(options);
         return format!("No {none}. To create one:\n    {create}");
     }
     let mut lines = Vec::new();

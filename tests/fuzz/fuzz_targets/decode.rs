@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use kibus::model::scope::Scope;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::router::{EventSubject, EventText, InstanceId, decode};
 use libfuzzer_sys::fuzz_target;
 
@@ -15,6 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         account: "111122223333".parse().expect("an account"),
         region: "us-west-2".parse().expect("a Region"),
         partition: "aws".parse().expect("a partition"),
+        options: GlobalOptions::default(),
     };
     let text = EventText::read(body);
     let Ok(event) = decode(&text, 1_795_183_351_183, &scope) else {

@@ -55,7 +55,7 @@ fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
     );
     let text = &format!("{sentence}\n    {command}");
     assert_eq!(
-        warning(sentence, Some(command), narrow),
+        warning(&Hint::command(sentence, command), narrow),
         "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
     );
     assert_eq!(

@@ -6,12 +6,28 @@ use super::*;
 use crate::model::options::HubOptions;
 use crate::model::resource::Resource;
 use crate::model::scope::tests::scope;
+use crate::model::scope::{GlobalOptions, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState};
 use crate::plan::finding::{self, FindingCode, Traffic};
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
 
 const OPTIONS: &str = " --region us-west-2 --sandbox";
+
+/// A scope that is reached with these options.
+fn reached() -> Scope {
+    let options = GlobalOptions {
+        region: Some("us-west-2".parse().unwrap()),
+        sandbox: true,
+        ..GlobalOptions::default()
+    };
+    Scope { options, ..scope() }
+}
+
+fn shown(intent: &Intent, clusters: &str, style: Style) -> String {
+    let fixes = finding::fixes(&reached(), &intent.findings);
+    findings(&Heading::from(&scope()), clusters, intent, &fixes, style)
+}
 
 /// Two critical faults, five errors and three warnings.
 fn ten_faults() -> Intent {
@@ -26,8 +42,9 @@ fn ten_faults() -> Intent {
         _ => {}
     });
     let plan = between(&found, &wanted);
-    let mut findings = finding::changed(&scope(), &plan, &[], &BTreeSet::new(), 0);
+    let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new(), 0);
     findings.push(finding::orphan(
+        &reached(),
         &"KarpenterServiceAccount-one".parse().unwrap(),
         "one".parse().unwrap(),
     ));
@@ -46,7 +63,7 @@ fn ten_faults() -> Intent {
         ..Traffic::default()
     };
     let clusters = BTreeMap::from([(two, "two".parse().unwrap())]);
-    findings.extend(finding::traffic(&scope(), &traffic, &clusters));
+    findings.extend(finding::traffic(&reached(), &traffic, &clusters));
     finding::sort(&mut findings);
     Intent {
         plan,
@@ -58,15 +75,7 @@ fn ten_faults() -> Intent {
 #[test]
 fn ten_faults_read_top_down_at_80_columns() {
     let intent = ten_faults();
-    let shown = |verbose, width| {
-        findings(
-            &Heading::from(&scope()),
-            "2 clusters",
-            &intent,
-            OPTIONS,
-            style(verbose, width),
-        )
-    };
+    let shown = |verbose, width| shown(&intent, "2 clusters", style(verbose, width));
     let brief = shown(0, Some(80));
     assert_snapshot("findings.txt", &brief);
     assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
@@ -84,22 +93,23 @@ fn ten_faults_read_top_down_at_80_columns() {
 /// Whatever fixes a finding, its commands reach the bus that was checked.
 #[test]
 fn every_command_has_the_global_options() {
-    let name = || "one".parse().unwrap();
+    let (scope, name) = (reached(), || "one".parse().unwrap());
     let fixes = [
-        Fix::BootstrapHub,
-        Fix::AddCluster(name()),
-        Fix::AddOrRemove(name()),
-        Fix::Command(Invocation::kibus("rollback")),
-        Fix::Advice(Hint::command("first", Invocation::kibus("verify --probe"))),
+        Fix::bootstrap_hub(&scope),
+        Fix::add_cluster(&scope, name()),
+        Fix::add_or_remove(&scope, name()),
+        Fix::Command(scope.kibus("rollback")),
+        Fix::Advice(Hint::command("first", scope.kibus("verify --probe"))),
     ];
-    let by_code = FindingCode::ALL.iter().map(|code| Fix::Advice(code.advice()));
+    let by_code = FindingCode::ALL.iter().map(|code| Fix::Advice(code.advice(&scope)));
     for fix in fixes.into_iter().chain(by_code) {
-        let found = Finding::new(FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());
+        let found =
+            Finding::new(&scope, FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());
         let intent = Intent {
             findings: vec![found],
             ..Intent::default()
         };
-        let shown = findings(&Heading::from(&scope()), "", &intent, OPTIONS, Style::default());
+        let shown = shown(&intent, "", Style::default());
         let commands: Vec<&str> = shown
             .lines()
             .filter(|line| line.contains("kibus ") && !line.starts_with("kibus ·"))
@@ -113,10 +123,14 @@ fn every_command_has_the_global_options() {
 #[test]
 fn the_repair_comes_first() {
     let intent = Intent {
-        findings: vec![finding::orphan(&"role".parse().unwrap(), "one".parse().unwrap())],
+        findings: vec![finding::orphan(
+            &reached(),
+            &"role".parse().unwrap(),
+            "one".parse().unwrap(),
+        )],
         ..Intent::default()
     };
-    let shown = findings(&Heading::from(&scope()), "", &intent, OPTIONS, Style::default());
+    let shown = shown(&intent, "", Style::default());
     let commands: Vec<&str> = shown
         .lines()
         .filter_map(|line| line.strip_prefix("    kibus "))
