@@ -111,6 +111,7 @@ macro_rules! questions {
         }
     };
 }
+#[cfg(feature = "cli")]
 pub(crate) use questions;
 
 macro_rules! trait_of {
