@@ -42,6 +42,7 @@ pub enum Ending {
 }
 
 impl Ending {
+    /// 0, or the code of the error that the command ended with.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -51,6 +52,7 @@ impl Ending {
 }
 
 impl ErrorKind {
+    /// The same for every command.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -100,11 +102,13 @@ pub struct Hint {
 }
 
 impl Hint {
+    /// Without a command.
     pub fn text(text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text, command: None }
     }
 
+    /// With a whole command, which stands alone on its line.
     pub fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -157,6 +161,7 @@ pub struct Error {
 }
 
 impl Error {
+    /// Without notes and hints.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -167,14 +172,17 @@ impl Error {
         }
     }
 
+    /// Something failed; the exit code is 1.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
     }
 
+    /// The command refuses to do it; the exit code is 4.
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
     }
 
+    /// The command line or an input is wrong; the exit code is 64.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
@@ -190,6 +198,7 @@ impl Error {
         self
     }
 
+    /// Adds a hint without a command.
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hints.push(Hint::text(text));
         self
