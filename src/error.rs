@@ -204,6 +204,7 @@ impl Error {
         self
     }
 
+    /// Adds a hint with a whole command.
     pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<String>) -> Self {
         self.hints.push(Hint::command(text, command));
         self

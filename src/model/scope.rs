@@ -22,7 +22,7 @@ pub struct Scope {
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
-    /// How kibus was told to reach it.
+    /// The global options with which kibus reaches it.
     pub options: GlobalOptions,
 }
 

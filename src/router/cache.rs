@@ -1,4 +1,4 @@
-//! What is remembered from one invocation to the next.
+//! What an invocation leaves to the next one.
 
 use std::collections::HashMap;
 use std::hash::Hash;

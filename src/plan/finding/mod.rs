@@ -111,15 +111,18 @@ pub enum Fix {
 }
 
 impl Fix {
+    /// The command that sets the hub as its settings say.
     pub fn bootstrap_hub(scope: &Scope) -> Self {
         Self::BootstrapHub(scope.kibus("bootstrap-hub"))
     }
 
+    /// The command that registers the cluster, or sets it again.
     pub fn add_cluster(scope: &Scope, name: ClusterName) -> Self {
         let command = scope.kibus(format!("add-cluster {name}"));
         Self::AddCluster(name, command)
     }
 
+    /// The two commands between which a person decides.
     pub fn add_or_remove(scope: &Scope, name: ClusterName) -> Self {
         let commands = ["add-cluster", "remove-cluster"].map(|command| scope.kibus(format!("{command} {name}")));
         Self::AddOrRemove(name, commands)
