@@ -45,6 +45,8 @@ pub struct Survey {
     /// The answers to the questions of the table.
     pub known: Known,
     pub tried: Tried,
+    /// Whether settings that are missing were read again, and are lost.
+    settings_are_lost: bool,
     /// The questions without an answer.
     open: RefCell<Query>,
 }
@@ -125,6 +127,7 @@ impl Survey {
             status: BTreeMap::new(),
             known: Known::default(),
             tried: Tried::default(),
+            settings_are_lost: false,
             open: RefCell::default(),
         }
     }

@@ -106,13 +106,14 @@ impl<'a, R: Read> Reader<'a, R> {
     /// nowhere (Systems Manager API reference, `PutParameter`).
     async fn believe_lost_settings(&self, survey: &mut Survey) {
         for _ in 0..LOST_AFTER_READS {
-            if !survey.has_lost_settings() {
+            if survey.settings_are_lost || !survey.has_lost_settings() {
                 return;
             }
             self.cloud.pause(LOST_PAUSE).await;
             let read = self.snapshots(&[survey.settings_id()].into()).await;
             survey.take(read);
         }
+        survey.settings_are_lost = survey.has_lost_settings();
     }
 
     pub(super) async fn roles(
