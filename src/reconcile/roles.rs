@@ -90,8 +90,9 @@ pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> 
         .set()
         .get(name)
         .is_some_and(|setting| setting.role == RoleOption::Search);
-    match find(survey, name) {
-        Found::One(_, sources) if searches && !sources.contains(&RoleSource::Policy) => sources,
+    // A search reads roles, which no one asked for where the role is named or not managed.
+    match searches.then(|| find(survey, name)) {
+        Some(Found::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
         _ => BTreeSet::new(),
     }
 }

@@ -358,6 +358,20 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     }
 }
 
+/// An operator who may not write IAM may not be allowed to read it either.
+#[test]
+fn a_role_that_kibus_does_not_manage_is_not_searched() {
+    let base = "base".parse().unwrap();
+    for (role, searches) in [(RoleOption::Unmanaged, false), (RoleOption::Search, true)] {
+        let mut survey = survey(&[]);
+        let policy = Cluster::policy_id(&scope(), &base, &ROLE.parse().unwrap());
+        survey.observed.remove(&policy);
+        survey.known.listed_roles = Fact::NotAsked;
+        let _ = reconcile(&survey, &add_with(role.clone()));
+        assert_eq!(survey.take_open().listed_roles, searches, "{role:?}");
+    }
+}
+
 #[test]
 fn only_a_downgrade_can_be_allowed() {
     let mut survey = survey_of(HubOptions::default(), &[]);
