@@ -288,7 +288,8 @@ impl Target {
             cluster_queues: all.then(|| survey.queue_prefix()).into_iter().collect(),
             listed_roles: all,
             function_mappings: self.is_check(),
-            function_permissions: self.plans_hub(),
+            // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
+            function_permissions: self.setting().is_some(),
             dropped_clusters: self.is_check() && self.others == Others::Keep,
             event_rules: self.is_check() || self.adopting().next().is_some(),
             eks_clusters: is_few && set.values().any(|setting| setting.asks_eks),

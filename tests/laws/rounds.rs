@@ -8,7 +8,7 @@ use super::command::{Command, RoleFlag, cluster, names, survey};
 use super::interruption::{account_after, options, scope, wait};
 
 /// How many calls the round has. With a lower `--concurrency`, some of them wait for others.
-const CALLS: usize = 21;
+const CALLS: usize = 18;
 
 #[test]
 fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
