@@ -8,7 +8,7 @@ use std::process::Command;
 #[path = "src/package/archive.rs"]
 mod archive;
 #[cfg(feature = "carry")]
-#[path = "src/model/router_function/router_build.rs"]
+#[path = "src/model/router_build.rs"]
 #[expect(dead_code, unreachable_pub, reason = "only the router has the mark")]
 mod router_build;
 
@@ -63,7 +63,7 @@ mod carry {
     /// No router is named, or one is not a router of this version for its architecture.
     pub(super) fn carry() -> Result<(), String> {
         println!("cargo::rerun-if-changed=src/package/archive.rs");
-        println!("cargo::rerun-if-changed=src/model/router_function/router_build.rs");
+        println!("cargo::rerun-if-changed=src/model/router_build.rs");
         let out = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
         let mut routers = String::new();
         for (name, variant, variable, machine) in ARCHITECTURES {

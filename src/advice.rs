@@ -1,8 +1,9 @@
 //! Why a call to AWS failed, in words, and what helps. Pure.
 
 use crate::error::Hint;
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::answer::{Fault, FaultKind};
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::{events, iam, lambda, tag};
 use crate::model::scope::Scope;
 
 /// Why a call failed, one line each, and what helps.
@@ -73,7 +74,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         FaultKind::NoCredentials => Hint::text("set credentials in the environment, a profile (--profile) or a role"),
         FaultKind::ExpiredCredentials => Hint::command("with IAM Identity Center, sign in again", "aws sso login"),
         FaultKind::BadCredentials => Hint::text("check the access key, or use another profile with --profile"),
-        FaultKind::Unreachable if action == "tag:GetResources" => Hint::text(
+        FaultKind::Unreachable if action == tag::GET_RESOURCES => Hint::text(
             "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for this \
              command",
         ),
@@ -129,7 +130,7 @@ pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
 
 /// The call that fails if a role is full: all its inline policies share one quota (IAM user guide, "IAM and STS character
 /// quotas").
-const FULL_ROLE: &str = "iam:PutRolePolicy";
+const FULL_ROLE: &str = iam::PUT_ROLE_POLICY;
 
 /// What helps when the quota that limits this call is reached.
 fn limit_advice(action: &str) -> &'static str {
@@ -138,12 +139,12 @@ fn limit_advice(action: &str) -> &'static str {
             "all inline policies of a role share 10240 characters, and this quota cannot be raised: delete those that the \
              role does not need, or replace them with managed policies, which do not count"
         }
-        "events:PutRule" => {
+        events::PUT_RULE => {
             "delete rules that are not needed, like those of clusters that are on the bus now, or request more in \
              Service Quotas"
         }
-        "events:PutTargets" => "remove targets that are not needed; a rule has at most 5",
-        "lambda:PutFunctionConcurrency" => {
+        events::PUT_TARGETS => "remove targets that are not needed; a rule has at most 5",
+        lambda::PUT_FUNCTION_CONCURRENCY => {
             "reserve less with --reserved-concurrency, or request more in Service Quotas"
         }
         _ => "remove what is not needed, or request more in Service Quotas",

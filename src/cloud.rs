@@ -8,24 +8,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
-use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
-use crate::model::inline_policy::InlinePolicy;
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
-use crate::model::probe::Look;
-use crate::model::queue_activity::QueueActivity;
+use crate::model::policy::InlinePolicy;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::router_batch::RouterDecision;
-use crate::model::self_test::LiveTest;
+use crate::model::router_function::LiveTest;
 use crate::model::settings::SettingsChange;
-use crate::model::simulation::{Answered, Simulation};
-use crate::model::status::{Depth, Status};
+use crate::model::status::{Depth, DroppedClusters, Look, QueueActivity, Status};
 use crate::model::tags::Tags;
 use crate::plan::Op;
 
-pub use crate::model::fault::{Fault, FaultKind};
+pub use crate::model::answer::{Fault, FaultKind};
 
 /// A resource, and its status at the moment of the read.
 #[derive(Clone, Debug)]

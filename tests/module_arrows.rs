@@ -122,7 +122,7 @@ fn modules_name_only_what_they_may() {
 #[test]
 fn violations_are_found() {
     for (path, text, expected) in [
-        ("plan/diff.rs", "use crate::model::inventory::Desired;", &[] as &[&str]),
+        ("plan/diff.rs", "use crate::model::resource::Desired;", &[] as &[&str]),
         ("plan/diff.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
         (
             "plan/diff.rs",

@@ -8,16 +8,14 @@ use kibus::iam::operator_policy;
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
-use kibus::model::inventory::{Desired, Observed, Reading};
 use kibus::model::name::{KmsKey, Partition, Region};
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
-use kibus::model::resource::Code;
+use kibus::model::resource::{Code, Desired, Observed, Reading};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
-use kibus::ui::{Heading, text};
-use kibus::ui::{HubReport, Report};
+use kibus::ui::{Heading, HubReport, Report, text};
 
 use crate::support::emulator::{Emulator, Kind};
 use crate::support::workbench::{ARCHIVES, Bench, sha256};
@@ -142,10 +140,10 @@ fn every_arn_is_in_the_callers_partition() {
                 "the operator's policy, for named roles",
                 document(operator_policy::operator(&scope, &HubOptions::default(), &roles)),
             ),
-            ("the router's policy", document(policy::router(&scope, &options))),
+            ("the router's policy", document(policy::router_policy(&scope, &options))),
             (
                 "a controller's policy",
-                document(policy::controller(&scope, &queue, key(&options))),
+                document(policy::controller_policy(&scope, &queue, key(&options))),
             ),
         ] {
             let (partitions, count) = arns(&text);

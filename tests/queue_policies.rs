@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kibus::iam::pattern::{matches, matches_action};
+use kibus::iam::grants::{matches, matches_action};
 use kibus::model::cluster::Cluster;
 use kibus::model::document::{Document, texts};
 use kibus::model::hub::Hub;
 use kibus::model::name::QueueName;
-use kibus::model::options::HubOptions;
-use kibus::model::queue_policy::{
-    QueueOrigin, Senders, adopted_queue, bus_of, cluster_queue, without_ours, without_permissions,
+use kibus::model::options::{HubOptions, Senders};
+use kibus::model::policy::{
+    QueueOrigin, adopted_queue_policy, bus_of_queue_policy, cluster_queue_policy, without_ours, without_permissions,
 };
 use kibus::model::resource::{Code, Resource};
 use kibus::model::scope::{GlobalOptions, Scope};
@@ -247,7 +247,7 @@ fn an_adopted_queue_is_locked_too() {
     let role = scope.router_role();
     let queue = scope.probe_queue();
     let owner = Document::parse(OWNER).unwrap();
-    let policy = |senders| adopted_queue(&scope, &queue, senders, Some(&owner));
+    let policy = |senders| adopted_queue_policy(&scope, &queue, senders, Some(&owner));
     let iam = |resource: &str| Sender::principal(format!("arn:aws:iam::111122223333:{resource}"));
     let rule = || {
         let rule = "arn:aws:events:ap-southeast-4:111122223333:rule/Karpenter-SpotInterruption";
@@ -284,7 +284,7 @@ fn an_adopted_queue_is_locked_too() {
         Some(owner.clone()),
         "what is left when it is handed back"
     );
-    let dropped = adopted_queue(&scope, &queue, Senders::Locked, without_permissions(&owner).as_ref());
+    let dropped = adopted_queue_policy(&scope, &queue, Senders::Locked, without_permissions(&owner).as_ref());
     assert!(!rule().may_send(&dropped), "its senders are dropped");
     assert_eq!(
         dropped.statements()[0]["Sid"],
@@ -298,8 +298,8 @@ fn an_adopted_queue_is_locked_too() {
 fn a_policy_says_how_kibus_came_by_a_queue() {
     use QueueOrigin::{Adopted, Created};
     let scope = scope();
-    let created = cluster_queue(&scope, &scope.probe_queue(), Senders::Locked);
-    let adopted = adopted_queue(&scope, &scope.probe_queue(), Senders::Locked, None);
+    let created = cluster_queue_policy(&scope, &scope.probe_queue(), Senders::Locked);
+    let adopted = adopted_queue_policy(&scope, &scope.probe_queue(), Senders::Locked, None);
     let with = |policy: &Document, sid: &str, effect: &str| {
         let mut policy = policy.clone();
         let statement = serde_json::json!({"Sid": sid, "Effect": effect});
@@ -344,11 +344,11 @@ fn a_policy_says_how_kibus_came_by_a_queue() {
         ..scope.clone()
     };
     assert_eq!(
-        bus_of(&two, &created),
+        bus_of_queue_policy(&two, &created),
         Some(scope.bus.clone()),
         "the lock names the router of the bus"
     );
-    assert_eq!(bus_of(&scope, &owner), None);
+    assert_eq!(bus_of_queue_policy(&scope, &owner), None);
 }
 
 /// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its

@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
-use crate::model::field::FieldValue;
-use crate::model::resource::Resource;
+use crate::model::resource::{FieldValue, Resource};
 use crate::model::tags::BUS;
 use crate::plan::{FieldChange, Op, diff};
 

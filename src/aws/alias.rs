@@ -7,16 +7,15 @@ use std::collections::HashMap;
 use aws_sdk_lambda::operation::get_alias::GetAliasOutput;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
-use super::AwsCloud;
 use super::changes::Update;
 use super::error::if_present;
-use super::function;
-use super::self_test;
 use super::version::{self, configuration, publish, published};
 use super::wait::Waiting;
+use super::{AwsCloud, function, self_test};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::Alias;
+use crate::model::resource::calls::lambda;
 use crate::model::status::VersionState;
 
 /// The alias, and the state of the version that it points to, if that exists.
@@ -65,7 +64,7 @@ pub(super) async fn read(
 
 async fn get(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<GetAliasOutput>, Fault> {
     let call = cloud.lambda.get_alias().function_name(name).name(alias);
-    if_present(cloud.call("lambda:GetAlias", || call.clone().send()).await)
+    if_present(cloud.call(lambda::GET_ALIAS, || call.clone().send()).await)
 }
 
 /// The other versions of an alias, with their shares of the invocations.
@@ -79,7 +78,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
     let version = published_and_tested(cloud, alias, None, waiting).await?;
     let call = cloud.lambda.create_alias().function_name(&alias.function);
     let call = call.name(&alias.name).function_version(version.to_string());
-    let answer = cloud.accepted("lambda:CreateAlias", waiting, || call.clone().send());
+    let answer = cloud.accepted(lambda::CREATE_ALIAS, waiting, || call.clone().send());
     answer.await.map(drop)
 }
 
@@ -158,7 +157,7 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
     match cloud
-        .accepted("lambda:UpdateAlias", waiting, || call.clone().send())
+        .accepted(lambda::UPDATE_ALIAS, waiting, || call.clone().send())
         .await
     {
         // If the answer was lost, the SDK has repeated the call, and the first one made the change.
@@ -175,5 +174,5 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
 /// Its versions stay until the function is deleted.
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str, _: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name).name(alias);
-    if_present(cloud.call("lambda:DeleteAlias", || call.clone().send()).await).map(drop)
+    if_present(cloud.call(lambda::DELETE_ALIAS, || call.clone().send()).await).map(drop)
 }

@@ -20,11 +20,15 @@ use serde_json::Value;
 use tracing::Level;
 
 use super::document::decoded;
+use crate::model::resource::Kind;
+use crate::model::resource::calls::request_members;
 use crate::wire::aws_code;
 
 const TARGET: &str = "kibus::call";
 /// A longer request holds an archive, which is not worth parsing for a name. In bytes.
 const PARSED: usize = 65_536;
+/// The member that names a customer key, which is no resource of kibus.
+const KEY: &str = "KeyId";
 
 /// Logs each call once, however often it is tried.
 #[derive(Debug)]
@@ -97,22 +101,7 @@ impl Intercept for CallLog {
 
 /// The name of the resource that a request is about; empty if it names none.
 fn resource(uri: &str, body: &[u8]) -> String {
-    const MEMBERS: [&str; 14] = [
-        "QueueName",
-        "QueueUrl",
-        "QueueNamePrefix",
-        "RoleName",
-        "Name",
-        "Rule",
-        "logGroupName",
-        "logGroupNamePrefix",
-        "ResourceARN",
-        "resourceArn",
-        "FunctionName",
-        "KeyId",
-        "Path",
-        "ResourceId",
-    ];
+    let members = || Kind::ALL.iter().copied().flat_map(request_members).chain([&KEY]);
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let path = path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
@@ -125,10 +114,8 @@ fn resource(uri: &str, body: &[u8]) -> String {
         Some(name) => Some(decoded(name)),
         None if body.len() > PARSED => None,
         None => match serde_json::from_slice::<Value>(body) {
-            Ok(input) => MEMBERS
-                .iter()
-                .find_map(|member| input[member].as_str().map(str::to_owned)),
-            Err(_) => form_member(body, &MEMBERS),
+            Ok(input) => members().find_map(|member| input[member].as_str().map(str::to_owned)),
+            Err(_) => form_member(body, |name| members().any(|member| *member == name)),
         },
     };
     let name = name.unwrap_or_default();
@@ -139,12 +126,10 @@ fn resource(uri: &str, body: &[u8]) -> String {
     }
 }
 
-fn form_member(body: &[u8], members: &[&str]) -> Option<String> {
+fn form_member(body: &[u8], is_member: impl Fn(&str) -> bool) -> Option<String> {
     let form = std::str::from_utf8(body).ok()?;
     let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
-    pairs
-        .find(|(key, _)| members.contains(key))
-        .map(|(_, value)| decoded(value))
+    pairs.find(|(key, _)| is_member(key)).map(|(_, value)| decoded(value))
 }
 
 /// The error code in an answer: in a header, in a JSON document, or in an XML one.

@@ -2,7 +2,7 @@
 
 use super::error::rejected;
 use crate::cloud::Fault;
-use crate::model::field::{FieldName, FieldValue};
+use crate::model::resource::{FieldName, FieldValue};
 use crate::model::tags::Tags;
 use crate::plan::FieldChange;
 

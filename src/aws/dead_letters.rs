@@ -10,6 +10,7 @@ use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, RouterAnswer, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
+use crate::model::resource::calls::sqs;
 
 /// The lines of the router about messages that it returned to their queue.
 const RETRIES: &str = "{ $.message = \"retried\" }";
@@ -30,14 +31,14 @@ impl DeadLetters for AwsCloud {
     async fn release(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt).visibility_timeout(0);
-        let answer = self.call("sqs:ChangeMessageVisibility", || call.clone().send());
+        let answer = self.call(sqs::CHANGE_MESSAGE_VISIBILITY, || call.clone().send());
         answer.await.map(drop)
     }
 
     async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.delete_message().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt);
-        self.call("sqs:DeleteMessage", || call.clone().send()).await.map(drop)
+        self.call(sqs::DELETE_MESSAGE, || call.clone().send()).await.map(drop)
     }
 
     async fn route(

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::error::fault;
 use super::wait::{self, Waiting};
 use crate::cloud::{Fault, FaultKind};
+use crate::model::resource::calls::sqs;
 use crate::model::tags::MARK_COUNTS;
 
 /// The usual case: the queue was never seen again. Six rounds.
@@ -22,7 +23,7 @@ const CAREFUL: Series = Series {
 /// The longest time after which SQS may still answer for the queue, as in that provider.
 const LONGEST: Duration = MARK_COUNTS;
 
-const ACTION: &str = "sqs:DeleteQueue";
+const ACTION: &str = sqs::DELETE_QUEUE;
 const CHECKING: &str = "checking that SQS no longer answers for the deleted queue";
 const STILL_ANSWERS: &str = "SQS still answers for the deleted queue";
 

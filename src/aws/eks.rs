@@ -13,6 +13,7 @@ use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::karpenter::{self, SERVICE_ACCOUNT};
 use crate::model::name::ClusterName;
+use crate::model::resource::calls::eks;
 
 /// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -91,7 +92,7 @@ pub(super) async fn clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, 
         let page = cloud.eks.get::<Clusters>("ListClusters", &["clusters"], &query).await;
         page.map(|page| (page.clusters, page.next_token))
     };
-    let names = pages::all(cloud, "eks:ListClusters", page).await?;
+    let names = pages::all(cloud, eks::LIST_CLUSTERS, page).await?;
     Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
 }
 
@@ -109,7 +110,7 @@ pub(super) async fn associations(
             .get::<Associations>("ListPodIdentityAssociations", &path, &query);
         page.await.map(|page| (page.associations, page.next_token))
     };
-    let Some(listed) = if_present(pages::all(cloud, "eks:ListPodIdentityAssociations", page).await)? else {
+    let Some(listed) = if_present(pages::all(cloud, eks::LIST_POD_IDENTITY_ASSOCIATIONS, page).await)? else {
         return Ok(None);
     };
     let meant = listed
@@ -134,7 +135,7 @@ async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> 
             .get::<AssociationAnswer>("DescribePodIdentityAssociation", &path, &[])
     };
     // One that went between the two calls has no role any more.
-    let answer = if_present(cloud.call("eks:DescribePodIdentityAssociation", send).await)?;
+    let answer = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
     let association = answer.and_then(|answer| answer.association);
     Ok(association.and_then(|association| association.target_role_arn.or(association.role_arn)))
 }
@@ -143,7 +144,7 @@ async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> 
 pub(super) async fn oidc_issuer(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<String>, Fault> {
     let path = ["clusters", cluster.as_str()];
     let send = || cloud.eks.get::<ClusterAnswer>("DescribeCluster", &path, &[]);
-    let answer = if_present(cloud.call("eks:DescribeCluster", send).await)?;
+    let answer = if_present(cloud.call(eks::DESCRIBE_CLUSTER, send).await)?;
     let issuer = answer.and_then(|answer| answer.cluster?.identity?.oidc?.issuer);
     Ok(issuer.filter(|issuer| !issuer.is_empty()))
 }

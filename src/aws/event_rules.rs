@@ -8,6 +8,7 @@ use super::{AwsCloud, document, pages};
 use crate::cloud::Fault;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::name::RuleName;
+use crate::model::resource::calls::events;
 
 /// All rules of the default event bus.
 pub(super) async fn all(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
@@ -16,7 +17,7 @@ pub(super) async fn all(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (page.rules, page.next_token)) }
     };
-    let rules = pages::all(cloud, "events:ListRules", page).await?;
+    let rules = pages::all(cloud, events::LIST_RULES, page).await?;
     Ok(rules.into_iter().filter_map(rule).collect())
 }
 

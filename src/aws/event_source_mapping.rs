@@ -14,13 +14,14 @@ use super::wait::{Tried, WaitReason, Waiting, settled};
 use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
 
 /// Which mapping: from which queue, to which alias of which function.
 pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
-const GET: &str = "lambda:GetEventSourceMapping";
+const GET: &str = lambda::GET_EVENT_SOURCE_MAPPING;
 
 /// The mapping and its state.
 pub(super) async fn read(
@@ -61,7 +62,7 @@ pub(super) async fn read(
 }
 
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "lambda:CreateEventSourceMapping";
+    let action = lambda::CREATE_EVENT_SOURCE_MAPPING;
     // Not every server refuses a second one; and one that is still being deleted blocks a new one.
     for other in list(cloud, key(mapping)).await? {
         match (other.state(), other.uuid()) {
@@ -108,7 +109,7 @@ pub(super) async fn update(
     }: Update<'_, EventSourceMapping>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let action = "lambda:UpdateEventSourceMapping";
+    let action = lambda::UPDATE_EVENT_SOURCE_MAPPING;
     let theirs = list(cloud, key(mapping)).await?;
     let uuid = theirs
         .iter()
@@ -208,14 +209,14 @@ async fn listed(
                 .map(|page| (page.event_source_mappings, page.next_marker))
         }
     };
-    let mut found = pages::all(cloud, "lambda:ListEventSourceMappings", page).await?;
+    let mut found = pages::all(cloud, lambda::LIST_EVENT_SOURCE_MAPPINGS, page).await?;
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }
 
 async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-    let answer = cloud.accepted("lambda:DeleteEventSourceMapping", waiting, || call.clone().send());
+    let answer = cloud.accepted(lambda::DELETE_EVENT_SOURCE_MAPPING, waiting, || call.clone().send());
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
         None => Ok(()),

@@ -27,12 +27,13 @@ use super::wait::Waiting;
 use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name);
-    let Some(answer) = if_present(cloud.call("lambda:GetFunction", || call.clone().send()).await)? else {
+    let Some(answer) = if_present(cloud.call(lambda::GET_FUNCTION, || call.clone().send()).await)? else {
         return Ok(None);
     };
     let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -41,7 +42,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
         return Ok(None);
     }
     if let Some(e) = &answer.tags_error {
-        return Err(refusal("lambda:ListTags", Some(e.error_code()), e.message()));
+        return Err(refusal(lambda::LIST_TAGS, Some(e.error_code()), e.message()));
     }
     let mut tags: Tags = answer.tags.unwrap_or_default().into_iter().collect();
     tags.0
@@ -63,7 +64,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
 }
 
 pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "lambda:CreateFunction";
+    let action = lambda::CREATE_FUNCTION;
     let Function {
         name,
         settings,
@@ -117,7 +118,7 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let settings = &function.settings;
-    let action = "lambda:UpdateFunctionConfiguration";
+    let action = lambda::UPDATE_FUNCTION_CONFIGURATION;
     let Changes { fields, tags } = Changes::among(action, fields)?;
     let (mut code, mut concurrency) = (false, false);
     let mut configuration = UpdateFunctionConfigurationInput::builder();
@@ -163,7 +164,7 @@ pub(super) async fn update(
         let call = cloud.lambda.untag_resource();
         let call = call.resource(cloud.scope.function_arn(&function.name));
         let call = call.set_tag_keys(Some(tags.remove));
-        cloud.call("lambda:UntagResource", || call.clone().send()).await?;
+        cloud.call(lambda::UNTAG_RESOURCE, || call.clone().send()).await?;
     }
     if !tags.set.0.is_empty() {
         tag(cloud, &function.name, tags.set).await?;
@@ -174,12 +175,12 @@ pub(super) async fn update(
 async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: Tags) -> Result<(), Fault> {
     let call = cloud.lambda.tag_resource().resource(cloud.scope.function_arn(name));
     let call = call.set_tags(Some(tags.0.into_iter().collect()));
-    cloud.call("lambda:TagResource", || call.clone().send()).await.map(drop)
+    cloud.call(lambda::TAG_RESOURCE, || call.clone().send()).await.map(drop)
 }
 
 /// Uploads the code of a function.
 async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "lambda:UpdateFunctionCode";
+    let action = lambda::UPDATE_FUNCTION_CODE;
     let settings = &function.settings;
     let archive = archive(cloud, action, &settings.code)?;
     tag(cloud, &function.name, code_tags(&settings.code)).await?;
@@ -192,7 +193,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_function().function_name(name);
-    let answer = cloud.accepted("lambda:DeleteFunction", waiting, || call.clone().send());
+    let answer = cloud.accepted(lambda::DELETE_FUNCTION, waiting, || call.clone().send());
     match if_present(answer.await)? {
         Some(_) => gone(cloud, name, waiting).await,
         None => Ok(()),
@@ -204,12 +205,12 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
         Some(number) => {
             let call = cloud.lambda.put_function_concurrency().function_name(&function.name);
             let call = call.reserved_concurrent_executions(signed(number));
-            let answer = cloud.accepted("lambda:PutFunctionConcurrency", waiting, || call.clone().send());
+            let answer = cloud.accepted(lambda::PUT_FUNCTION_CONCURRENCY, waiting, || call.clone().send());
             answer.await.map(drop)
         }
         None => {
             let call = cloud.lambda.delete_function_concurrency().function_name(&function.name);
-            let answer = cloud.accepted("lambda:DeleteFunctionConcurrency", waiting, || call.clone().send());
+            let answer = cloud.accepted(lambda::DELETE_FUNCTION_CONCURRENCY, waiting, || call.clone().send());
             answer.await.map(drop)
         }
     }

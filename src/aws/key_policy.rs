@@ -8,6 +8,7 @@ use super::{AwsCloud, document};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::KmsKey;
+use crate::model::resource::calls::kms;
 
 #[derive(Debug, Deserialize)]
 struct KeyPolicy {
@@ -17,7 +18,7 @@ struct KeyPolicy {
 
 /// The policy of a key; `None` if there is no such key.
 pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>, Fault> {
-    let action = "kms:GetKeyPolicy";
+    let action = kms::GET_KEY_POLICY;
     // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
     let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" });
     let answer = cloud.call(action, || cloud.kms.call("GetKeyPolicy", input.clone()));

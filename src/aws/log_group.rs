@@ -14,6 +14,7 @@ use super::wait::Waiting;
 use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
+use crate::model::resource::calls::logs;
 use crate::model::resource::{LogGroup, LogGroupField};
 use crate::wire::aws_json::ErrorResponse;
 
@@ -42,7 +43,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
     let tags = async {
         let input = json!({ "resourceArn": cloud.scope.log_group_arn(name) });
         let send = || cloud.logs.call::<Listed>("ListTagsForResource", input.clone());
-        if_present(cloud.call("logs:ListTagsForResource", send).await)
+        if_present(cloud.call(logs::LIST_TAGS_FOR_RESOURCE, send).await)
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
@@ -63,7 +64,7 @@ async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Descr
             page.map(|page| (page.log_groups, page.next_token))
         }
     };
-    let groups = pages::all(cloud, "logs:DescribeLogGroups", page).await?;
+    let groups = pages::all(cloud, logs::DESCRIBE_LOG_GROUPS, page).await?;
     let mut groups = groups.into_iter();
     Ok(groups.find(|group| group.log_group_name.as_deref() == Some(name.as_str())))
 }
@@ -76,7 +77,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
     } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
     let send = || send(cloud, "CreateLogGroup", &input);
-    cloud.accepted("logs:CreateLogGroup", waiting, send).await?;
+    cloud.accepted(logs::CREATE_LOG_GROUP, waiting, send).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
     // the operator policy does not.
     match retention_days {
@@ -90,7 +91,7 @@ pub(super) async fn update(
     Update { to: group, fields, .. }: Update<'_, LogGroup>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::among("logs:PutRetentionPolicy", fields)?;
+    let Changes { fields, tags } = Changes::among(logs::PUT_RETENTION_POLICY, fields)?;
     for field in fields {
         match field {
             LogGroupField::RetentionDays => retain(cloud, group, waiting).await?,
@@ -100,12 +101,12 @@ pub(super) async fn update(
     if !tags.remove.is_empty() {
         let input = json!({ "resourceArn": arn, "tagKeys": tags.remove });
         let send = || send(cloud, "UntagResource", &input);
-        cloud.call("logs:UntagResource", send).await?;
+        cloud.call(logs::UNTAG_RESOURCE, send).await?;
     }
     if !tags.set.0.is_empty() {
         let input = json!({ "resourceArn": arn, "tags": tags.set.0 });
         let send = || send(cloud, "TagResource", &input);
-        cloud.call("logs:TagResource", send).await?;
+        cloud.call(logs::TAG_RESOURCE, send).await?;
     }
     Ok(())
 }
@@ -113,7 +114,7 @@ pub(super) async fn update(
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let input = json!({ "logGroupName": name.as_str() });
     let send = || send(cloud, "DeleteLogGroup", &input);
-    if_present(cloud.accepted("logs:DeleteLogGroup", waiting, send).await).map(drop)
+    if_present(cloud.accepted(logs::DELETE_LOG_GROUP, waiting, send).await).map(drop)
 }
 
 /// Sets how long log events are retained.
@@ -123,12 +124,12 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
         Some(days) => {
             let input = json!({ "logGroupName": name, "retentionInDays": days });
             let send = || send(cloud, "PutRetentionPolicy", &input);
-            cloud.accepted("logs:PutRetentionPolicy", waiting, send).await
+            cloud.accepted(logs::PUT_RETENTION_POLICY, waiting, send).await
         }
         None => {
             let input = json!({ "logGroupName": name });
             let send = || send(cloud, "DeleteRetentionPolicy", &input);
-            cloud.call("logs:DeleteRetentionPolicy", send).await
+            cloud.call(logs::DELETE_RETENTION_POLICY, send).await
         }
     }
 }

@@ -6,8 +6,9 @@ use serde_json::json;
 use super::AwsCloud;
 use super::error::if_present;
 use crate::cloud::{Fault, Read};
-use crate::model::dropped_clusters::{DroppedClusters, REASONS};
 use crate::model::name::LogGroupName;
+use crate::model::resource::calls::logs;
+use crate::model::status::{DroppedClusters, REASONS};
 
 /// A page of `FilterLogEvents`.
 #[derive(Debug, Deserialize)]
@@ -67,7 +68,7 @@ pub(super) async fn lines(
             "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": since, "nextToken": token,
         });
         let send = || cloud.logs.call::<Page>("FilterLogEvents", input.clone());
-        let Some(answer) = if_present(cloud.call("logs:FilterLogEvents", send).await)? else {
+        let Some(answer) = if_present(cloud.call(logs::FILTER_LOG_EVENTS, send).await)? else {
             return Ok((lines, true));
         };
         let events = answer.events.unwrap_or_default().into_iter();

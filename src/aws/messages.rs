@@ -7,13 +7,14 @@ use super::AwsCloud;
 use crate::cloud::Fault;
 use crate::dead_letters::DeadLetters;
 use crate::model::name::QueueName;
+use crate::model::resource::calls::sqs;
 
 impl AwsCloud {
     /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.
     pub async fn send_message(&self, queue: &QueueName, body: &str) -> Result<(), Fault> {
         let call = self.sqs.send_message().queue_url(self.queue_url(queue));
         let call = call.message_body(body);
-        self.call("sqs:SendMessage", || call.clone().send()).await.map(drop)
+        self.call(sqs::SEND_MESSAGE, || call.clone().send()).await.map(drop)
     }
 
     /// Receives all messages that are available in a queue, and deletes them. Returns their bodies.
@@ -43,7 +44,7 @@ impl AwsCloud {
     ) -> Result<Vec<Message>, Fault> {
         let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
         let call = options(call.max_number_of_messages(10).wait_time_seconds(seconds));
-        let answer = self.call("sqs:ReceiveMessage", || call.clone().send()).await?;
+        let answer = self.call(sqs::RECEIVE_MESSAGE, || call.clone().send()).await?;
         Ok(answer.messages.unwrap_or_default())
     }
 }

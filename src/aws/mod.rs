@@ -60,6 +60,7 @@ pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName};
+use crate::model::resource::calls::{self, iam, lambda};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
@@ -181,7 +182,7 @@ impl AwsCloud {
             async move { sent.await.map_err(|e| failed(action, &e)) }
         };
         let answer = self.paced(action, attempt).await;
-        if answer.is_ok() && !pace::is_read(action) {
+        if answer.is_ok() && !calls::is_read(action) {
             self.has_written.store(true, Ordering::Relaxed);
         }
         answer
@@ -304,8 +305,8 @@ kinds! {
 impl Write for AwsCloud {
     async fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<Option<Resource>, Fault> {
         let (action, unseen) = match id {
-            ResourceId::Role(_) => ("iam:GetRole", WaitReason::RoleUnknown),
-            ResourceId::Function(_) => ("lambda:GetFunction", WaitReason::FunctionUnknown),
+            ResourceId::Role(_) => (iam::GET_ROLE, WaitReason::RoleUnknown),
+            ResourceId::Function(_) => (lambda::GET_FUNCTION, WaitReason::FunctionUnknown),
             _ => return self.read(id).await,
         };
         let read = || async { Ok(self.read(id).await?.map_or(Tried::NotYet(unseen), Tried::Done)) };

@@ -15,9 +15,9 @@ use tokio::sync::watch;
 use super::error::fault;
 use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
-use crate::model::slowdown::{Slowdown, reason};
+use crate::model::answer::{Slowdown, slowed_by};
+use crate::model::resource::calls;
 use group::Group;
-pub(super) use group::is_read;
 use line::{Line, Ticket, Turn};
 use silence::Silence;
 
@@ -86,11 +86,11 @@ impl Pace {
 
     /// Waits until a call may be sent.
     async fn turn(&self, group: &Group, action: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let place = Place::take(self, group, is_read(action));
+        let place = Place::take(self, group, calls::is_read(action));
         while let Turn::After(wait) = place.turn() {
             tokio::select! {
                 biased;
-                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, reason([&group.service()]))),
+                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, slowed_by([&group.service()]))),
                 () = tokio::time::sleep(wait) => {}
             }
         }

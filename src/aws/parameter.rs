@@ -13,11 +13,12 @@ use super::wait::{Tried, WaitReason, Waiting, settled};
 use super::{AwsCloud, pages, self_test, version};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
+use crate::model::resource::calls::ssm;
 use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 use crate::model::settings::{Settings, SettingsChange};
 use crate::model::tags::Tags;
 
-const PUT: &str = "ssm:PutParameter";
+const PUT: &str = ssm::PUT_PARAMETER;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -77,7 +78,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Optio
     let tags = async {
         let input = json!({ "ResourceType": "Parameter", "ResourceId": name.as_str() });
         let send = || cloud.ssm.call::<Listed>("ListTagsForResource", input.clone());
-        if_present(cloud.call("ssm:ListTagsForResource", send).await)
+        if_present(cloud.call(ssm::LIST_TAGS_FOR_RESOURCE, send).await)
     };
     let (Some(held), Some(tags)) = tokio::try_join!(held(cloud, name), tags)? else {
         return Ok(None);
@@ -94,7 +95,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Optio
 async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fault> {
     let input = json!({ "Name": name.as_str() });
     let send = || cloud.ssm.call::<Found>("GetParameter", input.clone());
-    let found = if_present(cloud.call("ssm:GetParameter", send).await)?;
+    let found = if_present(cloud.call(ssm::GET_PARAMETER, send).await)?;
     Ok(found.map(|found| found.parameter))
 }
 
@@ -107,7 +108,7 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
             page.map(|page| (page.parameters, page.next_token))
         }
     };
-    let parameters = pages::all(cloud, "ssm:GetParametersByPath", page).await?;
+    let parameters = pages::all(cloud, ssm::GET_PARAMETERS_BY_PATH, page).await?;
     let bus = |named: Named| named.name.strip_prefix(SETTINGS_PATH)?.parse().ok();
     Ok(parameters.into_iter().filter_map(bus).collect())
 }
@@ -121,7 +122,7 @@ pub(super) async fn changes_since(cloud: &AwsCloud, name: &ParameterName, versio
             page.map(|page| (page.parameters, page.next_token))
         }
     };
-    let history = pages::all(cloud, "ssm:GetParameterHistory", page).await;
+    let history = pages::all(cloud, ssm::GET_PARAMETER_HISTORY, page).await;
     let later = history
         .unwrap_or_default()
         .into_iter()
@@ -171,7 +172,7 @@ pub(super) async fn update(
     }
     if !tags.remove.is_empty() {
         let input = json!({ "ResourceType": "Parameter", "ResourceId": to.name.as_str(), "TagKeys": tags.remove });
-        send(cloud, "ssm:RemoveTagsFromResource", "RemoveTagsFromResource", &input).await?;
+        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, "RemoveTagsFromResource", &input).await?;
     }
     if writes {
         let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
@@ -185,15 +186,15 @@ pub(super) async fn update(
     }
     if !tags.set.0.is_empty() {
         let input = json!({ "ResourceType": "Parameter", "ResourceId": to.name.as_str(), "Tags": listed(&tags.set) });
-        send(cloud, "ssm:AddTagsToResource", "AddTagsToResource", &input).await?;
+        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, "AddTagsToResource", &input).await?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &ParameterName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let input = json!({ "Name": name.as_str() });
-    let delete = || send(cloud, "ssm:DeleteParameter", "DeleteParameter", &input);
-    if_present(super::wait::seen("ssm:DeleteParameter", &[], waiting, delete).await).map(drop)
+    let delete = || send(cloud, ssm::DELETE_PARAMETER, "DeleteParameter", &input);
+    if_present(super::wait::seen(ssm::DELETE_PARAMETER, &[], waiting, delete).await).map(drop)
 }
 
 async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {

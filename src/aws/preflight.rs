@@ -11,8 +11,9 @@ use futures_util::future::join_all;
 
 use super::{AwsCloud, event_rules, pages};
 use crate::cloud::Fault;
-use crate::model::simulation::{Answered, Call, Decision, Simulation};
-use crate::preflight::{Preflight, is_list};
+use crate::model::answer::{Answered, Call, Decision, Simulation};
+use crate::model::resource::calls::{CONDITION_KEYS, iam};
+use crate::preflight::Preflight;
 use crate::wire::aws_code;
 
 impl Preflight for AwsCloud {
@@ -64,7 +65,7 @@ async fn decisions(
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (page.evaluation_results, page.marker)) }
     };
-    let results = pages::all(cloud, "iam:SimulatePrincipalPolicy", page).await?;
+    let results = pages::all(cloud, iam::SIMULATE_PRINCIPAL_POLICY, page).await?;
     Ok(results.into_iter().flat_map(of_result).collect())
 }
 
@@ -72,7 +73,7 @@ fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {
     let entry = |(key, values): (&String, &Vec<String>)| {
         let kind = match key.as_str() {
             "aws:SecureTransport" => ContextKeyTypeEnum::Boolean,
-            key if is_list(key) => ContextKeyTypeEnum::StringList,
+            key if CONDITION_KEYS.contains(&(key, true)) => ContextKeyTypeEnum::StringList,
             _ => ContextKeyTypeEnum::String,
         };
         let entry = ContextEntry::builder().context_key_name(key).context_key_type(kind);

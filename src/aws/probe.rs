@@ -16,18 +16,18 @@ use super::invoke::{Invoked, invoke_once};
 use super::queue::attributes::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::probe::Look;
+use crate::model::resource::calls::{events, sqs};
 use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsEvent};
-use crate::model::self_test::{self, LiveTest};
+use crate::model::router_function::{self, LiveTest};
 use crate::model::signal::PROBE_SOURCE;
-use crate::model::status::Depth;
+use crate::model::status::{Depth, Look};
 
 /// How long a receive hides what it shows, in seconds. With none, one answer may hold the same message ten times (S28).
 const HIDES: i32 = 1;
 
 impl Probe for AwsCloud {
     async fn put_event(&self, event: &Value) -> Result<(), Fault> {
-        let action = "events:PutEvents";
+        let action = events::PUT_EVENTS;
         let text = |member: &str| event[member].as_str().unwrap_or_default();
         let entry = PutEventsRequestEntry::builder()
             .source(text("source"))
@@ -53,7 +53,7 @@ impl Probe for AwsCloud {
         let ours = messages
             .iter()
             .map(|message| (message, event(message.body())))
-            .filter(|(_, event)| event["detail"]["probe"] == probe || self_test::is_message(event));
+            .filter(|(_, event)| event["detail"]["probe"] == probe || router_function::is_self_test_message(event));
         let deletes = ours.filter_map(|(message, _)| {
             let call = self.sqs.delete_message().queue_url(&url);
             Some(call.receipt_handle(message.receipt_handle()?).send())
@@ -93,7 +93,7 @@ impl Probe for AwsCloud {
         let call = self.sqs.get_queue_attributes().queue_url(self.queue_url(queue));
         let call = call.attribute_names(Attribute::ApproximateNumberOfMessages);
         let call = call.attribute_names(Attribute::ApproximateNumberOfMessagesNotVisible);
-        let answer = if_present(self.call("sqs:GetQueueAttributes", || call.clone().send()).await)?;
+        let answer = if_present(self.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)?;
         Ok(answer.map(|answer| depth(&answer.attributes.unwrap_or_default())))
     }
 }

@@ -23,15 +23,15 @@ use super::{AwsCloud, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
-use crate::model::resource::{Queue, QueueField};
+use crate::model::resource::calls::sqs;
+use crate::model::resource::{FieldValue, Queue, QueueField};
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
 use age::age;
 
-const CREATE: &str = "sqs:CreateQueue";
+const CREATE: &str = sqs::CREATE_QUEUE;
 
 /// The pause before a queue stops accepting what others send, as text and time: the router must deliver to it by then. The
 /// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
@@ -56,9 +56,9 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
     let attributes = async {
         let call = cloud.sqs.get_queue_attributes().queue_url(&url);
         let call = call.attribute_names(Attribute::All);
-        if_present(cloud.call("sqs:GetQueueAttributes", || call.clone().send()).await)
+        if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)
     };
-    let (attributes, tags) = if cloud.pace.is_slowed("sqs:ListQueueTags") {
+    let (attributes, tags) = if cloud.pace.is_slowed(sqs::LIST_QUEUE_TAGS) {
         // A queue that does not exist costs no tag call.
         match attributes.await? {
             None => return Ok(None),
@@ -75,7 +75,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
 
 async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
     let call = cloud.sqs.list_queue_tags().queue_url(url);
-    let answer = if_present(cloud.call("sqs:ListQueueTags", || call.clone().send()).await)?;
+    let answer = if_present(cloud.call(sqs::LIST_QUEUE_TAGS, || call.clone().send()).await)?;
     Ok(answer.map(|answer| answer.tags.unwrap_or_default().into_iter().collect()))
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
 /// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
 async fn created(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<(Tags, Option<Duration>), Fault> {
     let exists = AtomicBool::new(false);
-    let read = settled("sqs:ListQueueTags", waiting, || async {
+    let read = settled(sqs::LIST_QUEUE_TAGS, waiting, || async {
         let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
         exists.fetch_or(tags.is_some(), Ordering::Relaxed);
         Ok(match (tags.filter(|tags| !tags.0.is_empty()), age) {
@@ -157,7 +157,7 @@ pub(super) async fn update(
     }: Update<'_, Queue>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let action = "sqs:SetQueueAttributes";
+    let action = sqs::SET_QUEUE_ATTRIBUTES;
     let Changes { fields, tags } = Changes::among(action, changes)?;
     let url = cloud.queue_url(&queue.name);
     // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
@@ -190,12 +190,12 @@ async fn write_tags(cloud: &AwsCloud, url: &str, tags: &TagChanges) -> Result<()
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(url);
         let call = call.set_tag_keys(Some(tags.remove.clone()));
-        cloud.call("sqs:UntagQueue", || call.clone().send()).await?;
+        cloud.call(sqs::UNTAG_QUEUE, || call.clone().send()).await?;
     }
     if !tags.set.0.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(url);
         let call = call.set_tags(Some(tags.set.0.clone().into_iter().collect()));
-        cloud.call("sqs:TagQueue", || call.clone().send()).await?;
+        cloud.call(sqs::TAG_QUEUE, || call.clone().send()).await?;
     }
     Ok(())
 }
@@ -216,9 +216,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, _: Waiting<'_>) -
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(&url);
         let mark = mark.tags(DELETING, cloud.now().to_string());
-        if_present(cloud.call("sqs:TagQueue", || mark.clone().send()).await)?;
+        if_present(cloud.call(sqs::TAG_QUEUE, || mark.clone().send()).await)?;
         let delete = cloud.sqs.delete_queue().queue_url(&url);
-        if_present(cloud.call("sqs:DeleteQueue", || delete.clone().send()).await)
+        if_present(cloud.call(sqs::DELETE_QUEUE, || delete.clone().send()).await)
     };
     match request.await {
         // A condition on the tags of a missing queue may deny the call.
@@ -260,7 +260,7 @@ async fn until_absent(
             let found = found.contains(&true);
             if found && is_marked == IsMarked::Yes && is_new(cloud, url, began).await? {
                 let message = "another run has created it again";
-                return Err(fault(FaultKind::Exists, "sqs:DeleteQueue", message));
+                return Err(fault(FaultKind::Exists, sqs::DELETE_QUEUE, message));
             }
             Ok(found)
         }
@@ -290,6 +290,6 @@ async fn exists(cloud: &AwsCloud, url: &str, connection: Option<SharedHttpClient
         }
         call.send()
     };
-    let answer = if_present(cloud.call("sqs:GetQueueAttributes", send).await)?;
+    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
     Ok(answer.is_some())
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::{AwsCloud, pages};
 use crate::cloud::{Fault, Read};
 use crate::model::name::QueueName;
-use crate::model::queue_activity::QueueActivity;
+use crate::model::resource::calls::cloudwatch;
+use crate::model::status::QueueActivity;
 
 /// The most queries of one call (CloudWatch API reference, `GetMetricData`).
 const QUERIES: usize = 500;
@@ -70,7 +71,7 @@ pub(super) async fn of_last_day(
                 page.map(|page| (page.metric_data_results, page.next_token))
             }
         };
-        let series = pages::all(cloud, "cloudwatch:GetMetricData", page).await?;
+        let series = pages::all(cloud, cloudwatch::GET_METRIC_DATA, page).await?;
         for Series { id, values } in series {
             // An answer of more than one page may repeat an id with further values.
             let values = values.unwrap_or_default();

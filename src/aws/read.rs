@@ -10,21 +10,21 @@ use super::event_source_mapping::of_router as function_mappings;
 use super::function::permissions::of_router as function_permissions;
 use super::key_policy::key_policy as key_policies;
 use super::log_lines::dropped as dropped_clusters;
-use super::parameter::buses;
+use super::parameter::{self, buses};
 use super::rule::tags as rule_tags;
 use super::version::published_settings as versions;
-use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_details, tagging};
+use super::{AwsCloud, pages, preflight, queue_metrics, role_details, tagging};
 use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
+use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
-use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
-use crate::model::inline_policy::InlinePolicy;
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
-use crate::model::queue_activity::QueueActivity;
+use crate::model::policy::InlinePolicy;
+use crate::model::resource::calls::{iam, lambda, sqs};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::settings::SettingsChange;
-use crate::model::simulation::{Answered, Simulation};
+use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::{self, Tags};
 
 macro_rules! forwards {
@@ -70,13 +70,13 @@ impl Read for AwsCloud {
             let call = call.clone().set_marker(marker);
             async { call.send().await.map(|page| (Some(page.policy_names), page.marker)) }
         };
-        let names = if_present(pages::all(self, "iam:ListRolePolicies", page).await)?;
+        let names = if_present(pages::all(self, iam::LIST_ROLE_POLICIES, page).await)?;
         Ok(names.map(|names| names.into_iter().collect()))
     }
 
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
         let call = self.iam.get_role_policy().role_name(role).policy_name(policy);
-        let answer = if_present(self.call("iam:GetRolePolicy", || call.clone().send()).await)?;
+        let answer = if_present(self.call(iam::GET_ROLE_POLICY, || call.clone().send()).await)?;
         Ok(answer.map(|answer| InlinePolicy {
             name: policy.to_owned(),
             text: decoded(&answer.policy_document),
@@ -141,7 +141,7 @@ async fn queues(cloud: &AwsCloud, prefix: &String) -> Result<BTreeSet<QueueName>
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (page.queue_urls, page.next_token)) }
     };
-    let urls = pages::all(cloud, "sqs:ListQueues", page).await?;
+    let urls = pages::all(cloud, sqs::LIST_QUEUES, page).await?;
     Ok(names(&urls))
 }
 
@@ -152,7 +152,7 @@ async fn dead_letter_sources(cloud: &AwsCloud, queue: &QueueName) -> Result<Opti
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (Some(page.queue_urls), page.next_token)) }
     };
-    let urls = pages::all(cloud, "sqs:ListDeadLetterSourceQueues", page).await;
+    let urls = pages::all(cloud, sqs::LIST_DEAD_LETTER_SOURCE_QUEUES, page).await;
     Ok(if_present(urls)?.map(|urls| names(&urls)))
 }
 
@@ -162,7 +162,7 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (Some(page.roles), page.marker)) }
     };
-    let roles = pages::all(cloud, "iam:ListRoles", page).await?.into_iter();
+    let roles = pages::all(cloud, iam::LIST_ROLES, page).await?.into_iter();
     Ok(roles
         .filter_map(|role| {
             let trust = role.assume_role_policy_document.map(|text| decoded(&text));
@@ -180,7 +180,7 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
 
 async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> {
     let send = || cloud.lambda.get_account_settings().send();
-    let limit = cloud.call("lambda:GetAccountSettings", send).await?.account_limit;
+    let limit = cloud.call(lambda::GET_ACCOUNT_SETTINGS, send).await?.account_limit;
     Ok(limit.and_then(|limit| limit.unreserved_concurrent_executions?.try_into().ok()))
 }
 

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use aws_sdk_iam::types::Tag;
 
 use super::changes::{Changes, Update};
-use super::document;
 use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting};
-use super::{AwsCloud, locked};
+use super::{AwsCloud, document, locked};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
+use crate::model::resource::calls::iam;
 use crate::model::resource::{Role, RoleField};
 use crate::model::tags::Tags;
 
@@ -41,7 +41,7 @@ impl Bounded {
 }
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
-    let action = "iam:GetRole";
+    let action = iam::GET_ROLE;
     let call = cloud.iam.get_role().role_name(name);
     let Some(answer) = if_present(cloud.call(action, || call.clone().send()).await)? else {
         return Ok(None);
@@ -87,7 +87,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         .assume_role_policy_document(trust.compact())
         .set_permissions_boundary(permissions_boundary.as_ref().map(String::from))
         .set_tags(Some(sdk_tags(tags)?));
-    let answer = cloud.accepted("iam:CreateRole", waiting, || call.clone().send());
+    let answer = cloud.accepted(iam::CREATE_ROLE, waiting, || call.clone().send());
     answer.await.map(drop)
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let name = &role.name;
-    let Changes { fields, tags } = Changes::among("iam:UpdateAssumeRolePolicy", fields)?;
+    let Changes { fields, tags } = Changes::among(iam::UPDATE_ASSUME_ROLE_POLICY, fields)?;
     for field in fields {
         match field {
             // Cannot change in place: a plan replaces the role.
@@ -106,7 +106,7 @@ pub(super) async fn update(
                 let call = cloud.iam.update_assume_role_policy().role_name(name);
                 let call = call.policy_document(role.trust.compact());
                 let send = || call.clone().send();
-                cloud.seen("iam:UpdateAssumeRolePolicy", NEW, waiting, send).await?;
+                cloud.seen(iam::UPDATE_ASSUME_ROLE_POLICY, NEW, waiting, send).await?;
             }
             RoleField::PermissionsBoundary => bound(cloud, role, waiting).await?,
         }
@@ -114,7 +114,7 @@ pub(super) async fn update(
     if !tags.remove.is_empty() {
         let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
         cloud
-            .seen("iam:UntagRole", NEW, waiting, || call.clone().send())
+            .seen(iam::UNTAG_ROLE, NEW, waiting, || call.clone().send())
             .await?;
     }
     if !tags.set.0.is_empty() {
@@ -123,7 +123,7 @@ pub(super) async fn update(
             .tag_role()
             .role_name(name)
             .set_tags(Some(sdk_tags(&tags.set)?));
-        cloud.seen("iam:TagRole", NEW, waiting, || call.clone().send()).await?;
+        cloud.seen(iam::TAG_ROLE, NEW, waiting, || call.clone().send()).await?;
     }
     Ok(())
 }
@@ -134,12 +134,12 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
         Some(boundary) => {
             let call = cloud.iam.put_role_permissions_boundary().role_name(&role.name);
             let call = call.permissions_boundary(boundary);
-            let answer = cloud.seen("iam:PutRolePermissionsBoundary", NEW, waiting, || call.clone().send());
+            let answer = cloud.seen(iam::PUT_ROLE_PERMISSIONS_BOUNDARY, NEW, waiting, || call.clone().send());
             answer.await.map(drop)
         }
         None => {
             let call = cloud.iam.delete_role_permissions_boundary().role_name(&role.name);
-            let answer = cloud.seen("iam:DeleteRolePermissionsBoundary", NEW, waiting, || {
+            let answer = cloud.seen(iam::DELETE_ROLE_PERMISSIONS_BOUNDARY, NEW, waiting, || {
                 call.clone().send()
             });
             answer.await.map(drop)
@@ -150,12 +150,12 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
 /// Its inline policies must be deleted first.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.iam.delete_role().role_name(name);
-    let answer = cloud.accepted("iam:DeleteRole", waiting, || call.clone().send());
+    let answer = cloud.accepted(iam::DELETE_ROLE, waiting, || call.clone().send());
     if_present(answer.await).map(drop)
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
     let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
     let tags = tags.0.iter().map(tag).collect::<Result<_, _>>();
-    tags.map_err(|e| rejected("iam:TagRole", e.to_string()))
+    tags.map_err(|e| rejected(iam::TAG_ROLE, e.to_string()))
 }

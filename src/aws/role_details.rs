@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use aws_sdk_iam::types::{EntityType, RoleDetail};
 
-use super::AwsCloud;
 use super::document::decoded;
-use super::pages;
+use super::{AwsCloud, pages};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
+use crate::model::policy::InlinePolicy;
+use crate::model::resource::calls::iam;
 
 /// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
 /// answer has at most 18 MB.
@@ -41,7 +41,7 @@ pub(super) async fn read(
             })
         }
     };
-    let details = pages::all(cloud, "iam:GetAccountAuthorizationDetails", page).await;
+    let details = pages::all(cloud, iam::GET_ACCOUNT_AUTHORIZATION_DETAILS, page).await;
     let details = details.inspect_err(|fault| {
         if let FaultKind::Denied { .. } = fault.kind {
             cloud.roles_denied.0.get_or_init(|| fault.clone());

@@ -1,20 +1,19 @@
 //! Inline policies of IAM roles.
 
-use super::AwsCloud;
 use super::changes::Update;
-use super::document;
 use super::error::if_present;
-use super::still_absent;
 use super::wait::Waiting;
+use super::{AwsCloud, document, still_absent};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
+use crate::model::resource::calls::iam;
 use crate::model::resource::{PolicyName, ResourceId, RolePolicy};
 
-const PUT: &str = "iam:PutRolePolicy";
+const PUT: &str = iam::PUT_ROLE_POLICY;
 
 pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<Option<RolePolicy>, Fault> {
     let call = cloud.iam.get_role_policy().role_name(role).policy_name(name);
-    let answer = if_present(cloud.call("iam:GetRolePolicy", || call.clone().send()).await)?;
+    let answer = if_present(cloud.call(iam::GET_ROLE_POLICY, || call.clone().send()).await)?;
     Ok(answer.map(|answer| RolePolicy {
         role: role.clone(),
         name: name.clone(),
@@ -52,6 +51,6 @@ pub(super) async fn delete(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let call = cloud.iam.delete_role_policy().role_name(role).policy_name(name);
-    let answer = cloud.accepted("iam:DeleteRolePolicy", waiting, || call.clone().send());
+    let answer = cloud.accepted(iam::DELETE_ROLE_POLICY, waiting, || call.clone().send());
     if_present(answer.await).map(drop)
 }

@@ -5,16 +5,15 @@ pub(super) mod target;
 use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
-use super::document;
 use super::error::{if_present, rejected};
-use super::still_absent;
 use super::wait::{Tried, WaitReason, Waiting, settled, settling};
+use super::{AwsCloud, document, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
+use crate::model::resource::calls::events;
 use crate::model::resource::{ResourceId, Rule, RuleField};
 use crate::model::tags::Tags;
 
@@ -24,7 +23,7 @@ const NEW: &[WaitReason] = &[WaitReason::RuleUnknown];
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
         let call = cloud.events.describe_rule().name(name);
-        if_present(cloud.call("events:DescribeRule", || call.clone().send()).await)
+        if_present(cloud.call(events::DESCRIBE_RULE, || call.clone().send()).await)
     };
     let targets = async { if_present(target::all(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags(cloud, name))? else {
@@ -50,7 +49,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
 pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tags>, Fault> {
     let arn = cloud.scope.rule_arn(name);
     let call = cloud.events.list_tags_for_resource().resource_arn(arn);
-    let answer = if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)?;
+    let answer = if_present(cloud.call(events::LIST_TAGS_FOR_RESOURCE, || call.clone().send()).await)?;
     Ok(answer.map(|answer| {
         let tags = answer.tags.unwrap_or_default().into_iter();
         tags.map(|tag| (tag.key, tag.value)).collect()
@@ -58,7 +57,7 @@ pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tag
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
-    still_absent::check(cloud, "events:PutRule", &ResourceId::Rule(rule.name.clone())).await?;
+    still_absent::check(cloud, events::PUT_RULE, &ResourceId::Rule(rule.name.clone())).await?;
     put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?), waiting).await?;
     match &rule.target {
         Some(target) => target::put(cloud, &rule.name, target, waiting).await,
@@ -71,7 +70,7 @@ pub(super) async fn update(
     Update { to: rule, fields, .. }: Update<'_, Rule>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::among("events:PutRule", fields)?;
+    let Changes { fields, tags } = Changes::among(events::PUT_RULE, fields)?;
     let (mut settings, mut target) = (false, false);
     for field in fields {
         match field {
@@ -100,14 +99,14 @@ pub(super) async fn update(
         let call = cloud.events.untag_resource().resource_arn(&arn);
         let call = call.set_tag_keys(Some(tags.remove));
         cloud
-            .seen("events:UntagResource", NEW, waiting, || call.clone().send())
+            .seen(events::UNTAG_RESOURCE, NEW, waiting, || call.clone().send())
             .await?;
     }
     if !tags.set.0.is_empty() {
         let call = cloud.events.tag_resource().resource_arn(&arn);
         let call = call.set_tags(Some(sdk_tags(&tags.set)?));
         cloud
-            .seen("events:TagResource", NEW, waiting, || call.clone().send())
+            .seen(events::TAG_RESOURCE, NEW, waiting, || call.clone().send())
             .await?;
     }
     Ok(())
@@ -119,7 +118,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     if if_present(target::remove(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
-    let action = "events:DeleteRule";
+    let action = events::DELETE_RULE;
     settled(action, waiting, || async move {
         let call = cloud.events.delete_rule().name(name);
         let answer = if_present(cloud.call(action, || call.clone().send()).await);
@@ -176,14 +175,14 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         .event_pattern(pattern.compact())
         .state(state)
         .set_tags(tags);
-    let answer = cloud.accepted("events:PutRule", waiting, || call.clone().send());
+    let answer = cloud.accepted(events::PUT_RULE, waiting, || call.clone().send());
     answer.await.map(drop)
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
     let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
     let tags = tags.0.iter().map(tag).collect::<Result<_, _>>();
-    tags.map_err(|e| rejected("events:TagResource", e.to_string()))
+    tags.map_err(|e| rejected(events::TAG_RESOURCE, e.to_string()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::wait::{WaitReason, Waiting, pause, settling};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::FunctionSettings;
-use crate::model::self_test::{LiveTest, SelfTestReport, question};
+use crate::model::router_function::{LiveTest, SelfTestReport, self_test_request};
 use crate::wire::aws_code;
 
 /// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
@@ -62,7 +62,7 @@ pub(super) async fn pass(
 ) -> Result<(), Fault> {
     waiting.report("the published version runs its self-test");
     let verdict = allowed(tokio::time::sleep, waiting, || async {
-        let invoked = invoke(cloud, function, &version.to_string(), &question(), waiting).await?;
+        let invoked = invoke(cloud, function, &version.to_string(), &self_test_request(), waiting).await?;
         Ok(Verdict::of(invoked, settings))
     })
     .await?;
@@ -79,7 +79,7 @@ pub(super) async fn pass(
 
 /// Asks the version behind an alias once. `None` if it does not exist or is not ready: the state of the function says so.
 pub(super) async fn live(cloud: &AwsCloud, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
-    match invoke_once(cloud, function, alias, &question()).await {
+    match invoke_once(cloud, function, alias, &self_test_request()).await {
         Ok(Invoked::Answered(payload)) => Ok(Some(LiveTest::of_payload(&payload))),
         Ok(Invoked::Failed(message)) => Ok(Some(LiveTest::Failed(message))),
         Err(fault) => unable(fault),

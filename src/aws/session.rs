@@ -21,9 +21,10 @@ use super::http_client::{behavior, http_client, plain_endpoint};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
 use crate::cloud::{Fault, FaultKind, Waiting};
+use crate::model::answer::Slowdown;
 use crate::model::name::{AccountId, BusName, Partition, Region};
+use crate::model::resource::calls::sts;
 use crate::model::scope::{GlobalOptions, Scope};
-use crate::model::slowdown::Slowdown;
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -181,7 +182,7 @@ impl Session {
 
 /// The account and the ARN of the caller.
 async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
-    let action = "sts:GetCallerIdentity";
+    let action = sts::GET_CALLER_IDENTITY;
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
         .retry_classifier(FinalAnswers)

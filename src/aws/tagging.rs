@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{AwsCloud, pages};
 use crate::cloud::Fault;
+use crate::model::resource::calls::tag;
 
 /// A page of `GetResources`.
 #[derive(Debug, Deserialize)]
@@ -37,5 +38,5 @@ pub(super) async fn queues(cloud: &AwsCloud, tags: &[(&str, Option<&str>)]) -> R
             page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
         }
     };
-    pages::all(cloud, "tag:GetResources", page).await
+    pages::all(cloud, tag::GET_RESOURCES, page).await
 }

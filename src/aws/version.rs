@@ -10,16 +10,15 @@ use std::time::{Duration, Instant};
 use aws_sdk_lambda::types::FunctionConfiguration;
 use tokio::sync::Mutex;
 
-use super::AwsCloud;
 use super::error::{if_present, in_use, rejected};
-use super::function;
-use super::pages;
 use super::wait::Waiting;
+use super::{AwsCloud, function, pages};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{Alias, Code, FunctionSettings};
 
-const PUBLISH: &str = "lambda:PublishVersion";
+const PUBLISH: &str = lambda::PUBLISH_VERSION;
 
 /// The configuration of the version with this number, or behind this alias; `None` if there is no such version.
 pub(super) async fn configuration(
@@ -28,7 +27,7 @@ pub(super) async fn configuration(
     qualifier: &str,
 ) -> Result<Option<FunctionConfiguration>, Fault> {
     let call = cloud.lambda.get_function().function_name(name).qualifier(qualifier);
-    let answer = cloud.call("lambda:GetFunction", || call.clone().send()).await;
+    let answer = cloud.call(lambda::GET_FUNCTION, || call.clone().send()).await;
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
@@ -66,7 +65,7 @@ pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_
     if version.description() != Some(&description) {
         let call = cloud.lambda.update_function_configuration().function_name(name);
         let call = call.description(&description);
-        let updated = cloud.accepted("lambda:UpdateFunctionConfiguration", waiting, || call.clone().send());
+        let updated = cloud.accepted(lambda::UPDATE_FUNCTION_CONFIGURATION, waiting, || call.clone().send());
         updated.await?;
         version = publish_as(cloud, alias, &description, waiting).await?;
     }
@@ -138,7 +137,7 @@ pub(super) async fn all(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<Fun
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (page.versions, page.next_marker)) }
     };
-    let versions = pages::all(cloud, "lambda:ListVersionsByFunction", page).await;
+    let versions = pages::all(cloud, lambda::LIST_VERSIONS_BY_FUNCTION, page).await;
     let versions = if_present(versions)?.unwrap_or_default();
     *last = Some(List {
         at: Instant::now(),
@@ -165,7 +164,7 @@ pub(super) async fn delete(
     for number in numbers {
         let call = cloud.lambda.delete_function().function_name(name);
         let call = call.qualifier(number.to_string());
-        match if_present(cloud.call("lambda:DeleteFunction", || call.clone().send()).await) {
+        match if_present(cloud.call(lambda::DELETE_FUNCTION, || call.clone().send()).await) {
             // An alias that kibus does not manage points to it.
             Err(fault) if in_use(&fault) => {}
             answer => answer.map(drop)?,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::error::fault;
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
-use crate::model::duration::duration_text;
+use crate::model::notation::duration_text;
 pub(super) use reason::WaitReason;
 pub(super) use settling::{INVOKE, settling};
 

@@ -9,7 +9,7 @@ pub(super) use blocked::{blocked, no_single_role};
 use super::hub::ConnectedHub;
 use crate::advice::explanation;
 use crate::error::Error;
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::answer::{Fault, FaultKind};
 use crate::plan::Refusal;
 
 /// A call that is not about one resource failed.

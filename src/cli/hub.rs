@@ -10,9 +10,9 @@ use super::global::{Global, HubAddress};
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
 use crate::error::Error;
+use crate::model::answer::{Slowdown, slowed_by};
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
-use crate::model::slowdown::{Slowdown, reason};
 use crate::reconcile::Intent;
 use crate::ui::{Heading, HubReport, Ui, text};
 
@@ -209,8 +209,8 @@ impl<'a> Hubs<'a> {
                 Ok(()) = slowdown.changed() => {
                     let slowdown = slowdown.borrow_and_update().clone();
                     let new = slowdown.throttled.keys().filter(|service| self.named.borrow_mut().insert(service));
-                    new.for_each(|service| self.ui.slowed(&reason([service])));
-                    show(&reason(slowdown.throttled.keys()));
+                    new.for_each(|service| self.ui.slowed(&slowed_by([service])));
+                    show(&slowed_by(slowdown.throttled.keys()));
                 }
             }
         }

@@ -310,8 +310,9 @@ mod tests {
 
     #[test]
     fn every_exit_code_is_listed() {
-        use crate::error::ErrorKind;
-        use crate::error::ErrorKind::{Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage};
+        use crate::error::ErrorKind::{
+            self, Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage,
+        };
         let listed: Vec<u8> = EXIT_CODES
             .iter()
             .flat_map(|(codes, _)| codes.split(", "))

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy;
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
-use crate::plan::{Action, Plan};
+use crate::plan::Plan;
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, options_afterwards, reconcile};
 use crate::survey::Survey;
@@ -112,13 +112,9 @@ fn of_plan(hub: &ConnectedHub, intent: &Intent) -> PreflightItem {
         let error = failure::refused(hub, &intent.refusals, false);
         return of_error("plan", PreflightResult::Failed, error);
     }
-    let actions = [Action::Create, Action::Update, Action::Replace, Action::Delete];
-    let counts = actions.map(|action| (intent.plan.count(action), action.as_str()));
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts.map(|(count, action)| format!("{count} to {action}")).collect();
-    let text = match counts.is_empty() {
+    let text = match intent.plan.is_empty() {
         true => "no changes".to_owned(),
-        false => counts.join(", "),
+        false => intent.plan.counts(),
     };
     PreflightItem::new("plan", PreflightResult::Ok, text)
 }

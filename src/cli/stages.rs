@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use super::Ending;
-use super::failure;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
+use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::tags::{DELETING, MARK_COUNTS};
@@ -411,15 +410,11 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {
-    let words = [
-        (Action::Create, "created"),
-        (Action::Update, "updated"),
-        (Action::Replace, "replaced"),
-        (Action::Delete, "deleted"),
-    ];
-    let counts = words.map(|(action, word)| (plan.count(action), word)).into_iter();
-    let counts = counts.filter(|(count, _)| *count > 0);
-    let counts: Vec<String> = counts.map(|(count, word)| format!("{word} {count}")).collect();
+    let done = |action: Action| match plan.count(action) {
+        0 => None,
+        count => Some(format!("{} {count}", action.words()[2])),
+    };
+    let counts: Vec<String> = Action::ALL.into_iter().filter_map(done).collect();
     format!(
         "{} in {:.1}s.",
         text::capitalized(&counts.join(", ")),

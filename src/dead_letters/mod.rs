@@ -14,7 +14,7 @@ mod tests;
 pub mod treat;
 mod usefulness;
 
-use crate::model::fault::Fault;
+use crate::model::answer::Fault;
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
 pub use crate::model::router_batch::{RouterAnswer, RouterDecision};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::{StreamExt, stream};
 
 use super::{DeadLetter, DeadLetters, HIDDEN, RetryLine};
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
+use crate::model::answer::{Fact, Fault};
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 

@@ -5,12 +5,11 @@ use serde_json::{Value, json};
 
 use super::batch::batch_event;
 use super::{DeadLetter, DeadLetterCause, RetryLine};
+use crate::model::notation::time_text;
 use crate::model::readings::{any_json, any_json_text, any_text};
 use crate::model::router_batch::failed_messages;
-use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
-use crate::model::time::time_text;
+use crate::model::signal::{Signal, sample_event};
 
 /// A dead letter with any text.
 pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {

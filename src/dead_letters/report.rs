@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::read::SeenLetters;
 use super::{DeadLetter, HIDDEN, LetterEvent, RetryLine};
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
+use crate::model::answer::{Fact, Fault};
 use crate::model::name::QueueName;
 
 /// The dead letters of a hub.

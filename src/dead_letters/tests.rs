@@ -3,10 +3,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::sample_event::sample_event;
+use crate::model::notation::time_text;
 use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
-use crate::model::time::time_text;
+use crate::model::signal::{Signal, sample_event};
 
 /// 2026-11-21T20:00:00Z.
 const NOW: i64 = 1_795_291_200_000;

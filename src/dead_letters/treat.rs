@@ -9,8 +9,9 @@ use tokio::sync::watch;
 use super::batch::fitting;
 use super::read::release;
 use super::{DeadLetter, DeadLetters, HIDDEN, RouterDecision};
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::answer::{Fault, FaultKind};
 use crate::model::name::QueueName;
+use crate::model::resource::calls::sqs;
 use crate::model::scope::{LIVE, Scope};
 
 /// How many receives in a row may return only other messages: someone else sends them faster than these are found.
@@ -158,7 +159,7 @@ pub async fn treat(
 fn crowded() -> Fault {
     Fault {
         kind: FaultKind::Unsettled { advice: None },
-        action: "sqs:ReceiveMessage".to_owned(),
+        action: sqs::RECEIVE_MESSAGE.to_owned(),
         code: None,
         message: format!("{STRANGERS} times in a row, SQS returned only messages that were not shown"),
     }

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::account::{DemoAccount, DemoCluster};
 use crate::model::name::ClusterName;
-use crate::model::sample_event::sample_event;
-use crate::model::signal::{Signal, SubjectMember};
+use crate::model::signal::{Signal, SubjectMember, sample_event};
 
 /// An event, and what the router must do with it.
 pub(crate) struct Sent {

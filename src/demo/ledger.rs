@@ -13,8 +13,7 @@ use crate::cloud::{Fault, Probe};
 use crate::error::Error;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::ClusterName;
-use crate::model::sample_event::sample_event;
-use crate::model::signal::Signal;
+use crate::model::signal::{Signal, sample_event};
 use crate::ui::json::DemoResult;
 use crate::ui::table::Table;
 

@@ -7,13 +7,13 @@ use super::reader::{Reader, reader};
 use super::removal::{OwnedRules, Removal, way};
 use super::sender::{Sender, queue};
 use super::verdict::{Verdict, verdict};
+use crate::model::answer::Fact;
 use crate::model::event_rule::RuleTarget;
-use crate::model::fact::Fact;
-use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::ResourceId;
+use crate::model::notation::counted;
+use crate::model::resource::{Reading, ResourceId};
 use crate::model::signal::Signal;
+use crate::model::status::QueueActivity;
 use crate::model::tags::Tags;
 use crate::survey::Survey;
 
@@ -59,10 +59,7 @@ impl FoundQueue {
             ),
             Reader::Waiting(messages) => format!(
                 "about {} waited in `{queue}` for a minute, and none was received: probably nothing reads it",
-                match messages {
-                    1 => "1 message".to_owned(),
-                    several => format!("{several} messages"),
-                }
+                counted(messages, "message")
             ),
             Reader::NoQueue => format!("queue `{queue}` does not exist: the events of its rules are lost"),
         })

@@ -10,10 +10,10 @@ mod sender;
 mod verdict;
 
 use crate::error::Hint;
+use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{RuleTarget, rule_limit};
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
 use crate::model::name::QueueName;
+use crate::model::notation::first_of;
 use crate::survey::{Query, Saved, Survey};
 use found_queue::{attributed, found, is_of_handler};
 use sender::{by_queue, concerning, is_of_kibus, queue, targets};
@@ -163,14 +163,8 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let each = each
         .into_iter()
         .filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
-    let mut queues = survey.faults();
-    let first = queues.next().map(|(id, fault)| {
-        let what = match queues.count() {
-            0 => id.to_string(),
-            more => format!("{id} and {more} more"),
-        };
-        (what, fault.clone())
-    });
+    let (queues, faults): (Vec<_>, Vec<_>) = survey.faults().unzip();
+    let first = faults.first().map(|fault| (first_of(queues, 1), (*fault).clone()));
     each.chain(first).collect()
 }
 

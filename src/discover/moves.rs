@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{FoundQueue, Reader};
 use crate::error::{Hint, listed, quoted};
-use crate::model::controller_role::RoleCandidates;
 use crate::model::hub::default_queue_prefix;
+use crate::model::karpenter::RoleCandidates;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::survey::Survey;
 

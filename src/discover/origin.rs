@@ -12,7 +12,7 @@
 //! - by hand: a guide to Spot interruptions whose rules have the same names in every cluster
 //! - node termination handler: its README, and kops, `pkg/model/awsmodel/nodeterminationhandler.go`
 
-use crate::iam::pattern::matches;
+use crate::iam::grants::matches;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::tags::Tags;
 

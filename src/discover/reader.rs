@@ -1,9 +1,7 @@
 //! Whether anything reads a queue.
 
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
-use crate::model::queue_activity::QueueActivity;
-use crate::model::status::Depth;
+use crate::model::answer::{Fact, Fault};
+use crate::model::status::{Depth, QueueActivity};
 
 /// A Karpenter polls without pause. Whoever polled for fewer hours in a day may be a person, or a Karpenter that ran briefly.
 const HOURS: u64 = 2;
@@ -73,7 +71,7 @@ fn of_day(activity: QueueActivity) -> Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::fault::FaultKind;
+    use crate::model::answer::FaultKind;
 
     #[test]
     fn s30_the_last_day_decides_before_the_counts_of_now() {

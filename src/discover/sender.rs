@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event_rule::{EventRule, RuleTarget};
+use crate::model::event_rule::{EventRule, RulePattern, RuleTarget};
 use crate::model::name::QueueName;
-use crate::model::rule_pattern::RulePattern;
 use crate::model::scope::Scope;
 use crate::survey::Survey;
 

@@ -8,19 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::answer::FaultKind;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::event_rule::EventRule;
-use crate::model::fault::FaultKind;
 use crate::model::hub::{self, Hub, default_queue_prefix};
-use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
-use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::ResourceId;
-use crate::model::resource::{Code, Queue, Resource};
+use crate::model::resource::{Code, Queue, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, QueueState, Status};
+use crate::model::status::{Depth, QueueActivity, QueueState, Status};
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
 const SPOT: &str = "EC2 Spot Instance Interruption Warning";

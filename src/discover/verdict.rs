@@ -4,8 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::origin::Origin;
 use crate::error::listed;
-use crate::model::event_rule::EventRule;
-use crate::model::rule_pattern::RulePattern;
+use crate::model::event_rule::{EventRule, RulePattern};
 
 /// What to do with a rule once its cluster is on the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,13 +1,14 @@
-//! What a policy allows, as far as kibus asks: who may send to a queue, and which queues may be received from.
+//! What a policy allows, as far as kibus asks: who may send to a queue, which queues may be received from, whether EventBridge may
+//! use a customer key, and which Kubernetes service accounts may assume a role.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::pattern::matches_action;
 use crate::model::document::{Document, texts};
-use crate::model::policy::is_ours;
-use crate::model::queue_policy::is_locked;
+use crate::model::name::AccountId;
+use crate::model::policy::{is_locked, is_ours};
+use crate::model::resource::calls::{kms, sqs, sts};
 
 /// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
 /// `*` as its resource names no queue.
@@ -15,7 +16,7 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
     policy
         .statements()
         .into_iter()
-        .filter(|statement| statement["Effect"] == "Allow" && has_action(statement, "sqs:ReceiveMessage"))
+        .filter(|statement| statement["Effect"] == "Allow" && has_action(statement, sqs::RECEIVE_MESSAGE))
         .flat_map(|statement| texts(statement.get("Resource")))
         .filter(|arn| arn.split(':').nth(2) == Some("sqs"))
         .map(str::to_owned)
@@ -34,7 +35,7 @@ pub fn other_senders(policy: &Document) -> BTreeSet<String> {
 const SERVICES: [&str; 2] = ["events.amazonaws.com", "sqs.amazonaws.com"];
 
 /// What else they let these services do (the CDK's `grantSendMessages`). Both only read, and neither reads a message.
-const READS: [&str; 2] = ["sqs:GetQueueAttributes", "sqs:GetQueueUrl"];
+const READS: [&str; 2] = [sqs::GET_QUEUE_ATTRIBUTES, sqs::GET_QUEUE_URL];
 
 /// The statements that kibus did not write and that allow more than a service of Karpenter's tools to send: each by its Sid,
 /// or by its principals.
@@ -55,7 +56,7 @@ fn lets_only_services_send(statement: &Value) -> bool {
     let is_of_services = kinds.is_some_and(|kinds| kinds.keys().eq(["Service"]));
     let is_one_of = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let actions = texts(statement.get("Action"));
-    let may = |action: &&str| is_one_of(&["sqs:SendMessage"], action) || is_one_of(&READS, action);
+    let may = |action: &&str| is_one_of(&[sqs::SEND_MESSAGE], action) || is_one_of(&READS, action);
     is_of_services
         && ["NotPrincipal", "NotAction"]
             .iter()
@@ -64,7 +65,7 @@ fn lets_only_services_send(statement: &Value) -> bool {
             .iter()
             .all(|principal| SERVICES.contains(principal))
         && actions.iter().all(may)
-        && has_action(statement, "sqs:SendMessage")
+        && has_action(statement, sqs::SEND_MESSAGE)
 }
 
 /// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.
@@ -76,7 +77,7 @@ pub fn lets_anyone_send(policy: &Document) -> bool {
 }
 
 fn allows_to_send(statement: &Value) -> bool {
-    let sends = has_action(statement, "sqs:SendMessage") || statement.get("NotAction").is_some();
+    let sends = has_action(statement, sqs::SEND_MESSAGE) || statement.get("NotAction").is_some();
     statement["Effect"] == "Allow" && sends
 }
 
@@ -91,16 +92,215 @@ fn principals(statement: &Value) -> Vec<&str> {
     }
 }
 
-pub(super) fn has_action(statement: &Value, action: &str) -> bool {
+fn has_action(statement: &Value, action: &str) -> bool {
     texts(statement.get("Action"))
         .into_iter()
         .any(|pattern| matches_action(pattern, action))
 }
 
+const EVENT_BRIDGE: &str = "events.amazonaws.com";
+
+/// The actions that it needs (SQS developer guide, "Key management").
+const NEEDED: [&str; 2] = [kms::DECRYPT, kms::GENERATE_DATA_KEY];
+
+/// Whether a key policy allows EventBridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LetsIn {
+    Yes,
+    /// It does not allow these actions.
+    No(BTreeSet<&'static str>),
+    /// Whether it does depends on a condition that kibus does not evaluate.
+    Unclear,
+}
+
+/// Whether rules of these ARNs, in this account, can send to queues under a key with this policy.
+pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -> LetsIn {
+    let mut missing = BTreeSet::new();
+    let mut unclear = false;
+    for action in NEEDED {
+        let says = |effect: &str| {
+            let statements = policy.statements().into_iter();
+            statements
+                .filter(|statement| statement["Effect"] == effect)
+                .map(|statement| applies(statement, action, account, rules))
+                .max()
+                .unwrap_or(Applies::No)
+        };
+        match (says("Deny"), says("Allow")) {
+            (Applies::Yes, _) | (_, Applies::No) => drop(missing.insert(action)),
+            (Applies::No, Applies::Yes) => {}
+            _ => unclear = true,
+        }
+    }
+    match (missing.is_empty(), unclear) {
+        (false, _) => LetsIn::No(missing),
+        (true, true) => LetsIn::Unclear,
+        (true, false) => LetsIn::Yes,
+    }
+}
+
+/// Ordered by certainty that the statement applies.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Applies {
+    No,
+    Unclear,
+    Yes,
+}
+
+impl From<bool> for Applies {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+/// Whether a statement applies to this action of EventBridge for these rules. All of its parts must apply.
+fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Applies {
+    // All but some is everyone else.
+    let principal = match (statement.get("Principal"), statement.get("NotPrincipal")) {
+        (Some(who), None) => names_eventbridge(who).map_or(Applies::Unclear, Applies::from),
+        (None, Some(who)) => names_eventbridge(who).map_or(Applies::Unclear, |named| (!named).into()),
+        _ => Applies::Unclear,
+    };
+    let actions = texts(statement.get("Action"));
+    let action = match statement.get("Action") {
+        Some(_) => actions.iter().any(|pattern| matches_action(pattern, action)).into(),
+        None => Applies::Unclear,
+    };
+    let condition = match statement.get("Condition") {
+        None => Applies::Yes,
+        Some(Value::Object(operators)) => operators
+            .iter()
+            .map(|(operator, keys)| holds(operator, keys, account, rules))
+            .min()
+            .unwrap_or(Applies::Yes),
+        Some(_) => Applies::Unclear,
+    };
+    principal.min(action).min(condition)
+}
+
+/// Whether a principal is EventBridge or everyone; `None` if it cannot be read.
+fn names_eventbridge(who: &Value) -> Option<bool> {
+    match who {
+        Value::String(who) => Some(who == "*"),
+        Value::Object(who) => {
+            let is = |kind: &str, name: &str| texts(who.get(kind)).contains(&name);
+            Some(is("Service", EVENT_BRIDGE) || is("Service", "*") || is("AWS", "*"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a condition holds for events of these rules, as far as it is one of those that keys for EventBridge have.
+fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) -> Applies {
+    let is = match operator {
+        "StringEquals" => |value: &str, text: &str| value == text,
+        "ArnEquals" | "StringLike" | "ArnLike" => matches,
+        _ => return Applies::Unclear,
+    };
+    keys.as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, values)| {
+            let values = texts(Some(values));
+            let any = |text: &str| values.iter().any(|value| is(value, text));
+            match key.to_lowercase().as_str() {
+                "aws:sourceaccount" => any(account.as_str()).into(),
+                "aws:sourcearn" => rules.iter().all(|rule| any(rule)).into(),
+                _ => Applies::Unclear,
+            }
+        })
+        .min()
+        .unwrap_or(Applies::Unclear)
+}
+
+/// Whether a trust policy names a service account of this name, in one namespace or a pattern of them, for the web
+/// identities of a provider, by its ARN. The subject of such an identity is `system:serviceaccount:NAMESPACE:NAME` (EKS user
+/// guide, "Assign IAM roles to Kubernetes service accounts"). A policy for every service account names none.
+pub fn names_service_account(trust: &Document, provider: &str, service_account: &str) -> bool {
+    let Some((_, issuer)) = provider.split_once(":oidc-provider/") else {
+        return false;
+    };
+    trust.statements().into_iter().any(|statement| {
+        statement["Effect"] == "Allow"
+            && has_action(statement, sts::ASSUME_ROLE_WITH_WEB_IDENTITY)
+            && texts(statement["Principal"].get("Federated")).contains(&provider)
+            && subjects(statement, issuer).any(|(subject, is_pattern)| names(subject, is_pattern, service_account))
+    })
+}
+
+/// The subjects that the conditions of a statement compare with, and whether they are patterns.
+fn subjects<'a>(statement: &'a Value, issuer: &str) -> impl Iterator<Item = (&'a str, bool)> {
+    let key = format!("{issuer}:sub");
+    let operators = statement["Condition"].as_object().into_iter().flatten();
+    operators.flat_map(move |(operator, keys)| {
+        let compared = match operator.split_once(':') {
+            Some((_, operator)) => operator,
+            None => operator,
+        };
+        let is_pattern = match compared.strip_suffix("IfExists").unwrap_or(compared) {
+            "StringEquals" | "StringEqualsIgnoreCase" => Some(false),
+            "StringLike" => Some(true),
+            _ => None,
+        };
+        let keys = keys.as_object().into_iter().flatten();
+        let values = keys.filter(|(name, _)| name.eq_ignore_ascii_case(&key));
+        let values: Vec<_> = values.flat_map(|(_, value)| texts(Some(value))).collect();
+        is_pattern
+            .into_iter()
+            .flat_map(move |is_pattern| values.clone().into_iter().map(move |value| (value, is_pattern)))
+    })
+}
+
+/// Whether a subject names the service account. Only its namespace may have wildcards, in a pattern.
+fn names(subject: &str, is_pattern: bool, service_account: &str) -> bool {
+    let parts: Vec<&str> = subject.split(':').collect();
+    let ["system", "serviceaccount", namespace, name] = parts.as_slice() else {
+        return false;
+    };
+    let is_namespace = !namespace.is_empty() && (is_pattern || !namespace.contains(['*', '?']));
+    is_namespace && *name == service_account
+}
+
+/// Whether an action matches a pattern; in actions, case does not count.
+pub fn matches_action(pattern: &str, action: &str) -> bool {
+    matches(&pattern.to_lowercase(), &action.to_lowercase())
+}
+
+/// Whether a text matches a pattern with `*` for any characters and `?` for any one, as IAM's policies have them.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    // Where the last `*` stands, and up to where it has taken the text.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((at, taken)) = star else { return false };
+                star = Some((at, taken + 1));
+                p = at + 1;
+                t = taken + 1;
+            }
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
+    use crate::model::policy;
+    use crate::model::scope::tests::scope;
+    use crate::model::signal::Signal;
 
     #[test]
     fn a_policy_names_the_queues_that_it_opens() {
@@ -288,6 +488,257 @@ mod tests {
                 "{case}: {found:?}"
             );
             assert_eq!(found.is_empty(), named.is_none(), "{case}: {found:?}");
+        }
+    }
+
+    fn judge(statements: Value) -> LetsIn {
+        let rules: Vec<String> = Signal::ALL
+            .iter()
+            .map(|signal| scope().rule_arn(&scope().rule(*signal)))
+            .collect();
+        let policy = Document::new(json!({ "Statement": statements }));
+        lets_rules_in(&policy, &scope().account, &rules)
+    }
+
+    fn allow(more: Value) -> Value {
+        let mut statement = json!({
+            "Effect": "Allow",
+            "Principal": { "Service": EVENT_BRIDGE },
+            "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+            "Resource": "*",
+        });
+        for (key, value) in more.as_object().unwrap() {
+            statement[key] = value.clone();
+        }
+        statement
+    }
+
+    /// The same for everyone but these.
+    fn allow_but(who: Value) -> Value {
+        let mut statement = allow(json!({ "NotPrincipal": who }));
+        statement.as_object_mut().unwrap().remove("Principal");
+        statement
+    }
+
+    fn deny(more: Value) -> Value {
+        let mut statement = allow(more);
+        statement["Effect"] = "Deny".into();
+        statement
+    }
+
+    #[test]
+    fn a_key_policy_allows_eventbridge_or_not_or_is_unclear() {
+        let both = || LetsIn::No(NEEDED.into());
+        let root =
+            json!({"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::111122223333:root"}, "Action": "kms:*"});
+        let when = |operator: &str, key: &str, value: &str| allow(json!({"Condition": {operator: {key: value}}}));
+        for (name, statements, expected) in [
+            ("nothing", json!([]), both()),
+            ("the default policy of a key", json!([root]), both()),
+            (
+                "what kibus prints",
+                json!([root, policy::key_statement(&scope()).value()]),
+                LetsIn::Yes,
+            ),
+            ("one statement, not in a list", allow(json!({})), LetsIn::Yes),
+            ("all actions", json!([allow(json!({"Action": "kms:*"}))]), LetsIn::Yes),
+            (
+                "one action",
+                json!([allow(json!({"Action": "KMS:decrypt"}))]),
+                LetsIn::No(["kms:GenerateDataKey"].into()),
+            ),
+            (
+                "an action in each of two",
+                json!([
+                    allow(json!({"Action": "kms:Decrypt"})),
+                    allow(json!({"Action": "kms:Generate*"}))
+                ]),
+                LetsIn::Yes,
+            ),
+            ("everybody", json!([allow(json!({"Principal": "*"}))]), LetsIn::Yes),
+            (
+                "another service",
+                json!([allow(json!({"Principal": {"Service": "sns.amazonaws.com"}}))]),
+                both(),
+            ),
+            (
+                "everyone but another service",
+                json!([allow_but(json!({"Service": "sns.amazonaws.com"}))]),
+                LetsIn::Yes,
+            ),
+            (
+                "everyone but EventBridge",
+                json!([allow_but(json!({"Service": EVENT_BRIDGE}))]),
+                both(),
+            ),
+            (
+                "several services",
+                json!([allow(
+                    json!({"Principal": {"Service": ["sns.amazonaws.com", EVENT_BRIDGE]}})
+                )]),
+                LetsIn::Yes,
+            ),
+            (
+                "another account",
+                json!([when("StringEquals", "aws:SourceAccount", "1")]),
+                both(),
+            ),
+            (
+                "rules of ours",
+                json!([when(
+                    "ArnLike",
+                    "AWS:SourceArn",
+                    "arn:aws:events:us-west-2:111122223333:rule/kibus-*"
+                )]),
+                LetsIn::Yes,
+            ),
+            (
+                "one rule of ours",
+                json!([when(
+                    "ArnEquals",
+                    "aws:SourceArn",
+                    "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"
+                )]),
+                both(),
+            ),
+            (
+                "something else",
+                json!([when("StringEquals", "kms:ViaService", "x")]),
+                LetsIn::Unclear,
+            ),
+            (
+                "another operator",
+                json!([when("StringNotEquals", "aws:SourceAccount", "1")]),
+                LetsIn::Unclear,
+            ),
+            ("a denial", json!([allow(json!({})), deny(json!({}))]), both()),
+            (
+                "a denial of another",
+                json!([
+                    allow(json!({})),
+                    deny(json!({"Principal": {"AWS": "arn:aws:iam::1:root"}}))
+                ]),
+                LetsIn::Yes,
+            ),
+            (
+                "a denial on a condition",
+                json!([
+                    allow(json!({})),
+                    deny(json!({"Condition": {"Bool": {"aws:SecureTransport": "false"}}}))
+                ]),
+                LetsIn::Unclear,
+            ),
+        ] {
+            assert_eq!(judge(statements), expected, "{name}");
+        }
+        let text = Document::new("no policy".into());
+        assert_eq!(lets_rules_in(&text, &scope().account, &[]), both(), "no document");
+    }
+
+    const ISSUER: &str = "oidc.eks.us-west-2.amazonaws.com/id/ABC";
+    const PROVIDER: &str = "arn:aws:iam::111122223333:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC";
+    const SUBJECT: &str = "system:serviceaccount:kube-system:karpenter";
+
+    fn statement(provider: &str, operator: &str, subject: Value) -> Value {
+        let keys = json!({ format!("{ISSUER}:sub"): subject, format!("{ISSUER}:aud"): "sts.amazonaws.com" });
+        json!({
+            "Effect": "Allow",
+            "Principal": { "Federated": provider },
+            "Action": "sts:AssumeRoleWithWebIdentity",
+            "Condition": { operator: keys },
+        })
+    }
+
+    fn named(statements: Value) -> bool {
+        let trust = Document::new(json!({ "Statement": statements }));
+        names_service_account(&trust, PROVIDER, "karpenter")
+    }
+
+    #[test]
+    fn the_subject_names_the_service_account_in_a_namespace() {
+        for (operator, subject, expected) in [
+            ("StringEquals", json!(SUBJECT), true),
+            ("StringEquals", json!(["system:serviceaccount:a:b", SUBJECT]), true),
+            ("ForAnyValue:StringEquals", json!(SUBJECT), true),
+            ("StringLike", json!(SUBJECT), true),
+            ("StringLike", json!("system:serviceaccount:*:karpenter"), true),
+            ("StringLike", json!("system:serviceaccount:karp*:karpenter"), true),
+            ("StringLikeIfExists", json!(SUBJECT), true),
+            ("StringLike", json!("*"), false),
+            ("StringLike", json!("system:serviceaccount:*"), false),
+            ("StringLike", json!("system:serviceaccount:karpenter:*"), false),
+            ("StringLike", json!("*:karpenter"), false),
+            ("StringEquals", json!("system:serviceaccount:*:karpenter"), false),
+            ("StringEquals", json!("system:serviceaccount::karpenter"), false),
+            (
+                "StringEquals",
+                json!("system:serviceaccount:kube-system:karpenter-2"),
+                false,
+            ),
+            ("StringNotEquals", json!(SUBJECT), false),
+            ("Null", json!(true), false),
+        ] {
+            let statement = statement(PROVIDER, operator, subject);
+            assert_eq!(named(json!(statement)), expected, "{statement}");
+        }
+    }
+
+    #[test]
+    fn only_the_provider_of_the_cluster_counts() {
+        let account = "arn:aws:iam::111122223333:oidc-provider";
+        for (provider, expected) in [
+            (PROVIDER.to_owned(), true),
+            (format!("{account}/oidc.eks.us-west-2.amazonaws.com/id/ABCD"), false),
+            (PROVIDER.replace("111122223333", "444455556666"), false),
+            (PROVIDER.replace("arn:aws:", "arn:aws-cn:"), false),
+            (PROVIDER.replace("arn:aws:", "arn:aws-us-gov:"), false),
+        ] {
+            assert_eq!(
+                named(json!([statement(&provider, "StringEquals", json!(SUBJECT))])),
+                expected,
+                "{provider}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_an_allowed_web_identity_counts() {
+        let allowed = statement(PROVIDER, "StringEquals", json!(SUBJECT));
+        let with = |member: &str, value: Value| {
+            let mut statement = allowed.clone();
+            statement[member] = value;
+            statement
+        };
+        for (statement, expected) in [
+            (
+                with("Action", json!(["sts:TagSession", "sts:AssumeRoleWithWebIdentity"])),
+                true,
+            ),
+            (with("Action", json!("sts:*")), true),
+            (with("Action", json!("sts:AssumeRole")), false),
+            (with("Effect", json!("Deny")), false),
+            (with("Principal", json!("*")), false),
+            (with("Condition", json!({})), false),
+            (with("Condition", json!("odd")), false),
+        ] {
+            assert_eq!(named(json!([statement])), expected, "{statement}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_as_in_iam() {
+        for (pattern, text, same) in [
+            ("a", "a", true),
+            ("a*", "abc", true),
+            ("*c", "abc", true),
+            ("a*c*", "abcd", true),
+            ("a?c", "abc", true),
+            ("a?", "a", false),
+            ("*", "", true),
+            ("a*b", "a", false),
+            ("a*bc", "abbc", true),
+        ] {
+            assert_eq!(matches(pattern, text), same, "{pattern} {text}");
         }
     }
 }

@@ -3,10 +3,6 @@
 //! The policies that kibus gives to its resources are desired state, so they are in [`crate::model::policy`].
 
 pub mod grants;
-pub mod key_policy;
 pub mod operator_policy;
-pub mod pattern;
-pub mod role_pattern;
 #[cfg(test)]
 mod tests;
-pub mod web_identity;

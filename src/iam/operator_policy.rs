@@ -28,21 +28,19 @@
 //!   keys"): it has a statement of its own, whose condition a request without the key does not meet.
 //! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
 
-mod fit;
-
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::model::document::Document;
+use super::grants::matches_action;
+use crate::model::document::{Document, fill_template, texts};
+use crate::model::name::{RoleName, names};
 use crate::model::options::HubOptions;
-use crate::model::policy::{KeyUse, replace_statements, with_key};
+use crate::model::policy::{KeyUse, policy_space, replace_statements, with_key};
+use crate::model::resource::calls::{Access, CALLS, call_of};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_SOURCE, Signal};
 use crate::model::tags::NAMESPACE;
-use crate::model::template;
-
-pub use fit::{fitted, parts, too_long};
 
 /// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
@@ -86,7 +84,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ),
         ("controller_role_arns", controllers.into()),
     ];
-    let mut policy = template::fill(include_str!("../../templates/policies/operator.json"), &values);
+    let mut policy = fill_template(include_str!("../../templates/policies/operator.json"), &values);
     if controller_roles.is_empty() {
         replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
     }
@@ -95,7 +93,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     // IAM knows no path of a role that does not exist yet.
     if options.role_path().as_str() != "/" {
         let find = include_str!("../../templates/policies/operator-role-at-path.json");
-        replace_statements(&mut policy, &[], &template::fill(find, &values));
+        replace_statements(&mut policy, &[], &fill_template(find, &values));
     }
     if let Some(boundary) = options.boundary() {
         values.extend([
@@ -103,17 +101,17 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
             ("tag_keys", tag_keys(options).into()),
         ]);
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
-        replace_statements(&mut policy, &["KibusRouterRole"], &template::fill(bounded, &values));
+        replace_statements(&mut policy, &["KibusRouterRole"], &fill_template(bounded, &values));
     }
     if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
         let by_tags = ["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"];
-        replace_statements(&mut policy, &by_tags, &template::fill(by_name, &values));
+        replace_statements(&mut policy, &by_tags, &fill_template(by_name, &values));
     }
     if let Some(key) = options.key() {
         values.push(("key", key.as_str().into()));
         let judges = include_str!("../../templates/policies/operator-key.json");
-        replace_statements(&mut policy, &[], &template::fill(judges, &values));
+        replace_statements(&mut policy, &[], &fill_template(judges, &values));
     }
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
@@ -121,7 +119,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
 /// The additional policy of an operator with many clusters: read all roles of the account in few calls, instead of each
 /// role in some. It allows reading the rest of IAM too, so no other document has it.
 pub fn many_clusters() -> Document {
-    template::fill(
+    fill_template(
         include_str!("../../templates/policies/operator-many-clusters.json"),
         &[],
     )
@@ -135,7 +133,7 @@ pub fn check(scope: &Scope) -> Document {
         ("partition", scope.partition.as_str().into()),
         ("account", scope.account.as_str().into()),
     ];
-    template::fill(include_str!("../../templates/policies/operator-check.json"), &values)
+    fill_template(include_str!("../../templates/policies/operator-check.json"), &values)
 }
 
 /// The additional policy of an operator whose `add-cluster` asks EKS about new clusters. The ordinary document has no space
@@ -156,7 +154,7 @@ fn of_region(scope: &Scope, policy: &str) -> Document {
         ("region", scope.region.as_str().into()),
         ("account", scope.account.as_str().into()),
     ];
-    template::fill(policy, &values)
+    fill_template(policy, &values)
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
@@ -165,25 +163,12 @@ fn tag_keys(options: &HubOptions) -> Vec<String> {
     own.into_iter().chain(options.tags().0.into_keys()).collect()
 }
 
-/// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except
-/// `sqs:ReceiveMessage`, which hides the message from its consumer.
-const READS: [&str; 4] = ["Describe", "Filter", "Get", "List"];
-
-/// Reads that only commands which change something make: what concurrency is left, whether a mapping has settled, and who else
-/// has written the settings.
-const READS_OF_CHANGES: [&str; 3] = [
-    "lambda:GetAccountSettings",
-    "lambda:GetEventSourceMapping",
-    "ssm:GetParameterHistory",
-];
-
 /// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
 /// is about this bus.
 pub fn reads(mut document: Document) -> Document {
     let is_read = |action: &Value| {
-        let action = action.as_str().unwrap_or_default();
-        let (_, name) = action.split_once(':').unwrap_or_default();
-        READS.iter().any(|read| name.starts_with(read)) && !READS_OF_CHANGES.contains(&action)
+        let call = action.as_str().and_then(call_of);
+        call.is_some_and(|call| call.access == Access::Read)
     };
     if let Some(Value::Array(statements)) = document.value_mut().get_mut("Statement") {
         statements.retain_mut(|statement| match &mut statement["Action"] {
@@ -206,6 +191,181 @@ pub fn reads(mut document: Document) -> Document {
     }
     document
 }
+
+/// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
+const MANAGED_POLICY: usize = 6_144;
+
+/// Patterns of actions. The actions in the table of calls that match one are all that AWS has for it (Service Authorization
+/// Reference). In actions, case does not count.
+const PATTERNS: [&str; 11] = [
+    "events:*Targets",
+    "events:*tagResource",
+    "iam:*tagRole",
+    "lambda:*Alias",
+    "lambda:*eFunction",
+    "lambda:*tagResource",
+    "lambda:UpdateFunctionCo*",
+    "logs:*tagResource",
+    "sqs:*eMessage",
+    "sqs:*tagQueue",
+    "ssm:*Tags*Resource",
+];
+
+/// The document, shortened if it is too long for one managed policy.
+pub fn fitted(mut policy: Document) -> Document {
+    if too_long(&policy).is_some() {
+        shorten(&mut policy);
+    }
+    policy
+}
+
+/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, names
+/// actions by patterns, and unites statements without conditions whose actions are of different services. A statement about `*` stays alone: with it,
+/// every action of the others would be about everything.
+fn shorten(policy: &mut Document) {
+    let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
+        return;
+    };
+    for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
+        statement.remove("Sid");
+        if let Some(Value::Array(actions)) = statement.get_mut("Action") {
+            shorten_actions(actions);
+        }
+    }
+    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements).into_iter().partition(|statement| {
+        let is_plain = statement["Effect"] == "Allow" && statement.get("Condition").is_none();
+        is_plain && !texts(statement.get("Resource")).contains(&"*")
+    });
+    let mut united: Vec<Value> = Vec::new();
+    for statement in plain {
+        match united
+            .iter_mut()
+            .find(|other| services(other).is_disjoint(&services(&statement)))
+        {
+            Some(other) => {
+                for member in ["Action", "Resource"] {
+                    let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
+                    other[member] = all.collect();
+                }
+            }
+            None => united.push(statement),
+        }
+    }
+    short.extend(united);
+    *statements = short;
+}
+
+fn shorten_actions(actions: &mut Vec<Value>) {
+    for pattern in PATTERNS {
+        let is_one = |action: &Value| action.as_str().is_some_and(|action| matches_action(pattern, action));
+        let all = CALLS.iter().filter(|call| matches_action(pattern, call.action)).count();
+        if actions.iter().filter(|action| is_one(action)).count() == all {
+            actions.retain(|action| !is_one(action));
+            actions.push(pattern.into());
+        }
+    }
+}
+
+fn services(statement: &Value) -> BTreeSet<String> {
+    let actions = texts(statement.get("Action")).into_iter();
+    actions
+        .filter_map(|action| Some(action.split_once(':')?.0.to_owned()))
+        .collect()
+}
+
+/// The document in parts that each fit into one managed policy. Attached together, they allow what the document allows: every
+/// statement is in one part, or its resources are divided among several.
+pub fn parts(policy: &Document) -> Vec<Document> {
+    let of = |statements: &[Value]| {
+        let mut part = policy.clone();
+        part.value_mut()["Statement"] = json!(statements);
+        part
+    };
+    let fits = |statements: &[Value]| too_long(&of(statements)).is_none();
+    let mut waiting: Vec<Value> = policy.statements().into_iter().rev().cloned().collect();
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
+    while let Some(statement) = waiting.pop() {
+        part.push(statement);
+        if fits(&part) {
+            continue;
+        }
+        if let Some(last) = part.pop() {
+            match (part.is_empty(), halves(&last)) {
+                (true, Some((first, second))) => waiting.extend([second, first]),
+                // A statement about one resource cannot be divided.
+                (true, None) => parts.push(of(&[last])),
+                (false, _) => {
+                    parts.push(of(&part));
+                    part.clear();
+                    waiting.push(last);
+                }
+            }
+        }
+    }
+    if !part.is_empty() {
+        parts.push(of(&part));
+    }
+    parts
+}
+
+/// A statement as two, each about half of its resources.
+fn halves(statement: &Value) -> Option<(Value, Value)> {
+    let resources = statement.get("Resource")?.as_array()?;
+    let (first, second) = resources.split_at(resources.len() / 2);
+    let about = |resources: &[Value]| {
+        let mut half = statement.clone();
+        half["Resource"] = json!(resources);
+        half
+    };
+    (!first.is_empty()).then(|| (about(first), about(second)))
+}
+
+/// How many characters too long a document is for one managed policy, if it is.
+pub fn too_long(document: &Document) -> Option<usize> {
+    let over = policy_space(&document.compact()).checked_sub(MANAGED_POLICY);
+    over.filter(|over| *over > 0)
+}
+
+names! {
+    /// A role by its name, its path and name, or its ARN; or a pattern of these, with `*` and `?` as IAM reads them.
+    RolePattern: "role",
+        "a role's name, its path and name, or its ARN",
+        |text| {
+            let (resource, is_arn) = match text.strip_prefix(ARN) {
+                Some(rest) => (rest.split_once(":role/").map_or("", |(_, role)| role), true),
+                None => (text, false),
+            };
+            let name = resource.rsplit('/').next().unwrap_or_default();
+            let known = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-/*?".contains(c) || is_arn && c == ':';
+            !name.is_empty() && text.len() <= LONGEST && text.chars().all(known)
+        };
+}
+
+impl RolePattern {
+    /// Whether it may match more than one role. `*` matches `/` too.
+    pub fn is_open(&self) -> bool {
+        self.0.contains(['*', '?'])
+    }
+
+    /// The ARN, or pattern of ARNs, for a document: of a name alone, the ARN in `known`, else that of the path `/`. `None`
+    /// for the ARN of another account or partition.
+    pub fn arn(&self, scope: &Scope, known: &BTreeMap<RoleName, String>) -> Option<String> {
+        if self.0.starts_with(ARN) {
+            return self.0.starts_with(&scope.roles_arn("")).then(|| self.0.clone());
+        }
+        let listed = self.0.parse().ok().and_then(|name: RoleName| known.get(&name));
+        Some(
+            listed
+                .cloned()
+                .unwrap_or_else(|| scope.roles_arn(self.0.trim_start_matches('/'))),
+        )
+    }
+}
+
+const ARN: &str = "arn:";
+
+/// An ARN with the longest path and name, and its longest prefix.
+const LONGEST: usize = 640;
 
 #[cfg(test)]
 mod tests;

@@ -4,19 +4,16 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::grants::{other_senders, queues_received_from};
-use super::key_policy::lets_rules_in;
-use super::operator_policy::operator;
-use super::pattern::matches;
-use super::role_pattern::RolePattern;
+use super::grants::{lets_rules_in, matches, other_senders, queues_received_from};
+use super::operator_policy::{RolePattern, operator};
 use crate::model::document::{Document, texts};
 use crate::model::name::{QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::readings::{any_policy, any_text};
+use crate::model::region::WITHOUT_QUEUE_TAG_CONDITIONS;
 use crate::model::scope::tests::{scope, scope_in};
 use crate::model::signal::Signal;
-use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
 proptest! {
     #[test]
@@ -59,14 +56,14 @@ fn with_prefix(prefix: &QueuePrefix) -> HubOptions {
 fn the_option_decides_on_tag_conditions_in_any_region() {
     for region in ["us-west-2", "eu-south-2"] {
         let scope = scope_in("aws", region);
-        let by_list = policy::router(&scope, &HubOptions::default());
+        let by_list = policy::router_policy(&scope, &HubOptions::default());
         assert_eq!(policy::requires_tags(&by_list), Some(region == "us-west-2"));
         for given in [true, false] {
             let options = HubOptions {
                 tag_conditions: Some(given),
                 ..HubOptions::default()
             };
-            let router = policy::router(&scope, &options);
+            let router = policy::router_policy(&scope, &options);
             assert_eq!(policy::requires_tags(&router), Some(given), "{region}");
             let operator = operator(&scope, &options, &BTreeSet::new()).compact();
             for document in [router.compact(), operator] {
@@ -91,7 +88,7 @@ fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
             .chain(["us-west-2", "eu-west-1"])
         {
             let scope = scope_in("aws", region);
-            let policy = policy::router(&scope, &with_prefix(&prefix));
+            let policy = policy::router_policy(&scope, &with_prefix(&prefix));
             let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
             let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
             for queue in [
@@ -116,7 +113,7 @@ fn the_policy_by_prefix_has_every_queue_of_the_bus() {
     let longest = "c".repeat(100).parse().unwrap();
     for prefix in ["karpenter-", ""] {
         let prefix: QueuePrefix = prefix.parse().unwrap();
-        let policy = policy::router(&scope(), &with_prefix(&prefix));
+        let policy = policy::router_policy(&scope(), &with_prefix(&prefix));
         for queue in [
             scope().cluster_queue(&prefix, &"base".parse().unwrap()),
             scope().cluster_queue(&prefix, &longest),

@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use super::document::Document;
 use super::hub;
-use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use super::policy::queue_policy::{self, QueueOrigin};
-use super::policy::{self, KeyUse};
-use super::resource::{Resource, ResourceId, RolePolicy};
+use super::policy::{self, KeyUse, QueueOrigin};
+use super::resource::{Desired, Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::settings::Settings;
 use super::tags::{CLUSTER, KARPENTER_VERSION, Tags};
@@ -25,7 +23,6 @@ pub struct Cluster {
     pub queue: QueueName,
     /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,
-    /// The version of its Karpenter, if it is known.
     pub karpenter_version: Option<KarpenterVersion>,
     /// How kibus came by its queue, or will.
     pub origin: QueueOrigin,
@@ -78,14 +75,14 @@ impl Cluster {
         let mut queue = hub::cluster_queue(scope, self.queue.clone(), hub, tags);
         if self.origin == QueueOrigin::Adopted {
             let owner = self.owner_policy.as_ref();
-            queue.policy = Some(queue_policy::adopted_queue(scope, &self.queue, hub.senders(), owner));
+            queue.policy = Some(policy::adopted_queue_policy(scope, &self.queue, hub.senders(), owner));
         }
         let policies = roles.into_iter().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
                 document: policy::with_old_keys(
-                    policy::controller(scope, &self.queue, hub.key()),
+                    policy::controller_policy(scope, &self.queue, hub.key()),
                     KeyUse::Receive,
                     scope,
                     &settings.old_keys(),

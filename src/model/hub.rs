@@ -1,28 +1,20 @@
 //! The hub: from its settings to its desired resources.
 
-mod queue;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::Document;
-use super::inventory::Desired;
-use super::name::{QueueName, QueuePrefix, RuleName};
-use super::options::HubOptions;
-use super::policy;
-use super::policy::{KeyUse, queue_policy};
-use super::resource::{
-    Alias, Code, EventSourceMapping, Extras, Function, FunctionSettings, LogGroup, Logging, Parameter, Queue, Redrive,
-    Resource, ResourceId, Role, RolePolicy, Rule, Target,
+use crate::model::document::Document;
+use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
+use crate::model::options::HubOptions;
+use crate::model::policy::{self, KeyUse};
+use crate::model::resource::{
+    Alias, Code, Desired, Encryption, EventSourceMapping, Extras, Function, FunctionSettings, LARGEST_EVENT, LogGroup,
+    Logging, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
-use super::router_function::router_handler::RouterHandler;
-use super::scope::{LIVE, Scope};
-use super::settings::Settings;
-use super::signal::{OptIn, Signal};
-use super::tags::{CLUSTER, Tags};
-
-pub use queue::CLUSTER_RETENTION;
-pub(super) use queue::cluster_queue;
-use queue::queue;
+use crate::model::router_function::RouterHandler;
+use crate::model::scope::{LIVE, Scope};
+use crate::model::settings::Settings;
+use crate::model::signal::{OptIn, Signal};
+use crate::model::tags::{CLUSTER, Tags};
 
 /// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
 /// can have this name.
@@ -70,7 +62,7 @@ impl Hub {
     /// Its desired resources.
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
-        let policy = policy::router(&self.scope, self.options());
+        let policy = policy::router_policy(&self.scope, self.options());
         let mut desired: Desired = [
             Resource::Parameter(Parameter {
                 name: self.scope.settings_parameter(),
@@ -151,13 +143,13 @@ impl Hub {
     }
 
     fn tags(&self) -> Tags {
-        Tags::of(&self.scope.bus).with_all(&self.options().tags().tags())
+        Tags::of(&self.scope.bus).with_all(&self.options().tags())
     }
 
     fn dead_letter_queue(&self) -> Queue {
         Queue {
             retention: DEAD_LETTER_RETENTION,
-            redrive_allow: Some(queue_policy::redrive_from(&self.scope, &self.scope.hub_queue())),
+            redrive_allow: Some(policy::redrive_from(&self.scope, &self.scope.hub_queue())),
             policy: Some(self.queue_policy(&self.scope.dead_letter_queue())),
             ..queue(self.scope.dead_letter_queue(), self.options().key(), self.tags())
         }
@@ -165,7 +157,7 @@ impl Hub {
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self.options().retention().seconds(),
+            retention: self.options().retention().get(),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
@@ -176,10 +168,9 @@ impl Hub {
         }
     }
 
-    /// The policy of the hub queue or the dead-letter queue.
     fn queue_policy(&self, queue: &QueueName) -> Document {
         let rules: BTreeSet<RuleName> = self.signals().map(|signal| self.scope.rule(signal)).collect();
-        queue_policy::hub_queue(&self.scope, queue, rules.iter(), self.options().senders())
+        policy::hub_queue_policy(&self.scope, queue, rules.iter(), self.options().senders())
     }
 
     fn role(&self) -> Role {
@@ -266,6 +257,35 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
 /// The default prefix of cluster queues.
 pub fn default_queue_prefix() -> QueuePrefix {
     HubOptions::default().queue_prefix()
+}
+
+/// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
+pub const CLUSTER_RETENTION: u32 = 300;
+
+/// A queue that the router delivers to, of a hub with these options.
+pub(super) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
+    Queue {
+        retention: CLUSTER_RETENTION,
+        policy: Some(policy::cluster_queue_policy(scope, &name, hub.senders())),
+        ..queue(name, hub.key(), tags)
+    }
+}
+
+/// The settings that all queues of a bus share; retention and visibility are SQS's own defaults.
+fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+    Queue {
+        name,
+        retention: 345_600,
+        visibility: 30,
+        delay: 0,
+        receive_wait: 0,
+        max_message_size: LARGEST_EVENT,
+        redrive: None,
+        redrive_allow: Some(policy::no_redrive()),
+        encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
+        policy: None,
+        tags,
+    }
 }
 
 #[cfg(test)]

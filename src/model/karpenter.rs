@@ -1,12 +1,13 @@
-//! Differences between Karpenter versions that matter to the bus.
+//! What kibus knows of Karpenter: differences between its versions that matter to the bus, how the roles that its controllers run
+//! as are usually named (in its getting-started guide and its CloudFormation templates, in the terraform-aws-eks module, and by
+//! eksctl), and the queues that other tools set up for it.
 
-pub mod controller_role;
-pub mod other_setup;
-
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::name::NameError;
+use crate::model::name::{ClusterName, NameError, QueueName, RoleName};
+use crate::model::scope::Scope;
 
 /// The service account of a Karpenter controller, if the Helm chart's `serviceAccount.name` is not set: the name of the
 /// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).
@@ -15,13 +16,9 @@ pub const SERVICE_ACCOUNT: &str = "karpenter";
 /// The namespaces of that service account in Karpenter's guides: `kube-system` from v0.33 on, `karpenter` before.
 pub const NAMESPACES: [&str; 2] = ["kube-system", "karpenter"];
 
-/// What a Karpenter that also asks EC2 needs beside its queue.
-pub const ASKS_EC2: &str = "ec2:DescribeInstanceStatus";
-
 /// An EKS pod identity association of Karpenter's service account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Association {
-    /// The namespace of the service account.
     pub namespace: String,
     /// The role whose credentials the pods receive.
     pub role_arn: String,
@@ -83,9 +80,165 @@ impl fmt::Display for KarpenterVersion {
     }
 }
 
+const PLACEHOLDER: &str = "{cluster}";
+
+/// A controller role by its name, its path and name, or its ARN, with `{cluster}` for the cluster's name. The name alone tells
+/// the roles of an account apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleTemplate {
+    roles_arn: Option<String>,
+    name: String,
+}
+
+impl RoleTemplate {
+    /// Whether the name has the placeholder, so that each cluster has its own role.
+    pub fn names_the_cluster(&self) -> bool {
+        self.name.contains(PLACEHOLDER)
+    }
+
+    /// Whether the role can be one of this account and partition.
+    pub fn is_of(&self, scope: &Scope) -> bool {
+        self.roles_arn.as_ref().is_none_or(|arn| *arn == scope.roles_arn(""))
+    }
+
+    /// The role of a cluster.
+    ///
+    /// # Errors
+    /// When the name is too long for a role.
+    pub fn role(&self, cluster: &ClusterName) -> Result<RoleName, NameError> {
+        self.name.replace(PLACEHOLDER, cluster.as_str()).parse()
+    }
+}
+
+impl FromStr for RoleTemplate {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        const ROLE: &str = ":role/";
+        let expected = "a role's name, its path and name, or its ARN, with `{cluster}` for the cluster's name";
+        let wrong = || NameError::new("role", text, expected);
+        let (roles_arn, path) = match text.split_once(ROLE) {
+            Some((before, path)) if before.starts_with("arn:") => (Some(format!("{before}{ROLE}")), path),
+            _ => (None, text),
+        };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+        let is_role = name.replace(PLACEHOLDER, "cluster").parse::<RoleName>().is_ok();
+        (is_path && is_role)
+            .then(|| Self {
+                roles_arn,
+                name: name.to_owned(),
+            })
+            .ok_or_else(wrong)
+    }
+}
+
+/// The text before and after the cluster's name.
+const USUAL_ROLES: [(&str, &str); 6] = [
+    ("KarpenterServiceAccount-", ""),
+    ("", "-karpenter"),
+    ("KarpenterControllerRole-", ""),
+    ("KarpenterController-", ""),
+    ("KarpenterIRSA-", ""),
+    ("eksctl-", "-iamservice-role"),
+];
+
+/// The usual names of the controller role of a cluster.
+pub fn usual_roles(cluster: &ClusterName) -> Vec<RoleName> {
+    USUAL_ROLES
+        .iter()
+        // A name that is too long for a role cannot exist, so it is not looked up.
+        .filter_map(|(before, after)| format!("{before}{cluster}{after}").parse().ok())
+        .collect()
+}
+
+/// The roles of an account that a cluster's controller may run as, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleCandidates {
+    pub usual: Vec<RoleName>,
+    /// If there is none: roles with such a name and a generated suffix. The suffix may be a part of another cluster's name:
+    /// `KarpenterIRSA-base-1A2B3C4D5E6F` has a usual name of cluster `base-1A2B3C4D5E6F`. So only a person can confirm one.
+    pub suffixed: Vec<RoleName>,
+}
+
+impl RoleCandidates {
+    /// The candidates among all roles of the account.
+    pub fn of<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
+        let names = usual_roles(cluster);
+        let usual: Vec<RoleName> = names.iter().filter(|role| all.contains_key(role)).cloned().collect();
+        let is_generated = |role: &&RoleName| {
+            let name = without_suffix(role.as_str());
+            names.iter().any(|usual| name == Some(usual.as_str()))
+        };
+        let suffixed = match usual.is_empty() {
+            true => all.keys().filter(is_generated).cloned().collect(),
+            false => Vec::new(),
+        };
+        Self { usual, suffixed }
+    }
+}
+
+/// Whether a role is named like the controller role of some cluster.
+pub fn is_usual_role(role: &RoleName) -> bool {
+    let usual = |name: &str| {
+        USUAL_ROLES.iter().any(|(before, after)| {
+            let cluster = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            cluster.is_some_and(|cluster| cluster.parse::<ClusterName>().is_ok())
+        })
+    };
+    usual(role.as_str()) || without_suffix(role.as_str()).is_some_and(usual)
+}
+
+/// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
+/// help.
+pub fn similar_roles<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V>) -> Vec<&'a RoleName> {
+    let cluster = cluster.as_str().to_lowercase();
+    let names_it = |role: &&RoleName| {
+        role.as_str()
+            .to_lowercase()
+            .match_indices(&cluster)
+            .any(|(at, _)| stands_alone(role.as_str(), at, cluster.len()))
+    };
+    all.keys().filter(names_it).take(10).collect()
+}
+
+/// Whether a part of a name is not a part of a longer word: `base` in `my-base-role`, not in `database`.
+fn stands_alone(name: &str, at: usize, length: usize) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    !letter(name[..at].chars().next_back()) && !letter(name[at + length..].chars().next())
+}
+
+/// A name without the suffix that Terraform (`name_prefix`: 26 digits) or CloudFormation (12 or 13 capitals and digits)
+/// generates. Any other suffix is part of another cluster's name.
+fn without_suffix(name: &str) -> Option<&str> {
+    let (name, suffix) = name.rsplit_once('-')?;
+    let terraform = suffix.len() == 26 && suffix.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
+    let cloudformation =
+        matches!(suffix.len(), 12 | 13) && suffix.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    (terraform || cloudformation).then_some(name)
+}
+
+/// The text before the cluster's name in the name of its queue:
+///
+/// - none: the CloudFormation template of Karpenter's getting-started guide (`QueueName: !Sub "${ClusterName}"`), and
+///   eksctl with `withSpotInterruptionQueue` (`pkg/cfn/builder/karpenter.go`)
+/// - `Karpenter-`: terraform-aws-modules/terraform-aws-eks (`modules/karpenter/main.tf`)
+/// - `karpenter-`: aws-ia/terraform-aws-eks-blueprints-addons (`main.tf`, module `karpenter_sqs`); also the default of kibus
+const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
+
+/// The usual names of the interruption queue of a cluster.
+pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
+    USUAL_QUEUES
+        .iter()
+        // A name that is too long for a queue cannot exist.
+        .filter_map(|before| format!("{before}{cluster}").parse().ok())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::scope::tests::scope;
 
     #[test]
     fn versions_decide() {
@@ -105,5 +258,119 @@ mod tests {
         for text in ["", "1", "x.y", "1.2.3.4", "0.18.1", "1.2-rc", "-1.2"] {
             assert!(text.parse::<KarpenterVersion>().is_err(), "{text:?}");
         }
+    }
+
+    fn roles(names: &[&str]) -> BTreeMap<RoleName, ()> {
+        names.iter().map(|name| (name.parse().unwrap(), ())).collect()
+    }
+
+    #[test]
+    fn a_role_is_found_by_its_name_and_a_suffix_only_makes_it_a_candidate() {
+        const TERRAFORM: &str = "KarpenterIRSA-base-20230918120501234500000001";
+        const CLOUDFORMATION: &str = "KarpenterIRSA-base-1A2B3C4D5E6F";
+        for (all, usual, suffixed) in [
+            (
+                vec!["KarpenterServiceAccount-base", "other"],
+                vec!["KarpenterServiceAccount-base"],
+                vec![],
+            ),
+            (
+                vec!["base-karpenter", "KarpenterIRSA-base"],
+                vec!["base-karpenter", "KarpenterIRSA-base"],
+                vec![],
+            ),
+            (vec![TERRAFORM], vec![], vec![TERRAFORM]),
+            (vec![TERRAFORM, CLOUDFORMATION], vec![], vec![CLOUDFORMATION, TERRAFORM]),
+            // The role of a cluster named base-2.
+            (vec!["KarpenterIRSA-base-2"], vec![], vec![]),
+            (vec!["KarpenterIRSA-base2"], vec![], vec![]),
+            (
+                vec!["KarpenterIRSA-base", CLOUDFORMATION],
+                vec!["KarpenterIRSA-base"],
+                vec![],
+            ),
+            (vec![], vec![], vec![]),
+        ] {
+            let found = RoleCandidates::of(&"base".parse().unwrap(), &roles(&all));
+            let names = |roles: Vec<RoleName>| roles.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(names(found.usual), usual, "{all:?}");
+            assert_eq!(names(found.suffixed), suffixed, "{all:?}");
+        }
+    }
+
+    #[test]
+    fn a_template_names_a_role_for_each_cluster() {
+        let template: RoleTemplate = "team-{cluster}-karpenter".parse().unwrap();
+        assert!(template.names_the_cluster());
+        assert_eq!(template.role(&"base".parse().unwrap()), "team-base-karpenter".parse());
+        assert!(template.role(&"c".repeat(60).parse().unwrap()).is_err());
+        assert!("{name}".parse::<RoleTemplate>().is_err());
+        assert!(!"role".parse::<RoleTemplate>().unwrap().names_the_cluster());
+    }
+
+    #[test]
+    fn a_role_is_given_by_its_name_its_path_or_its_arn() {
+        for (given, name, is_ours) in [
+            ("base-karpenter", Some("base-karpenter"), true),
+            ("team/{cluster}-karpenter", Some("base-karpenter"), true),
+            ("/team/x", Some("x"), true),
+            ("arn:aws:iam::111122223333:role/x", Some("x"), true),
+            ("arn:aws:iam::111122223333:role/team/{cluster}", Some("base"), true),
+            ("arn:aws:iam::444455556666:role/x", Some("x"), false),
+            ("arn:aws-cn:iam::111122223333:role/x", Some("x"), false),
+            ("arn:aws:sts::111122223333:assumed-role/x/session", None, false),
+            ("arn:aws:iam::111122223333:user/x", None, false),
+            ("arn:aws:iam::111122223333:role/", None, false),
+            ("a b/x", None, false),
+            ("", None, false),
+        ] {
+            let template = given.parse::<RoleTemplate>().ok();
+            let role = template
+                .as_ref()
+                .map(|template| template.role(&"base".parse().unwrap()).unwrap());
+            assert_eq!(role.as_ref().map(RoleName::as_str), name, "{given}");
+            assert_eq!(
+                template.is_some_and(|template| template.is_of(&scope())),
+                is_ours,
+                "{given}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_usual_name_is_usual() {
+        let base = "base".parse().unwrap();
+        for role in usual_roles(&base) {
+            assert!(is_usual_role(&role), "{role}");
+            let generated = format!("{role}-1A2B3C4D5E6F").parse().unwrap();
+            assert!(is_usual_role(&generated), "{generated}");
+        }
+        for other in ["admin", "KarpenterNodeRole-base", "-karpenter"] {
+            assert!(!is_usual_role(&other.parse().unwrap()), "{other}");
+        }
+    }
+
+    #[test]
+    fn similar_roles_name_the_cluster() {
+        let all = roles(&["team-base-controller", "database", "KarpenterIRSA-other", "Base"]);
+        let found = similar_roles(&"base".parse().unwrap(), &all);
+        let found: Vec<&str> = found.into_iter().map(RoleName::as_str).collect();
+        assert_eq!(found, ["Base", "team-base-controller"]);
+    }
+
+    #[test]
+    fn a_long_cluster_name_has_fewer_usual_roles() {
+        let long = "c".repeat(60).parse().unwrap();
+        assert!(usual_roles(&long).is_empty());
+        assert_eq!(usual_roles(&"base".parse().unwrap()).len(), USUAL_ROLES.len());
+    }
+
+    #[test]
+    fn a_long_cluster_name_has_fewer_usual_queues() {
+        let names = |cluster: String| usual_queues(&cluster.parse().unwrap()).len();
+        assert_eq!(
+            [names("base".to_owned()), names("c".repeat(80)), names("c".repeat(81))],
+            [3, 1, 0]
+        );
     }
 }

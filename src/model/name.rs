@@ -10,11 +10,8 @@ const TAG_VALUE: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a valid {kind}: it must be {expected}", .value.escape_debug())]
 pub struct NameError {
-    /// The kind of name: "cluster name", "Region", ...
     pub kind: &'static str,
-    /// The input.
     pub value: String,
-    /// The accepted form.
     pub expected: &'static str,
 }
 
@@ -122,24 +119,19 @@ names! {
     RolePath: "role path",
         "`/`, or letters, digits and `_+=.@-` between slashes, 256 characters at most",
         |s| s == "/" || (s.len() <= 256 && s.starts_with('/') && s.ends_with('/') && !s.contains("//") && all(s, "_+=.@-/"));
-    /// The name of a Lambda function.
     FunctionName: "function name",
         "1 to 64 letters, digits, `-` and `_`",
         |s| !s.is_empty() && s.len() <= 64 && all(s, "-_");
-    /// The name of an EventBridge rule.
     RuleName: "rule name",
         "1 to 64 letters, digits and `.-_`",
         |s| !s.is_empty() && s.len() <= 64 && all(s, ".-_");
-    /// The name of a CloudWatch log group.
     LogGroupName: "log group name",
         "1 to 512 letters, digits and `_-/.#`",
         |s| !s.is_empty() && s.len() <= 512 && all(s, "_-/.#");
-    /// An AWS Region.
     Region: "Region",
         "a name like `us-west-2`, `cn-north-1` or `us-gov-west-1`",
         |s| s.len() <= 25 && s.split('-').count() >= 3
             && s.split('-').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
-    /// An AWS account.
     AccountId: "account id",
         "12 digits",
         |s| s.len() == 12 && s.bytes().all(|b| b.is_ascii_digit());

@@ -1,20 +1,15 @@
-//! The policies of the router and the controllers, and what keys need, from the files in `templates/policies`.
-
-pub mod inline_policy;
-pub mod queue_policy;
-pub mod tag_conditions;
+//! The policies of the router, the controllers and the queues, and what keys need, from the files in `templates/policies`.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::document::template;
-use super::document::{Document, texts};
-use super::karpenter::ASKS_EC2;
-use super::name::{KmsKey, QueueName};
-use super::options::HubOptions;
-use super::scope::Scope;
-use super::simulation::{Call, Simulation};
+use crate::model::answer::{Call, Simulation};
+use crate::model::document::{Document, fill_template, texts};
+use crate::model::name::{BusName, KmsKey, QueueName, RuleName};
+use crate::model::options::{HubOptions, Senders};
+use crate::model::resource::calls::ec2;
+use crate::model::scope::Scope;
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
@@ -34,6 +29,9 @@ const OLD_KEYS: &str = "KibusUseOldKeys";
 pub const KEPT_DATA_KEY: &str =
     "SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that";
 
+/// What a Karpenter that also asks EC2 needs beside its queue.
+pub const ASKS_EC2: &str = ec2::DESCRIBE_INSTANCE_STATUS;
+
 /// How a principal uses a customer key, through SQS only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUse {
@@ -45,13 +43,13 @@ pub enum KeyUse {
 
 /// The trust policy of the router role: only Lambda.
 pub fn router_trust() -> Document {
-    template::fill(include_str!("../../templates/policies/router-trust.json"), &[])
+    fill_template(include_str!("../../templates/policies/router-trust.json"), &[])
 }
 
 /// The policy of the router, which sends to queues with the prefix. With tag conditions, a queue needs the tags of a cluster
 /// of this bus too. Without them, a prefix that the hub's own queues have must not open them: their messages would come back
 /// to the router.
-pub fn router(scope: &Scope, options: &HubOptions) -> Document {
+pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
     let values = [
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         (
@@ -65,10 +63,10 @@ pub fn router(scope: &Scope, options: &HubOptions) -> Document {
         ("bus", scope.bus.as_str().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
     ];
-    let mut policy = template::fill(include_str!("../../templates/policies/router.json"), &values);
+    let mut policy = fill_template(include_str!("../../templates/policies/router.json"), &values);
     if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
-        replace_statements(&mut policy, &[SENDS], &template::fill(by_name, &values));
+        replace_statements(&mut policy, &[SENDS], &fill_template(by_name, &values));
     }
     with_key(policy, KeyUse::Route, scope, options.key())
 }
@@ -81,9 +79,9 @@ pub fn requires_tags(policy: &Document) -> Option<bool> {
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.
-pub fn controller(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
+pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
     let values = [("queue_arn", scope.queue_arn(queue).into())];
-    let policy = template::fill(include_str!("../../templates/policies/controller.json"), &values);
+    let policy = fill_template(include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
 }
 
@@ -93,7 +91,7 @@ pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
         action: action.to_owned(),
         resource,
     };
-    let policy = controller(scope, queue, None);
+    let policy = controller_policy(scope, queue, None);
     let statements = policy.statements().into_iter();
     let actions = statements.flat_map(|statement| texts(statement.get("Action")));
     let of_queue = actions.map(|action| call(action, scope.queue_arn(queue)));
@@ -116,7 +114,7 @@ pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 pub fn key_statement(scope: &Scope) -> Document {
     let values = [("account", scope.account.as_str().into())];
-    template::fill(include_str!("../../templates/policies/key.json"), &values)
+    fill_template(include_str!("../../templates/policies/key.json"), &values)
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.
@@ -136,7 +134,7 @@ pub fn current_keys(policy: &Document) -> BTreeSet<String> {
 }
 
 /// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
-pub fn keys(policy: &Document) -> BTreeSet<KmsKey> {
+pub fn allowed_keys(policy: &Document) -> BTreeSet<KmsKey> {
     keys_of(policy, &[CURRENT_KEY, OLD_KEYS])
         .filter_map(|key| key.parse().ok())
         .collect()
@@ -180,16 +178,228 @@ fn allowing<'a>(
         KeyUse::Receive => include_str!("../../templates/policies/key-receive.json"),
         KeyUse::Route => include_str!("../../templates/policies/key-route.json"),
     };
-    replace_statements(&mut policy, &[], &template::fill(statement, &values));
+    replace_statements(&mut policy, &[], &fill_template(statement, &values));
     policy
 }
 
-/// Replaces the statements with these Sids.
 pub(crate) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Document) {
     if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value()) {
         statements.retain(|statement| !sids.iter().any(|sid| statement["Sid"] == *sid));
         statements.extend(by.iter().cloned());
     }
+}
+
+/// How kibus came by a queue. The queue's policy says it, by the Sid of the statement that each of its queues has: who can
+/// write that could do anything with the queue, and who may only tag cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrigin {
+    /// Kibus created it, so kibus deletes it.
+    Created,
+    /// It existed before, so kibus hands it back.
+    Adopted,
+}
+
+const CREATED: &str = "KibusCreated";
+const ADOPTED: &str = "KibusAdopted";
+
+impl QueueOrigin {
+    /// What the policy of a queue says; `None` if it has no statement of kibus. Only the denial that kibus writes says that
+    /// it created the queue, and any other statement of kibus that it did not: the label of `AddPermission` becomes the Sid
+    /// of a statement that allows, so adding one can only prevent a delete.
+    pub fn of(policy: &Document) -> Option<Self> {
+        let mut ours = policy.statements();
+        ours.retain(|statement| is_ours(statement));
+        let says_created = |statement: &&Value| statement["Sid"] == CREATED && statement["Effect"] == "Deny";
+        let created = ours.iter().any(says_created) && !ours.iter().any(|statement| statement["Sid"] == ADOPTED);
+        let origin = if created { Self::Created } else { Self::Adopted };
+        (!ours.is_empty()).then_some(origin)
+    }
+
+    fn sid(self) -> &'static str {
+        match self {
+            Self::Created => CREATED,
+            Self::Adopted => ADOPTED,
+        }
+    }
+}
+
+/// The policy of the hub queue and the dead-letter queue: TLS only, and of all AWS services only rules of this bus may
+/// send. If it is locked, nothing else may.
+///
+/// The lock denies where `aws:PrincipalIsAWSService` is `false`. The key is in every request that is signed with AWS
+/// credentials (IAM user guide, "AWS global condition context keys"). `Bool` does not match a request without the key,
+/// and `BoolIfExists` would deny it: that could only be SQS itself, which moves messages to the dead-letter queue and
+/// for which no context is documented. An unsigned request has no statement that allows it.
+pub fn hub_queue_policy<'a>(
+    scope: &Scope,
+    queue: &QueueName,
+    rules: impl Iterator<Item = &'a RuleName>,
+    senders: Senders,
+) -> Document {
+    let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
+    let values = [
+        ("queue_arn", scope.queue_arn(queue).into()),
+        ("rule_arns", rules.into()),
+    ];
+    let policy = include_str!("../../templates/policies/hub-queue.json");
+    let lock = include_str!("../../templates/policies/hub-queue-lock.json");
+    with_lock(policy, lock, &values, senders)
+}
+
+/// The policy of a queue that the router sends to and kibus created: TLS only. If it is locked, only the router's role may
+/// send.
+///
+/// The lock denies where `aws:PrincipalArn` is not the role, so also where the key is absent (IAM user guide, "IAM JSON
+/// policy elements: Condition operators"). The names of roles are unique in an account, whatever their paths: the two
+/// values match no other role, and a role that is recreated at another path stays able to send.
+pub fn cluster_queue_policy(scope: &Scope, queue: &QueueName, senders: Senders) -> Document {
+    let lock = include_str!("../../templates/policies/cluster-queue-lock.json");
+    let mut policy = delivered_queue_policy(scope, queue, QueueOrigin::Created, lock, senders);
+    if let (Senders::ByTheirPolicies, Value::Object(members)) = (senders, policy.value_mut()) {
+        members.insert("Id".to_owned(), format!("{BUS_ID}{}", scope.bus).into());
+    }
+    policy
+}
+
+/// Where no lock has the router's role, the id of the policy names the bus.
+const BUS_ID: &str = "kibus/";
+
+/// The policy of an adopted queue: what its owner's policy says, and the statements of kibus. If it is locked, the owner's
+/// statements can let only services send, and those of other accounts not where AWS names the account of the source. A
+/// request of a service without that key is not denied, or the rules of the account might be.
+pub fn adopted_queue_policy(scope: &Scope, queue: &QueueName, senders: Senders, owner: Option<&Document>) -> Document {
+    let lock = include_str!("../../templates/policies/adopted-queue-lock.json");
+    let ours = delivered_queue_policy(scope, queue, QueueOrigin::Adopted, lock, senders);
+    let Some(owner) = owner else { return ours };
+    let statements = owner.statements().into_iter().chain(ours.statements());
+    with_statements(owner, statements.cloned().collect())
+}
+
+fn delivered_queue_policy(
+    scope: &Scope,
+    queue: &QueueName,
+    origin: QueueOrigin,
+    lock: &str,
+    senders: Senders,
+) -> Document {
+    let role = scope.router_role();
+    let values = [
+        ("sid", origin.sid().into()),
+        ("account", scope.account.as_str().into()),
+        ("queue_arn", scope.queue_arn(queue).into()),
+        (
+            "router_role_arns",
+            vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into(),
+        ),
+    ];
+    let policy = include_str!("../../templates/policies/cluster-queue.json");
+    with_lock(policy, lock, &values, senders)
+}
+
+/// The policy of a queue without the statements of kibus; `None` if nothing is left of it.
+pub fn without_ours(policy: &Document) -> Option<Document> {
+    keeping(policy, |statement| !is_ours(statement))
+}
+
+/// The policy of a queue without the statements that allow something; `None` if nothing is left of it.
+pub fn without_permissions(policy: &Document) -> Option<Document> {
+    keeping(policy, |statement| statement["Effect"] != "Allow")
+}
+
+fn keeping(policy: &Document, keeps: impl Fn(&Value) -> bool) -> Option<Document> {
+    let statements = policy.statements().into_iter().filter(|statement| keeps(statement));
+    let statements: Vec<Value> = statements.cloned().collect();
+    (!statements.is_empty()).then(|| with_statements(policy, statements))
+}
+
+/// A policy with other statements; its version and its id stay.
+fn with_statements(policy: &Document, statements: Vec<Value>) -> Document {
+    let mut policy = policy.clone();
+    if let Value::Object(members) = policy.value_mut() {
+        members.insert("Statement".to_owned(), statements.into());
+    }
+    policy
+}
+
+/// The Sids of the locks of queues, the last two with the router's role.
+const LOCKS: [&str; 3] = ["KibusServicesOnly", "KibusRouterOnly", "KibusRouterAndServices"];
+
+/// Whether the policy of a queue has a lock of kibus.
+pub fn is_locked(policy: &Document) -> bool {
+    locks(policy).next().is_some()
+}
+
+/// The bus that the policy of a cluster's queue names: the one whose router may send past the lock, this one if several may, or
+/// the one of its id; `None` if it names none.
+pub fn bus_of_queue_policy(scope: &Scope, policy: &Document) -> Option<BusName> {
+    let arns = locks(policy).flat_map(|lock| texts(lock.pointer("/Condition/ArnNotLike/aws:PrincipalArn")));
+    let roles = arns.filter_map(|arn| arn.rsplit('/').next());
+    let buses = roles.filter_map(|role| scope.bus_of_router_role(role));
+    let by_id = || policy.value()["Id"].as_str()?.strip_prefix(BUS_ID)?.parse().ok();
+    buses.max_by_key(|bus| *bus == scope.bus).or_else(by_id)
+}
+
+fn locks(policy: &Document) -> impl Iterator<Item = &Value> {
+    let statements = policy.statements().into_iter();
+    statements.filter(|statement| LOCKS.iter().any(|sid| statement["Sid"] == *sid))
+}
+
+/// Whether the second policy of a queue has a lock that the first one lacks, and both have the statement by which rules
+/// may send.
+pub fn only_locks(before: &Document, after: &Document) -> bool {
+    let of_rules = |policy: &Document| {
+        let statements = policy.statements().into_iter().cloned();
+        let mut of_rules = statements.filter(|statement| statement["Sid"] == "KibusRulesSend");
+        of_rules.next()
+    };
+    !is_locked(before) && is_locked(after) && of_rules(before).is_some() && of_rules(before) == of_rules(after)
+}
+
+fn with_lock(policy: &str, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
+    let mut policy = fill_template(policy, values);
+    if senders == Senders::Locked {
+        replace_statements(&mut policy, &[], &fill_template(lock, values));
+    }
+    policy
+}
+
+/// The redrive allow policy of the dead-letter queue: only the hub queue.
+pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
+    Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
+}
+
+/// The redrive allow policy of the other queues. Without one, any queue of the account and Region may have this queue as its
+/// dead-letter queue (SQS API reference, `SetQueueAttributes`), and the queue policy does not apply to what SQS moves.
+pub fn no_redrive() -> Document {
+    Document::new(json!({ "redrivePermission": "denyAll" }))
+}
+
+/// An inline policy as IAM has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlinePolicy {
+    /// Its name. It may break the rules that kibus has for names.
+    pub name: String,
+    /// The document, exactly as IAM stores it.
+    pub text: String,
+}
+
+impl InlinePolicy {
+    /// The document, if it can be parsed.
+    pub fn document(&self) -> Option<Document> {
+        Document::parse(&self.text).ok()
+    }
+
+    /// The document; one that cannot be parsed is kept as text, so that it differs from every desired one.
+    pub fn document_or_text(&self) -> Document {
+        self.document()
+            .unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
+    }
+}
+
+/// The size of a document, in characters, as the quota counts it. IAM does not count white space (IAM user guide,
+/// "IAM and STS character quotas").
+pub fn policy_space(text: &str) -> usize {
+    text.chars().filter(|c| !c.is_whitespace()).count()
 }
 
 #[cfg(test)]

@@ -5,14 +5,12 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::options::UserTag;
-use super::policy;
-use super::policy::inline_policy::{InlinePolicy, space};
-use super::policy::queue_policy::{self, QueueOrigin};
-use super::router_function::router_handler::RouterHandler;
-use super::router_function::self_test::{LiveTest, SelfTestReport};
+use super::policy::{self, InlinePolicy, QueueOrigin, policy_space};
+use super::router_function::{LiveTest, RouterHandler, SelfTestReport};
 use super::scope::tests::scope;
 use super::settings::Settings;
 use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, Tags};
+use crate::model::resource::calls::sqs;
 
 /// Text of any characters, with those that control a terminal or a reader more often.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
@@ -64,7 +62,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
         Just(json!(0.5)),
         Just(json!("Allow")),
         Just(json!("kms:*")),
-        Just(json!("sqs:ReceiveMessage")),
+        Just(json!(sqs::RECEIVE_MESSAGE)),
         any_text().prop_map(Value::from),
     ];
     leaf.prop_recursive(6, 48, 5, move |inner| {
@@ -130,11 +128,11 @@ proptest! {
         let _ = (
             policy::all_ours(&policy),
             QueueOrigin::of(&policy),
-            queue_policy::without_ours(&policy),
-            queue_policy::without_permissions(&policy),
-            queue_policy::bus_of(&scope(), &policy),
+            policy::without_ours(&policy),
+            policy::without_permissions(&policy),
+            policy::bus_of_queue_policy(&scope(), &policy),
             policy::current_keys(&policy),
-            policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
+            policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::allowed_keys(&other)),
         );
     }
 
@@ -143,7 +141,7 @@ proptest! {
         let document = InlinePolicy { name: text.clone(), text: text.clone() }.document_or_text();
         let expected = serde_json::from_str(&text).unwrap_or(Value::String(text));
         prop_assert_eq!(document.value(), &expected);
-        prop_assert!(space(&document.compact()) > 0);
+        prop_assert!(policy_space(&document.compact()) > 0);
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! The Regions of all partitions.
+//! The Regions of all partitions, and where SQS has fewer features.
+
+use super::name::Region;
 
 /// Every Region that the AWS SDK knows, by partition (partitions.json of the AWS SDK for Rust, `aws-sdk-sts` 1.124). Only
 /// for suggestions: a Region that is newer than this list is as valid as the others.
@@ -51,12 +53,23 @@ pub const REGIONS: [&str; 46] = [
     "us-gov-west-1",
 ];
 
+/// In these Regions `aws:ResourceTag` and `aws:RequestTag` match no call of SQS: Hyderabad, Melbourne, Zurich and Spain
+/// (SQS developer guide, "Attribute-based access control for Amazon SQS", read in November 2026; the guide covers only
+/// commercial Regions).
+pub const WITHOUT_QUEUE_TAG_CONDITIONS: [&str; 4] = ["ap-south-2", "ap-southeast-4", "eu-central-2", "eu-south-2"];
+
+impl Region {
+    /// Whether an IAM policy can require tags on a queue. Where it cannot, policies name queues by their prefix alone.
+    pub fn has_queue_tag_conditions(&self) -> bool {
+        !WITHOUT_QUEUE_TAG_CONDITIONS.contains(&self.as_str())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::model::name::Region;
 
     #[test]
     fn every_region_is_valid_and_listed_once() {

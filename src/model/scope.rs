@@ -16,7 +16,6 @@ pub const LIVE: &str = "live";
 pub struct Scope {
     /// The bus; every hub resource's name begins with it.
     pub bus: BusName,
-    /// The account of all resources.
     pub account: AccountId,
     /// The Region of all resources except IAM.
     pub region: Region,

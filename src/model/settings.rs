@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::name::KmsKey;
-use super::options::HubOptions;
-use super::time::time_text;
+use super::notation::time_text;
+use super::options::{HubOptions, tag_option};
 
 /// The number of the form of the document that this kibus writes and reads.
 const FORMAT: u64 = 1;
@@ -22,7 +22,6 @@ pub const LONGEST: usize = 4_096;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// The options as they were given.
     pub options: HubOptions,
     /// The version of the function that a rollback keeps live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,10 +55,8 @@ impl TryFrom<String> for Until {
 /// Why the document of a parameter has no settings for this kibus.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
-    /// A newer kibus wrote it.
     #[error("its document has format {0}, and this kibus reads format {FORMAT}")]
     Future(u64),
-    /// It is not what a kibus writes.
     #[error("its document holds no settings of a hub: {0}")]
     Damaged(String),
 }
@@ -102,15 +99,10 @@ impl Settings {
     /// policy allows them, and a pinned version until the alias has moved.
     pub fn while_leaving(&self, before: &Self) -> Self {
         let mut kept = self.clone();
-        let (mut tags, leaving) = (self.options.tags(), before.options.tags());
-        tags.0.extend(
-            leaving
-                .0
-                .into_iter()
-                .filter(|(key, _)| !self.options.tags().0.contains_key(key)),
-        );
-        if tags != self.options.tags() {
-            kept.options.tag = Some(tags.given());
+        let tags = self.options.tags();
+        let all = before.options.tags().with_all(&tags);
+        if all != tags {
+            kept.options.tag = Some(tag_option(all));
         }
         kept.pinned_version = self.pinned_version.or(before.pinned_version);
         for (key, until) in &before.old_keys {

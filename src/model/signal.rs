@@ -3,12 +3,11 @@
 //! Source of the kinds: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws. Its parsers are keyed on
 //! exactly (`version`, `source`, `detail-type`), and it deletes events that it does not know.
 
-pub mod rule_pattern;
-pub mod sample_event;
+use serde_json::{Value, json};
 
-use super::document::Document;
-use super::document::template;
-use super::name::AccountId;
+use crate::model::document::{Document, fill_template};
+use crate::model::name::AccountId;
+use crate::model::scope::Scope;
 
 /// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
@@ -30,7 +29,6 @@ pub enum SubjectMember {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetailFilter {
     pub member: &'static str,
-    /// Its accepted values.
     pub values: &'static [&'static str],
     /// Whether Karpenter ignores case in it.
     pub any_case: bool,
@@ -55,7 +53,6 @@ pub enum OptIn {
 /// Makes the columns of the table: the members of a row, each with the function of a signal that reads it.
 macro_rules! columns {
     ($($(#[$doc:meta])* $vis:vis $column:ident: $type:ty,)*) => {
-        /// One row of the table.
         struct Facts { $($column: $type,)* }
 
         impl Signal {
@@ -218,8 +215,56 @@ impl Signal {
     /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
     /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     pub fn pattern(self, account: &AccountId) -> Document {
-        template::fill(self.template(), &[("account", account.as_str().into())])
+        fill_template(self.template(), &[("account", account.as_str().into())])
     }
+}
+
+const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
+
+/// An event that Karpenter acts on, in the account and Region of a scope. `about` has instance ids: one, or any number
+/// for a signal that names several. For a probe it has the name of a cluster, or nothing.
+pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
+    let (region, account) = (scope.region.as_str(), scope.account.as_str());
+    let (resources, mut detail) = match signal.subject() {
+        SubjectMember::Instance => {
+            let arn = |id: &&str| scope.arn("ec2", &format!("instance/{id}"));
+            let arns: Vec<String> = about.iter().map(arn).collect();
+            (json!(arns), json!({"instance-id": about.first()}))
+        }
+        SubjectMember::Entities => {
+            let entities: Vec<Value> = about
+                .iter()
+                .map(|id| json!({"entityValue": id, "status": "PENDING"}))
+                .collect();
+            let detail = json!({
+                "eventRegion": region,
+                "affectedAccount": account,
+                "affectedEntities": entities,
+            });
+            (json!(about), detail)
+        }
+        SubjectMember::Cluster => {
+            let detail = about.first().map_or_else(|| json!({}), |name| json!({"cluster": name}));
+            (json!([]), detail)
+        }
+    };
+    for filter in signal.filters() {
+        detail[filter.member] = json!(filter.values[0]);
+    }
+    for (member, value) in signal.sample_members() {
+        detail[member] = json!(value);
+    }
+    json!({
+        "version": "0",
+        "id": "1e5527d7-bb36-4607-3370-4164db56a40e",
+        "detail-type": signal.detail_type(),
+        "source": signal.source(),
+        "account": account,
+        "time": SAMPLE_TIME,
+        "region": region,
+        "resources": resources,
+        "detail": detail,
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::field::{FieldName, FieldValue};
 use crate::model::name::ClusterName;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{FieldName, FieldValue, Resource, ResourceId};
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,13 +21,16 @@ pub enum Action {
 }
 
 impl Action {
-    /// The word that text uses, as in "2 to create".
-    pub fn as_str(self) -> &'static str {
+    /// All of them, in the order in which text counts them.
+    pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Replace, Self::Delete];
+
+    /// The words of text for one to come, one that runs, and one that is done.
+    pub fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Replace => "replace",
-            Self::Delete => "delete",
+            Self::Create => ["create", "creating", "created"],
+            Self::Update => ["update", "updating", "updated"],
+            Self::Replace => ["replace", "replacing", "replaced"],
+            Self::Delete => ["delete", "deleting", "deleted"],
         }
     }
 }

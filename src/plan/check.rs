@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use super::change::{Action, Change, FieldChange};
 use super::{Plan, Refusal, diff};
-use crate::model::field::{FieldName, FieldValue};
-use crate::model::inventory::Observed;
-use crate::model::queue_policy::QueueOrigin;
-use crate::model::resource::{Alias, FunctionField, Ownership, Resource};
-use crate::model::router_handler::RouterHandler;
+use crate::model::policy::QueueOrigin;
+use crate::model::resource::{Alias, FieldName, FieldValue, FunctionField, Observed, Ownership, Resource};
+use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::FieldChange;
-use crate::model::field::FieldValue;
-use crate::model::resource::Resource;
+use crate::model::resource::{FieldValue, Resource};
 use crate::model::tags::{NAMESPACE, Tags};
 
 /// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that

@@ -17,9 +17,7 @@ pub use diff::diff;
 pub use order::Step;
 pub use refusal::Refusal;
 
-use crate::model::field::{FieldName, FieldValue};
-use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{AliasField, Resource, ResourceId};
+use crate::model::resource::{AliasField, Desired, FieldName, FieldValue, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::Scope;
 
 /// Changes, and the steps that make them.
@@ -42,6 +40,18 @@ impl Plan {
     /// How many changes have this action.
     pub fn count(&self, action: Action) -> usize {
         self.changes.iter().filter(|change| change.action == action).count()
+    }
+
+    /// How many changes it has of each action: `13 to create, 1 to update`.
+    pub fn counts(&self) -> String {
+        let counts = Action::ALL
+            .map(|action| (self.count(action), action.words()[0]))
+            .into_iter();
+        let counts = counts.filter(|(count, _)| *count > 0);
+        counts
+            .map(|(count, word)| format!("{count} to {word}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
-use crate::model::resource::{PolicyName, Resource};
+use crate::model::resource::{Desired, Observed, PolicyName, Resource};
 use crate::model::scope::Scope;
 
 /// The owners of the resources of a plan.

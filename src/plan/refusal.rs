@@ -9,10 +9,10 @@ use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, QueueName, Region, RoleName, RuleName,
 };
-use crate::model::options::UserTags;
 use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::LONGEST;
+use crate::model::tags::Tags;
 
 /// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -137,7 +137,7 @@ pub enum Refusal {
     TooLongSettings {
         length: usize,
         /// The user's tags, which take most of them.
-        tags: UserTags,
+        tags: Tags,
     },
     /// The live router is newer than the one that would replace it.
     #[error("router {live} is live, which is newer than {offered}")]
@@ -274,7 +274,7 @@ impl Refusal {
 }
 
 /// How many characters each tag takes, the longest first.
-fn sizes(tags: &UserTags) -> String {
+fn sizes(tags: &Tags) -> String {
     let mut sizes: Vec<(usize, &String)> = tags
         .0
         .iter()

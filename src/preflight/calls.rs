@@ -1,20 +1,19 @@
-//! The calls that a plan takes, as the operator's document names them, with what their requests hold. Pure.
+//! The calls that a plan takes, as far as the operator's document allows them, with what their requests hold. Pure.
 //!
-//! The document says which actions there are, and on what. An action belongs to one kind of resource, and its verb says for which
-//! changes it is called. A resource that changes may need fewer calls than are asked about: which, depends on its fields.
+//! The table of calls says which calls a change of a kind takes. One that changes may need fewer calls than are asked about: which,
+//! depends on its fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::iam::pattern::matches;
+use crate::iam::grants::matches;
+use crate::model::answer::{Call, Simulation};
 use crate::model::document::{Document, texts};
-use crate::model::field::FieldValue;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Kind, Resource, ResourceId};
-use crate::model::scope::{LIVE, Scope};
-use crate::model::signal::Signal;
-use crate::model::simulation::{Call, Simulation};
+use crate::model::resource::calls::{Access, ApiCall, CALLS, CONDITION_KEYS, TAG_KEYS, conditions, iam};
+use crate::model::resource::{FieldValue, Kind, Resource, ResourceId};
+use crate::model::scope::Scope;
 use crate::model::tags::{BUS, Tags};
-use crate::plan::{Action, Change, FieldChange, Plan};
+use crate::plan::{Action, Change, Plan};
 
 /// The calls of a plan.
 #[derive(Clone, Debug, Default)]
@@ -24,14 +23,6 @@ pub struct PlannedCalls {
     pub without: Vec<ResourceId>,
     /// The condition keys that kibus decides about. A simulation that lacks one of them is of a request that lacks it.
     pub known_keys: BTreeSet<String>,
-}
-
-/// The condition keys of which a request can have several values (Service Authorization Reference).
-const LISTS: [&str; 3] = ["aws:TagKeys", "events:source", "events:TargetArn"];
-
-/// Whether a condition key has a list of values.
-pub fn is_list(key: &str) -> bool {
-    LISTS.contains(&key)
 }
 
 /// The calls of a plan, by an operator's document for these options.
@@ -44,7 +35,7 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
             without.push(change.id.clone());
         }
         for call in calls {
-            let passes = call.action == PASS;
+            let passes = call.action == iam::PASS_ROLE;
             let requests = Requests {
                 kind: if passes { Kind::Role } else { change.id.of_kind() },
                 is_new: change.before.is_none(),
@@ -66,7 +57,9 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
     PlannedCalls {
         simulations: simulations.collect(),
         without,
-        known_keys: condition_keys(document).chain(KEYS.map(str::to_owned)).collect(),
+        known_keys: condition_keys(document)
+            .chain(CONDITION_KEYS.map(|(key, _)| key.to_owned()))
+            .collect(),
     }
 }
 
@@ -84,110 +77,47 @@ fn parts(calls: &BTreeSet<Call>) -> Vec<BTreeSet<Call>> {
     resources.chunks(RESOURCES).map(of).collect()
 }
 
-/// Lambda makes no call of this name: AWS checks the permission when a function takes its role.
-const PASS: &str = "iam:PassRole";
-
+/// The calls of a change that the document allows on what they are about.
 fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &Change) -> Vec<Call> {
-    let mut calls = Vec::new();
-    for statement in document.statements() {
-        let resources = texts(statement.get("Resource"));
-        for action in texts(statement.get("Action")) {
-            let is_named = calls.iter().any(|call: &Call| call.action == action);
-            if statement["Effect"] != "Allow" || is_named || !takes(change, action) {
-                continue;
-            }
-            let resource = resource(scope, options, change, action);
-            if resources.iter().any(|pattern| matches(pattern, &resource)) {
-                let action = action.to_owned();
-                calls.push(Call { action, resource });
-            }
-        }
-    }
-    calls
-}
-
-/// Whether a change takes an action.
-fn takes(change: &Change, action: &str) -> bool {
-    let name = action.split_once(':').map_or(action, |(_, name)| name);
-    let is_called = match field_of(name) {
-        Some(field) => sets(change, name, field),
-        None => verbs(change.action).any(|verb| name.starts_with(verb)),
+    let kind = change.id.of_kind();
+    let taken = CALLS
+        .iter()
+        .filter(|call| call.kind == Some(kind) && takes(change, call.access));
+    let statements = document.statements();
+    let allows = |action: &str, resource: &str| {
+        statements.iter().any(|statement| {
+            let resources = texts(statement.get("Resource"));
+            statement["Effect"] == "Allow"
+                && texts(statement.get("Action")).contains(&action)
+                && resources.iter().any(|pattern| matches(pattern, resource))
+        })
     };
-    is_called && kind(action) == Some(change.id.of_kind())
-}
-
-/// How the names of the calls begin that an action takes.
-fn verbs(action: Action) -> impl Iterator<Item = &'static &'static str> {
-    const READS: &[&str] = &["Describe", "Get", "List"];
-    const CREATES: &[&str] = &["Add", "Create", "Invoke", "Pass", "Publish", "Put", "Tag"];
-    const UPDATES: &[&str] = &[
-        "Add", "Invoke", "Pass", "Publish", "Put", "Remove", "Set", "Tag", "Untag", "Update",
-    ];
-    const DELETES: &[&str] = &["Delete", "Remove"];
-    let verbs: [&[&str]; 2] = match action {
-        Action::Create => [CREATES, &[]],
-        Action::Update => [UPDATES, &[]],
-        Action::Replace => [CREATES, DELETES],
-        Action::Delete => [&[], DELETES],
+    let call = |ApiCall { action, arn, .. }: &ApiCall| {
+        let resource = arn(scope, &options.role_path(), &change.id);
+        let action = (*action).to_owned();
+        allows(&action, &resource).then_some(Call { action, resource })
     };
-    READS.iter().chain(verbs.into_iter().flatten())
+    taken.filter_map(call).collect()
 }
 
-/// The field that a call of its own sets or removes.
-fn field_of(name: &str) -> Option<&'static str> {
-    match name {
-        "DeleteRolePermissionsBoundary" | "PutRolePermissionsBoundary" => Some("permissions_boundary"),
-        "DeleteFunctionConcurrency" | "PutFunctionConcurrency" => Some("reserved_concurrency"),
-        _ => None,
-    }
-}
-
-/// Whether a change takes the call that sets a field, or the one that removes it. A new role gets its boundary from the call
-/// that creates it.
-fn sets(change: &Change, name: &str, field: &str) -> bool {
-    let mut changes = change.fields.iter().filter(|change| change.path == field);
-    let is_unset = |change: &FieldChange| change.to == FieldValue::Unset;
-    let by_itself = change.before.is_some() || name == "PutFunctionConcurrency";
-    by_itself && change.after.is_some() && changes.any(|change| is_unset(change) == name.starts_with("Delete"))
-}
-
-/// The kind of resource that an action belongs to; `None` for what only finds resources, or belongs to another command.
-fn kind(action: &str) -> Option<Kind> {
-    let (service, name) = action.split_once(':')?;
-    match service {
-        "ssm" if name == "GetParametersByPath" => None,
-        "ssm" => Some(Kind::Parameter),
-        "sqs" if name.ends_with("Queues") || name.contains("Message") => None,
-        "sqs" => Some(Kind::Queue),
-        "events" => Some(Kind::Rule),
-        "logs" => Some(Kind::LogGroup),
-        "lambda" if name == "GetAccountSettings" => None,
-        "lambda" if name.contains("EventSourceMapping") => Some(Kind::EventSourceMapping),
-        "lambda" if ["Alias", "Version", "Invoke"].iter().any(|word| name.contains(word)) => Some(Kind::Alias),
-        "lambda" => Some(Kind::Function),
-        "iam" if action == PASS => Some(Kind::Function),
-        "iam" if name == "UpdateAssumeRolePolicy" => Some(Kind::Role),
-        "iam" if name.ends_with("RolePolicy") => Some(Kind::RolePolicy),
-        "iam" if name.contains("Role") && !name.starts_with("List") => Some(Kind::Role),
-        _ => None,
-    }
-}
-
-/// What an action of a change is about, as AWS compares it with a policy.
-fn resource(scope: &Scope, options: &HubOptions, change: &Change, action: &str) -> String {
-    let role = |role| scope.role_arn(&options.role_path(), role);
-    match &change.id {
-        ResourceId::Function(_) if action == PASS => role(&scope.router_role()),
-        ResourceId::Parameter(name) => scope.parameter_arn(name),
-        ResourceId::Queue(name) => scope.queue_arn(name),
-        ResourceId::Role(name) | ResourceId::RolePolicy(name, _) => role(name),
-        // Only calls about tags take the ARN without its end (CloudWatch Logs user guide, "Identity-based policies").
-        ResourceId::LogGroup(name) if action.contains("Tag") => scope.log_group_arn(name),
-        ResourceId::LogGroup(name) => format!("{}:*", scope.log_group_arn(name)),
-        ResourceId::Alias(function, _) if action.ends_with("InvokeFunction") => scope.alias_arn(function, LIVE),
-        ResourceId::Function(name) | ResourceId::Alias(name, _) => scope.function_arn(name),
-        ResourceId::EventSourceMapping(..) => "*".to_owned(),
-        ResourceId::Rule(name) => scope.rule_arn(name),
+/// Whether a change takes a call of its kind.
+fn takes(change: &Change, access: Access) -> bool {
+    use Action::{Create, Delete, Replace, Update};
+    let (exists, stays) = (change.before.is_some(), change.after.is_some());
+    let sets = |field: &str, unset: bool| {
+        let mut fields = change.fields.iter().filter(|change| change.path == field);
+        stays && fields.any(|change| (change.to == FieldValue::Unset) == unset)
+    };
+    match access {
+        Access::Read | Access::ReadForChange => true,
+        Access::Create => matches!(change.action, Create | Replace),
+        Access::Update => change.action == Update,
+        Access::CreateOrUpdate => matches!(change.action, Create | Update | Replace),
+        Access::Delete => matches!(change.action, Delete | Replace),
+        Access::UpdateOrDelete => matches!(change.action, Update | Delete | Replace),
+        Access::Set(field) => sets(field, false),
+        Access::SetLater(field) => exists && sets(field, false),
+        Access::Unset(field) => exists && sets(field, true),
     }
 }
 
@@ -218,7 +148,7 @@ impl Requests {
             set("aws:RequestedRegion", vec![region.to_owned()]);
         }
         if !tags.0.is_empty() {
-            set("aws:TagKeys", tags.0.keys().cloned().collect());
+            set(TAG_KEYS, tags.0.keys().cloned().collect());
         }
         for (key, value) in tags.0 {
             set(&format!("aws:RequestTag/{key}"), vec![value]);
@@ -226,38 +156,12 @@ impl Requests {
         if !self.is_new {
             set(&format!("aws:ResourceTag/{BUS}"), vec![scope.bus.to_string()]);
         }
-        match self.kind {
-            Kind::Rule => {
-                let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
-                set("events:source", sources.into_iter().map(str::to_owned).collect());
-                set("events:TargetArn", vec![scope.queue_arn(&scope.hub_queue())]);
-            }
-            Kind::EventSourceMapping => set(
-                "lambda:FunctionArn",
-                vec![scope.alias_arn(&scope.router_function(), LIVE)],
-            ),
-            Kind::Role if self.passes => set("iam:PassedToService", vec!["lambda.amazonaws.com".to_owned()]),
-            Kind::Role | Kind::RolePolicy => {
-                if let Some(boundary) = options.boundary() {
-                    set("iam:PermissionsBoundary", vec![boundary.to_string()]);
-                }
-            }
-            Kind::Parameter | Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias => {}
+        for (key, values) in conditions(self.kind, self.passes, scope, options.boundary()) {
+            set(key, values);
         }
         context
     }
 }
-
-/// The condition keys of requests about which the options of the hub decide. The document has others, such as those for the tags of
-/// a queue.
-const KEYS: [&str; 6] = [
-    "aws:TagKeys",
-    "events:TargetArn",
-    "events:source",
-    "iam:PassedToService",
-    "iam:PermissionsBoundary",
-    "lambda:FunctionArn",
-];
 
 /// The condition keys of a document.
 fn condition_keys(document: &Document) -> impl Iterator<Item = String> {

@@ -8,11 +8,10 @@ mod verdict;
 use futures_util::future::join_all;
 
 use crate::cloud::{Fault, Read};
-use crate::model::fact::Fact;
+use crate::model::answer::{Answered, Fact, Simulation};
 use crate::model::name::RoleName;
 use crate::model::scope::Scope;
-use crate::model::simulation::{Answered, Simulation};
-pub use calls::{PlannedCalls, is_list, planned_calls};
+pub use calls::{PlannedCalls, planned_calls};
 pub use report::{Findings, PreflightItem, PreflightReport, PreflightResult, items};
 
 /// What a preflight asks of AWS beyond a survey. No method changes anything.

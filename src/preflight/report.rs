@@ -6,13 +6,11 @@ use super::calls::PlannedCalls;
 use super::verdict::weigh;
 use super::{Answers, NoSimulation};
 use crate::error::Hint;
+use crate::model::answer::{Answered, Call, Fact, Fault};
 use crate::model::event_rule::rule_limit;
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
 use crate::model::hub::MAXIMUM_CONCURRENCY;
 use crate::model::resource::{Kind, ResourceId};
 use crate::model::scope::Scope;
-use crate::model::simulation::{Answered, Call};
 use crate::plan::{Action, Plan};
 
 /// Everything that a preflight found.

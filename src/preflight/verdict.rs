@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::simulation::{Answered, Call, Decision};
+use crate::model::answer::{Answered, Call, Decision};
 
 /// What is known about the calls of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::model::fault::{Fault, FaultKind};
+    use crate::model::answer::{Fault, FaultKind};
 
     const BUS: &str = "aws:ResourceTag/kibus:bus";
     const UNLESS: &str = "what no policy allows is missing, unless a policy that depends on aws:SourceIp allows it";

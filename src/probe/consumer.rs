@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-use crate::model::probe::{Look, ProbeResult, RECEIVED_AT_ONCE};
-use crate::model::status::Depth;
+use crate::model::status::{Depth, Look, ProbeResult, RECEIVED_AT_ONCE};
 
 /// When the first looks are. Few: each one pushes the messages that it shows back in the queue (S28).
 pub(super) const FIRST_LOOKS: [Duration; 4] = [

@@ -9,10 +9,9 @@ use serde_json::Value;
 use super::clock::Clock;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::probe::Look;
 use crate::model::router_batch::RouterDecision;
-use crate::model::self_test::LiveTest;
-use crate::model::status::Depth;
+use crate::model::router_function::LiveTest;
+use crate::model::status::{Depth, Look};
 
 /// The long poll of a receive.
 const POLL: Duration = Duration::from_secs(2);

@@ -14,13 +14,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::cloud::{Fault, Probe};
-use crate::model::fact::Fact;
+use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::probe::{BUS_LIMIT, Look, PROBE_LIMIT, ProbeResult, Probed, RESEND};
 use crate::model::router_batch::RouterDecision;
+use crate::model::router_function::LiveTest;
 use crate::model::scope::{LIVE, Scope};
-use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
+use crate::model::status::{BUS_LIMIT, Look, PROBE_LIMIT, ProbeResult, Probed, RESEND};
 use clock::{Clock, WallClock};
 use consumer::{COUNTED, FIRST_LOOKS, STAYS};
 
@@ -179,7 +179,7 @@ fn reasons(decisions: &[RouterDecision]) -> String {
 mod tests {
     use super::fake::LateCloud;
     use super::*;
-    use crate::model::fault::FaultKind;
+    use crate::model::answer::FaultKind;
     use crate::model::scope::tests::scope;
 
     const fn seconds(seconds: u64) -> Duration {

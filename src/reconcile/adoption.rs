@@ -8,15 +8,14 @@ use super::{Blocked, Case, role_policies};
 use crate::discover;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::duration::duration_text;
-use crate::model::fact::Fact;
-use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::karpenter::usual_queues;
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::other_setup::usual_queues;
-use crate::model::queue_policy::{QueueOrigin, bus_of, without_ours, without_permissions};
-use crate::model::resource::{Queue, Resource, ResourceId};
+use crate::model::notation::duration_text;
+use crate::model::policy::{QueueOrigin, bus_of_queue_policy, without_ours, without_permissions};
+use crate::model::resource::{Desired, Observed, Queue, Reading, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::status::Depth;
@@ -83,7 +82,10 @@ enum Standing {
 impl Standing {
     fn of(scope: &Scope, queue: &Queue) -> Self {
         // The policy says it where it does: a tag is easier to write.
-        let named = queue.policy.as_ref().and_then(|policy| bus_of(scope, policy));
+        let named = queue
+            .policy
+            .as_ref()
+            .and_then(|policy| bus_of_queue_policy(scope, policy));
         let bus = named.or_else(|| queue.tags.get(BUS)?.parse().ok());
         match (bus.filter(|bus| *bus != scope.bus), queue.origin(scope)) {
             (Some(bus), _) => Self::OfBus(bus),
@@ -468,7 +470,13 @@ fn known_queues(survey: &Survey) -> BTreeSet<QueueName> {
 
 /// Whether the policy of a queue says that it is of this bus, as far as its tags do not contradict.
 fn is_of_bus(scope: &Scope, queue: &Queue) -> bool {
-    let is_named = || queue.policy.as_ref().and_then(|policy| bus_of(scope, policy)) == Some(scope.bus.clone());
+    let is_named = || {
+        queue
+            .policy
+            .as_ref()
+            .and_then(|policy| bus_of_queue_policy(scope, policy))
+            == Some(scope.bus.clone())
+    };
     let is_tagged = queue.tags.get(BUS).is_none_or(|bus| bus == scope.bus.as_str());
     queue.origin(scope).is_some() && (is_tagged || is_named())
 }

@@ -5,8 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::{NothingToAdopt, hub};
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
+use crate::model::answer::{Fact, Fault};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
 use crate::model::settings::BadSettings;

@@ -8,13 +8,11 @@ use super::roles::{self, Found, RoleDecision};
 use super::target::{HubTarget, Others, Target, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
 use crate::error::{Hint, listed};
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
-use crate::model::controller_role::{RoleCandidates, usual_names};
-use crate::model::fact::Fact;
-use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::karpenter::KarpenterVersion;
+use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::tags::Tags;
@@ -321,7 +319,7 @@ fn seek_traces(survey: &Survey, target: &Target) {
     }
     let unknown = unregistered(survey, &removed);
     let kept = unregistered(survey, &target.kept());
-    for role in unknown.union(&kept).flat_map(usual_names) {
+    for role in unknown.union(&kept).flat_map(usual_roles) {
         survey.roles(&role);
     }
     if !unknown.is_empty() {
@@ -343,7 +341,7 @@ pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BT
 pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
     let exists = |role: &RoleName| matches!(survey.known.roles.get(role), Some(Fact::Present(_)));
     let listed = survey.known.listed_roles.present();
-    usual_names(name).iter().any(exists)
+    usual_roles(name).iter().any(exists)
         || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
         || !roles_with_policy(survey, name).is_empty()
         || survey.queue_tags(name).is_some()

@@ -1,8 +1,7 @@
 //! `dead-letters`: whether the dead-letter queue, and for a redrive the router, can be used.
 
 use super::{Blocked, router};
-use crate::model::inventory::Reading;
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Reading, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan;
 use crate::survey::Survey;

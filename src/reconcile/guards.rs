@@ -164,9 +164,8 @@ fn too_long_settings(case: &Case<'_>) -> Vec<Refusal> {
 mod tests {
     use super::*;
     use crate::model::hub::Hub;
-    use crate::model::inventory::Reading;
     use crate::model::options::HubOptions;
-    use crate::model::resource::{Code, ResourceId};
+    use crate::model::resource::{Code, Reading, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
     use crate::model::settings::Settings;
     use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target};

@@ -6,15 +6,13 @@ use super::router::{self, ArchiveNeed};
 use super::target::{HubSetting, HubTarget, Target};
 use super::{Blocked, keys};
 use crate::model::hub::{self, Hub, default_queue_prefix};
-use crate::model::inventory::{Desired, Observed};
-use crate::model::options::{HubOptions, OrNone, UserTags};
-use crate::model::policy;
-use crate::model::queue_policy::is_locked;
-use crate::model::resource::{Architecture, Parameter, Resource, ResourceId};
-use crate::model::router_handler::RouterHandler;
+use crate::model::options::{HubOptions, OrNone, tag_option};
+use crate::model::policy::{self, is_locked};
+use crate::model::resource::{Architecture, Desired, Observed, Parameter, Resource, ResourceId};
+use crate::model::router_function::RouterHandler;
 use crate::model::settings::{BadSettings, Settings};
 use crate::model::signal::Signal;
-use crate::model::tags::NAMESPACE;
+use crate::model::tags::{NAMESPACE, Tags};
 use crate::survey::{Saved, Survey};
 
 /// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
@@ -81,7 +79,7 @@ fn live_options(survey: &Survey) -> HubOptions {
     let reserved = function.and_then(|function| function.reserved_concurrency);
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
     HubOptions {
-        tag: (!tags.is_empty()).then(|| UserTags(tags).given()),
+        tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
         kms_key: queue
             .and_then(|queue| queue.encryption.key()?.parse().ok())
             .map(|key| OrNone(Some(key))),

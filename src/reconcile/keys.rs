@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::role_policies::roles_with_policy;
 use crate::error::{Hint, listed, quoted};
-use crate::iam::key_policy::{LetsIn, lets_rules_in};
-use crate::model::fact::Fact;
+use crate::iam::grants::{LetsIn, lets_rules_in};
+use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::policy;

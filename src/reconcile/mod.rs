@@ -32,8 +32,7 @@ pub use target::{
 use crate::error::Hint;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::inventory::{Desired, Observed};
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Desired, Observed, ResourceId};
 use crate::model::settings::Settings;
 use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal};

@@ -5,8 +5,7 @@ use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
 use super::{Blocked, Case, ClusterSummary, Controller, NextStep, clusters, roles, router};
 use crate::error::Hint;
 use crate::model::name::ClusterName;
-use crate::model::policy;
-use crate::model::queue_policy::QueueOrigin;
+use crate::model::policy::{self, QueueOrigin};
 use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
@@ -145,7 +144,7 @@ fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
     let clusters: Vec<Controller> = unmanaged.map(Controller::of).collect();
     let queue = &clusters.first()?.queue;
     Some(NextStep::AttachPolicy {
-        policy: policy::controller(&case.survey.scope, queue, case.after.options.key()),
+        policy: policy::controller_policy(&case.survey.scope, queue, case.after.options.key()),
         clusters,
     })
 }

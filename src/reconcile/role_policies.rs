@@ -4,15 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::Hint;
 use crate::iam::grants::queues_received_from;
+use crate::model::answer::{Fact, Fault};
 use crate::model::cluster::Cluster;
-use crate::model::controller_role::is_usual;
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
-use crate::model::inline_policy::InlinePolicy;
-use crate::model::inventory::Reading;
+use crate::model::karpenter::is_usual_role;
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::policy;
-use crate::model::resource::{Resource, ResourceId, RolePolicy};
+use crate::model::notation::first_of;
+use crate::model::policy::{self, InlinePolicy};
+use crate::model::resource::{Reading, Resource, ResourceId, RolePolicy};
 use crate::survey::{RolePolicies, Survey};
 
 /// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
@@ -89,7 +87,7 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTree
 /// Reads the policies of every role that is named like a controller role.
 pub(super) fn read_usual_roles(survey: &Survey) {
     let all = survey.listed_roles().present().into_iter().flat_map(BTreeMap::keys);
-    for role in all.filter(|role| is_usual(role)) {
+    for role in all.filter(|role| is_usual_role(role)) {
         survey.roles(role);
     }
 }
@@ -121,16 +119,14 @@ pub(super) fn unread_roles(survey: &Survey) -> Option<Hint> {
     if let Fact::Unreadable(fault) = &survey.known.listed_roles {
         return Some(unread("controller roles", fault));
     }
-    let mut roles = survey
+    let unread_roles = survey
         .known
         .roles
         .iter()
         .filter_map(|(role, policies)| Some((role, policies.fault()?)));
-    let (role, fault) = roles.next()?;
-    Some(match roles.count() {
-        0 => unread(&format!("role `{role}`"), fault),
-        more => unread(&format!("role `{role}` and {more} more"), fault),
-    })
+    let (roles, faults): (Vec<_>, Vec<_>) = unread_roles.map(|(role, fault)| (format!("`{role}`"), fault)).unzip();
+    let fault = faults.first()?;
+    Some(unread(&format!("role {}", first_of(roles, 1)), fault))
 }
 
 /// Every policy with a name of this bus, on the roles that were read, that is not one of a cluster with a queue.

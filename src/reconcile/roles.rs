@@ -7,15 +7,14 @@ use super::blocked::{MissingRole, RoleSearch, RoleSource};
 use super::role_policies::{policy, read_policy, roles_with_policy};
 use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
 use crate::error::Hint;
-use crate::iam::web_identity::names_service_account;
-use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
-use crate::model::fact::Fact;
-use crate::model::fault::Fault;
-use crate::model::inventory::Reading;
-use crate::model::karpenter::{ASKS_EC2, KarpenterVersion, NAMESPACES, SERVICE_ACCOUNT};
+use crate::iam::grants::names_service_account;
+use crate::model::answer::{Decision, Fact, Fault};
+use crate::model::karpenter::{
+    KarpenterVersion, NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles,
+};
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::resource::ResourceId;
-use crate::model::simulation::Decision;
+use crate::model::policy::ASKS_EC2;
+use crate::model::resource::{Reading, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::Refusal;
 use crate::survey::{ListedRole, Survey};
@@ -107,7 +106,11 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
     if !absent {
         return RoleDecision::Role(role);
     }
-    let similar = survey.known.listed_roles.present().map(|all| similar(cluster, all));
+    let similar = survey
+        .known
+        .listed_roles
+        .present()
+        .map(|all| similar_roles(cluster, all));
     RoleDecision::Missing(MissingRole {
         cluster: cluster.clone(),
         sources,
@@ -160,7 +163,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         listed || matches!(survey.known.roles.get(role), Some(Fact::Present(_)))
     };
     let tagged = tagged.filter(exists);
-    let usual: Vec<RoleName> = usual_names(name).into_iter().filter(exists).collect();
+    let usual: Vec<RoleName> = usual_roles(name).into_iter().filter(exists).collect();
     let is_bare = evidence.is_empty() && holders.is_empty();
     if let ([one], true) = (
         usual.as_slice(),
@@ -190,7 +193,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
         search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
         if search.candidates.is_empty() {
-            search.similar = similar(name, all).into_iter().cloned().collect();
+            search.similar = similar_roles(name, all).into_iter().cloned().collect();
         }
     }
     Found::NotOne(search)
@@ -261,9 +264,9 @@ pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
     }
     let may_have_it: Vec<RoleName> = match survey.listed_roles() {
         Fact::NotAsked => Vec::new(),
-        Fact::Absent | Fact::Unreadable(_) => usual_names(cluster),
+        Fact::Absent | Fact::Unreadable(_) => usual_roles(cluster),
         Fact::Present(all) => {
-            let named = |role: &&RoleName| is_usual(role) && role.as_str().contains(cluster.as_str());
+            let named = |role: &&RoleName| is_usual_role(role) && role.as_str().contains(cluster.as_str());
             all.keys().filter(named).cloned().collect()
         }
     };
@@ -548,9 +551,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::answer::{Fact, Fault, FaultKind};
     use crate::model::document::Document;
-    use crate::model::fact::Fact;
-    use crate::model::fault::{Fault, FaultKind};
     use crate::model::karpenter::Association;
     use crate::model::scope::tests::scope;
 

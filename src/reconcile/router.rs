@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use super::target::HubSetting;
 use super::{Blocked, Case};
 use crate::error::Hint;
-use crate::model::fact::Fact;
+use crate::model::answer::Fact;
 use crate::model::hub::Hub;
-use crate::model::inventory::{Desired, Observed};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Architecture, Code, FunctionSettings, NoRollbackVersion, Resource, ResourceId};
+use crate::model::resource::{
+    Alias, Architecture, Code, Desired, FunctionSettings, NoRollbackVersion, Observed, Resource, ResourceId,
+};
 use crate::model::scope::{LIVE, Scope};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 use crate::plan::{self, Refusal};
@@ -382,8 +383,7 @@ fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, 
 mod tests {
     use super::*;
     use crate::model::hub::Hub;
-    use crate::model::inventory::Reading;
-    use crate::model::resource::{Code, Resource};
+    use crate::model::resource::{Code, Reading, Resource};
     use crate::model::scope::tests::scope;
     use crate::model::settings::Settings;
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
-use crate::model::fault::Fault;
+use crate::model::answer::Fault;
 use crate::model::hub;
-use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Alias, Architecture, Resource, ResourceId};
+use crate::model::resource::{Alias, Architecture, Reading, Resource, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OfferedRouter;
-use crate::model::controller_role::{RoleTemplate, usual_names};
 use crate::model::hub;
-use crate::model::karpenter::KarpenterVersion;
+use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
@@ -304,7 +303,7 @@ impl Target {
             match &setting.role {
                 RoleOption::Unmanaged => {}
                 RoleOption::Named(template) => guess.roles.extend(template.role(name).ok()),
-                RoleOption::Search if is_few => guess.roles.extend(usual_names(name)),
+                RoleOption::Search if is_few => guess.roles.extend(usual_roles(name)),
                 RoleOption::Search => guess.listed_roles = true,
             }
         }

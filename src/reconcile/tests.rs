@@ -5,13 +5,12 @@ mod router_code;
 mod settings;
 
 use super::*;
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
-use crate::model::fact::Fact;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::Reading;
 use crate::model::name::QueueName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::resource::{Code, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::DELETING;
@@ -129,7 +128,7 @@ fn queues(intent: &Intent) -> Vec<String> {
     let changes = intent.plan.changes.iter();
     changes
         .filter(|change| matches!(change.id, ResourceId::Queue(_)))
-        .map(|change| format!("{} {}", change.action.as_str(), change.id.name()))
+        .map(|change| format!("{} {}", change.action.words()[0], change.id.name()))
         .collect()
 }
 

@@ -4,14 +4,13 @@ use super::target::{Others, RoleOption};
 use super::{Case, adoption, clusters, keys, role_policies, roles, router};
 use crate::error::Hint;
 use crate::iam::grants::other_senders;
-use crate::model::duration::duration_text;
-use crate::model::fault::Fault;
+use crate::model::answer::Fault;
 use crate::model::name::RoleName;
+use crate::model::notation::duration_text;
 use crate::model::policy::KEPT_DATA_KEY;
 use crate::model::resource::{QueueField, Resource};
 use crate::model::scope::Scope;
-use crate::plan::finding;
-use crate::plan::{Action, Change};
+use crate::plan::{Action, Change, finding};
 
 const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     older_live_version,

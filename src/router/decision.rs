@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_drops_of_clusters_that_are_not_on_the_bus_are_known() {
         let reasons = [DropReason::Unregistered, DropReason::QueueNotOurs].map(DropReason::as_str);
-        assert_eq!(reasons, crate::model::dropped_clusters::REASONS);
+        assert_eq!(reasons, crate::model::status::REASONS);
     }
 
     #[test]

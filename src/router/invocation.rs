@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 use super::batch::{Message, Origin};
 use super::clock::{Clock, Deadline, visibility};
 use super::json::Members;
-use super::report;
 use super::route::route;
 use super::services::Services;
-use super::{InvocationContext, Router, side_by_side};
+use super::{InvocationContext, Router, report, side_by_side};
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
 use crate::model::router_batch::{SqsEvent, SqsRecord};
-use crate::model::self_test;
+use crate::model::router_function;
 use crate::wire::ec2::MAX_IDS;
 
 /// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
@@ -56,8 +55,8 @@ impl Payload {
     pub(super) fn parse(text: &str, hub: &str, now: i64) -> Result<Self, serde_json::Error> {
         let members = Members::parse(text);
         let text_of = |key| members.as_ref().and_then(|members| members.text(key));
-        if text_of("source").as_deref() == Some(self_test::SOURCE)
-            && text_of("detail-type").as_deref() == Some(self_test::DETAIL_TYPE)
+        if text_of("source").as_deref() == Some(router_function::SELF_TEST_SOURCE)
+            && text_of("detail-type").as_deref() == Some(router_function::SELF_TEST_DETAIL_TYPE)
         {
             return Ok(Self::SelfTest);
         }
@@ -225,7 +224,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::self_test::{DETAIL_TYPE, SOURCE, question};
+    use crate::model::router_function::{SELF_TEST_DETAIL_TYPE, SELF_TEST_SOURCE, self_test_request};
     use crate::model::signal::PROBE_SOURCE;
 
     const HUB: &str = "arn:aws:sqs:us-west-2:111122223333:kibus-hub";
@@ -314,11 +313,11 @@ mod tests {
 
     #[test]
     fn only_a_batch_and_a_self_test_are_payloads() {
-        assert_eq!(parse(&question().to_string()).unwrap(), Payload::SelfTest);
+        assert_eq!(parse(&self_test_request().to_string()).unwrap(), Payload::SelfTest);
         for text in [
-            json!({"source": SOURCE}).to_string(),
-            json!({"source": PROBE_SOURCE, "detail-type": DETAIL_TYPE}).to_string(),
-            json!({"Record": [question()]}).to_string(),
+            json!({"source": SELF_TEST_SOURCE}).to_string(),
+            json!({"source": PROBE_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE}).to_string(),
+            json!({"Record": [self_test_request()]}).to_string(),
             "{\"source\": \"aws.ec2\"}".to_owned(),
             "{}".to_owned(),
             "[]".to_owned(),

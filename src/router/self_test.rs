@@ -15,16 +15,14 @@ use super::report::CallCounts;
 use super::services::{CallError, CallFailure, Services};
 use super::{Router, locked};
 use crate::model::name::{ClusterName, InstanceId, NameError, QueueName, QueuePrefix};
+use crate::model::notation::time_text;
 use crate::model::policy::KEPT_DATA_KEY;
 use crate::model::router_batch::{SqsAttributes, SqsEvent, SqsRecord};
 use crate::model::router_build::{MARK, version_in};
-use crate::model::router_handler::RouterHandler;
-use crate::model::sample_event::sample_event;
+use crate::model::router_function::{RouterHandler, SelfTestReport, self_test_message};
 use crate::model::scope::Scope;
-use crate::model::self_test::{SelfTestReport, message};
-use crate::model::signal::{Signal, SubjectMember};
+use crate::model::signal::{Signal, SubjectMember, sample_event};
 use crate::model::tags::{CLUSTER, Tags};
-use crate::model::time::time_text;
 use crate::wire::aws_code;
 
 /// Two clusters that do not exist, and an instance of each.
@@ -219,7 +217,7 @@ impl Services for InMemory {
 /// router are.
 async fn access_problems<S: Services, C: Clock>(services: &S, scope: &Scope, clock: &C) -> Vec<(String, String)> {
     let queue = scope.probe_queue();
-    let body = message(scope, &time_text(clock.unix_millis())).to_string();
+    let body = self_test_message(scope, &time_text(clock.unix_millis())).to_string();
     let (instances, calls): (Vec<InstanceId>, _) = (NO_INSTANCE.parse().into_iter().collect(), CallCounts::default());
     let bodies = [body.as_str()];
     let (tags, sent) = tokio::join!(

@@ -30,7 +30,7 @@ use super::services::AwsServices;
 use super::{Router, self_test};
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
-use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
+use crate::model::router_function::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::{GlobalOptions, Scope};
 use crate::wire::{custom_endpoint, ec2};
 

@@ -11,18 +11,15 @@ pub use question::{Known, Query};
 
 use crate::cloud::{Fault, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
-use crate::model::fact::Fact;
+use crate::model::answer::Fact;
 use crate::model::hub::{self, default_queue_prefix};
-use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
-use crate::model::probe::Probed;
-use crate::model::resource::{Queue, Resource, ResourceId};
-use crate::model::router_handler::RouterHandler;
+use crate::model::resource::{Observed, Queue, Reading, Resource, ResourceId};
+use crate::model::router_function::{LiveTest, RouterHandler};
 use crate::model::scope::Scope;
-use crate::model::self_test::LiveTest;
 use crate::model::settings::{BadSettings, Settings};
-use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
+use crate::model::status::{Depth, MappingState, Probed, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 

@@ -6,15 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Survey;
 use super::reader::{Reader, when};
 use crate::cloud::{ListedRole, Read, RolePolicies, questions};
+use crate::model::answer::{Decision, Fact};
 use crate::model::document::Document;
-use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
-use crate::model::fact::Fact;
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
-use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
-use crate::model::simulation::Decision;
+use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::Tags;
 
 macro_rules! survey {

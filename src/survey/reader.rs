@@ -8,14 +8,11 @@ use tokio::sync::Semaphore;
 
 use super::{Query, Survey};
 use crate::cloud::{Fault, Read, RolePolicies, Snapshot};
-use crate::model::fact::Fact;
-use crate::model::inline_policy::InlinePolicy;
-use crate::model::inventory::Reading;
+use crate::model::answer::{Decision, Fact};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::policy;
-use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::ResourceId;
-use crate::model::simulation::Decision;
+use crate::model::policy::{self, InlinePolicy};
+use crate::model::resource::{Reading, ResourceId};
+use crate::model::status::QueueActivity;
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
 /// accepts about 20 calls a second, and each role takes one or two.

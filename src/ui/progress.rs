@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::Ui;
 use super::text::{escape, name};
 use crate::apply::{Event, Listener};
-use crate::plan::{Action, Change, Plan};
+use crate::plan::{Change, Plan};
 
 /// How often a live line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -117,7 +117,7 @@ impl PlanProgress {
                     true => format!("  {} ", paint.red("✗")),
                     false => String::new(),
                 };
-                let (action, what) = (change.action.as_str(), described(change));
+                let (action, what) = (change.action.words()[0], described(change));
                 format!("{mark}{label}failed to {action} {what}: {}", escape(&fault.to_string()))
             }
         })
@@ -148,7 +148,7 @@ impl Drop for PlanProgress {
 
 impl RunningBars {
     fn event(&self, ui: &Ui, place: usize, change: &Change, event: &Event) {
-        let doing = || format!("{}{} {}", ui.label, words(change.action).0, described(change));
+        let doing = || format!("{}{} {}", ui.label, change.action.words()[1], described(change));
         let mut running = self.running();
         match event {
             Event::Started => {
@@ -205,17 +205,7 @@ fn described(change: &Change) -> String {
 }
 
 fn done(ui: &Ui, change: &Change) -> String {
-    format!("{}{} {}", ui.label, words(change.action).1, described(change))
-}
-
-/// The words for a change that runs, and for one that is done.
-fn words(action: Action) -> (&'static str, &'static str) {
-    match action {
-        Action::Create => ("creating", "created"),
-        Action::Update => ("updating", "updated"),
-        Action::Replace => ("replacing", "replaced"),
-        Action::Delete => ("deleting", "deleted"),
-    }
+    format!("{}{} {}", ui.label, change.action.words()[2], described(change))
 }
 
 /// A short duration, with tenths of a second under a minute.
@@ -230,8 +220,8 @@ fn duration(took: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
+    use crate::model::resource::Desired;
     use crate::ui::text::tests::{between, hub_resources};
     use crate::ui::{Color, Output, Talk};
 

@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, S28, T1};
 use super::call::Caller;
 use super::kms::unusable_key;
-use super::message_size;
 use super::permission::denied;
 use super::redrive::Dropped;
 use super::reply::Reply;
-use super::{At, Denials, Moments};
+use super::{At, Denials, Moments, message_size};
 use crate::support::proxy::{Connection, forward};
 
 #[derive(Default)]

@@ -1,10 +1,9 @@
 //! Completion as a shell asks for it: names from an emulator, and silence where there is no answer.
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::thread;
+use std::{fs, thread};
 
 use tempfile::TempDir;
 

@@ -9,14 +9,14 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, Waiting, Write};
-use kibus::model::inline_policy::InlinePolicy;
+use kibus::model::answer::{Answered, Simulation};
 use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
-use kibus::model::queue_activity::QueueActivity;
+use kibus::model::policy::InlinePolicy;
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
-use kibus::model::simulation::{Answered, Simulation};
+use kibus::model::status::QueueActivity;
 use kibus::model::tags::{CLUSTER, MARK_COUNTS};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;

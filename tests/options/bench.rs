@@ -6,10 +6,9 @@ use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
-use kibus::model::hub;
-use kibus::model::policy;
 use kibus::model::resource::{Resource, Role};
 use kibus::model::tags::Tags;
+use kibus::model::{hub, policy};
 use kibus::plan::Op;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};

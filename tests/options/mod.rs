@@ -12,8 +12,7 @@ use kibus::cloud::Read;
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::options::HubOptions;
-use kibus::model::policy::requires_tags;
-use kibus::model::queue_policy::is_locked;
+use kibus::model::policy::{is_locked, requires_tags};
 use kibus::model::resource::Resource;
 use serde_json::{Value, json};
 

@@ -13,11 +13,10 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::queue_locks;
-use crate::support::account;
 use crate::support::emulator::{ACCOUNT, private_server};
-use crate::support::kms_key;
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
+use crate::support::{account, kms_key};
 
 /// The Region of most of these tests.
 pub(super) const REGION: &str = "us-west-2";

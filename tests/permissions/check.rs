@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy;
 use kibus::model::hub::Hub;
-use kibus::model::inventory::{Observed, Reading};
 use kibus::model::options::HubOptions;
-use kibus::model::resource::Code;
+use kibus::model::resource::{Code, Observed, Reading};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::plan;
 use kibus::preflight::planned_calls;

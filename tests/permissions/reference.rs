@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use kibus::iam::grants::matches_action;
 use kibus::iam::operator_policy;
-use kibus::iam::pattern::matches_action;
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
@@ -282,8 +282,8 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         for options in [HubOptions::default(), with_key, bounded] {
             let queue = scope.probe_queue();
             let mut documents = vec![
-                policy::router(&scope, &options),
-                policy::controller(&scope, &queue, options.key()),
+                policy::router_policy(&scope, &options),
+                policy::controller_policy(&scope, &queue, options.key()),
                 operator_policy::many_clusters(),
                 operator_policy::check(&scope),
                 operator_policy::eks(&scope),

@@ -12,9 +12,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::leftovers::{Leftover, left};
-use super::observation;
 use super::run::{Run, SECOND_VARIABLE};
-use super::{ACCOUNT_VARIABLE, RECORDINGS_VARIABLE};
+use super::{ACCOUNT_VARIABLE, RECORDINGS_VARIABLE, observation};
 use crate::aws_like::{Proxy, Server};
 use crate::recorded::Recording;
 

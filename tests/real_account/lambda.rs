@@ -10,10 +10,9 @@ use serde_json::json;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::iam;
 use super::observation::{Seen, Unseen, answer};
 use super::run::Run;
-use super::sqs;
+use super::{iam, sqs};
 
 /// How long a role may take to be allowed to map a queue, and a mapping to be deleted, in seconds.
 const MAPPED: u32 = 120;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::{StreamExt, stream};
-use kibus::model::self_test::is_message;
+use kibus::model::router_function::is_self_test_message;
 use serde_json::Value;
 
 use super::test_bus::TestBus;
@@ -115,7 +115,7 @@ impl<'a> Receiver<'a> {
                     .or_default() += 1;
             }
             // The self-test of the router, before it went live.
-            _ if queue == Workload::PROBE_QUEUE && is_message(&event) => {}
+            _ if queue == Workload::PROBE_QUEUE && is_self_test_message(&event) => {}
             _ => arrived.unexpected.push(format!("{queue} received {body}")),
         }
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kibus::model::sample_event::sample_event;
 use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::signal::Signal;
+use kibus::model::signal::{Signal, sample_event};
 use serde_json::{Value, json};
 
 /// The expected result of an event.

@@ -3,8 +3,8 @@
 
 use hyper::body::Bytes;
 use hyper::{Method, Request, Response};
+use kibus::model::router_function::SelfTestReport as SelfTest;
 use kibus::model::scope::LIVE;
-use kibus::model::self_test::SelfTestReport as SelfTest;
 use serde_json::{Value, json};
 
 use super::proxy::{Answer, Broken, Port, change_json, document, forward};

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kibus::iam::pattern::{matches, matches_action};
+use kibus::iam::grants::{matches, matches_action};
 use serde_json::{Value, json};
 
 /// What decides about the caller.

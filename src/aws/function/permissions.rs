@@ -10,9 +10,10 @@ use crate::aws::{AwsCloud, version};
 use crate::cloud::Fault;
 use crate::model::document::{Document, texts};
 use crate::model::resource::FunctionPermission;
+use crate::model::resource::calls::lambda;
 use crate::model::scope::LIVE;
 
-const ACTION: &str = "lambda:GetPolicy";
+const ACTION: &str = lambda::GET_POLICY;
 
 /// The statements of the policies of the router, of its live alias and of its versions, whoever added them.
 pub(in crate::aws) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionPermission>, Fault> {

@@ -8,8 +8,9 @@ use crate::aws::error::{fault, if_present};
 use crate::aws::wait::{Tried, WaitReason, Waiting, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::lambda;
 
-const GET: &str = "lambda:GetFunction";
+const GET: &str = lambda::GET_FUNCTION;
 
 /// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
 pub(in crate::aws) async fn ready(

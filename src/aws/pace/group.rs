@@ -45,14 +45,6 @@ impl Group {
     }
 }
 
-/// Whether an action changes nothing, by its verb in IAM.
-pub(in crate::aws) fn is_read(action: &str) -> bool {
-    let name = action.split_once(':').map_or(action, |(_, name)| name);
-    ["Describe", "Filter", "Get", "List", "Simulate"]
-        .iter()
-        .any(|verb| name.starts_with(verb))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,19 +61,6 @@ mod tests {
             ("events:PutRule", "logs:PutRule", false),
         ] {
             assert_eq!(Group::of(one) == Group::of(other), together, "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn a_read_is_known_by_its_verb() {
-        for (action, read) in [
-            ("iam:ListRoles", true),
-            ("logs:FilterLogEvents", true),
-            ("iam:SimulatePrincipalPolicy", true),
-            ("sqs:CreateQueue", false),
-            ("sqs:ReceiveMessage", false),
-        ] {
-            assert_eq!(is_read(action), read, "{action}");
         }
     }
 }

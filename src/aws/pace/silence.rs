@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::model::duration::duration_text;
+use crate::model::notation::duration_text;
 
 /// How long a service may throttle every call. STS is asked first, and by one call.
 fn longest(service: &str) -> Duration {

@@ -16,6 +16,7 @@ use aws_smithy_types::date_time::Format;
 use crate::aws::error::if_present;
 use crate::aws::{AwsCloud, locked};
 use crate::cloud::Fault;
+use crate::model::resource::calls::sqs;
 
 /// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
 pub(super) async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fault> {
@@ -23,7 +24,7 @@ pub(super) async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Dur
     let call = cloud.sqs.get_queue_attributes().queue_url(url);
     let call = call.attribute_names(CreatedTimestamp);
     let send = || call.clone().customize().interceptor(date.clone()).send();
-    let answer = if_present(cloud.call("sqs:GetQueueAttributes", send).await)?;
+    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
     Ok(answer.map(|answer| {
         let created = answer.attributes()?.get(&CreatedTimestamp)?.parse().ok()?;
         between(created, date.seconds()?)

@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use crate::aws::document;
 use crate::model::document::Document;
-use crate::model::field::FieldName;
 use crate::model::name::QueueName;
-use crate::model::resource::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
+use crate::model::resource::{Encryption, FieldName, LARGEST_EVENT, Queue, QueueField, Redrive};
 use crate::model::status::{Depth, QueueState};
 use crate::model::tags::Tags;
 
@@ -33,7 +32,7 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
         visibility: number(Attribute::VisibilityTimeout),
         delay: number(Attribute::DelaySeconds),
         receive_wait: number(Attribute::ReceiveMessageWaitTimeSeconds),
-        max_message_size: MessageLimit::of(number(Attribute::MaximumMessageSize)),
+        max_message_size: number(Attribute::MaximumMessageSize).min(LARGEST_EVENT),
         redrive: text(Attribute::RedrivePolicy).map(redrive),
         redrive_allow: text(Attribute::RedriveAllowPolicy).map(document::read),
         encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
@@ -56,7 +55,7 @@ pub(in crate::aws) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {
 pub(super) fn of_new(queue: &Queue) -> HashMap<Attribute, String> {
     let mut attributes = of(queue, QueueField::ALL);
     attributes.retain(|_, value| !value.is_empty());
-    if queue.max_message_size == MessageLimit::AnyEvent {
+    if queue.max_message_size == LARGEST_EVENT {
         attributes.remove(&Attribute::MaximumMessageSize);
     }
     attributes
@@ -72,14 +71,7 @@ pub(super) fn of(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, Str
             QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
             QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
             QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
-            QueueField::MaxMessageSize => {
-                // Every Region accepts the smallest limit that is enough.
-                let bytes = match queue.max_message_size {
-                    MessageLimit::AnyEvent => LARGEST_EVENT,
-                    MessageLimit::Bytes(bytes) => bytes,
-                };
-                (Attribute::MaximumMessageSize, bytes.to_string())
-            }
+            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
             QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
                 Attribute::RedrivePolicy,
                 queue.redrive.as_ref().map(redrive_text).unwrap_or_default(),
@@ -164,10 +156,10 @@ mod tests {
             read(&"q".parse().unwrap(), &attributes, Tags::default()).0
         };
         for (bytes, limit) in [
-            (1_048_576, MessageLimit::AnyEvent),
-            (262_144, MessageLimit::AnyEvent),
-            (262_143, MessageLimit::Bytes(262_143)),
-            (0, MessageLimit::Bytes(0)),
+            (1_048_576, LARGEST_EVENT),
+            (262_144, LARGEST_EVENT),
+            (262_143, 262_143),
+            (0, 0),
         ] {
             assert_eq!(queue(bytes).max_message_size, limit, "{bytes}");
         }

@@ -7,6 +7,7 @@ use crate::aws::wait::{Waiting, seen};
 use crate::aws::{AwsCloud, pages, signed};
 use crate::cloud::Fault;
 use crate::model::name::RuleName;
+use crate::model::resource::calls::events;
 use crate::model::resource::{Rule, Target};
 
 /// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
@@ -21,12 +22,12 @@ pub(in crate::aws) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (page.targets, page.next_token)) }
     };
-    pages::all(cloud, "events:ListTargetsByRule", page).await
+    pages::all(cloud, events::LIST_TARGETS_BY_RULE, page).await
 }
 
 /// Creates or replaces kibus's target.
 pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "events:PutTargets";
+    let action = events::PUT_TARGETS;
     // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
     let Target {
         arn,
@@ -62,7 +63,7 @@ pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, wait
 
 /// Removes kibus's target.
 pub(super) async fn remove(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "events:RemoveTargets";
+    let action = events::REMOVE_TARGETS;
     let call = &cloud.events.remove_targets().rule(name).ids(Rule::TARGET_ID);
     seen(action, &[], waiting, || async move {
         let answer = cloud.call(action, || call.clone().send()).await?;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::model::duration::duration_text;
+use crate::model::notation::duration_text;
 
 macro_rules! reasons {
     ($($reason:ident, $seconds:expr, $text:literal;)*) => {

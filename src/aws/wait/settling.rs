@@ -3,10 +3,11 @@
 use super::WaitReason;
 use crate::aws::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, is_busy, is_service_denial};
 use crate::cloud::Fault;
+use crate::model::resource::calls::lambda;
 use crate::wire::aws_code;
 
 /// The call of an invocation, as IAM names it. What it is refused passes sooner than what a deployment is refused.
-pub(in crate::aws) const INVOKE: &str = "lambda:InvokeFunction";
+pub(in crate::aws) const INVOKE: &str = lambda::INVOKE_FUNCTION;
 
 /// What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
 const NO_DEAD_LETTER_QUEUE: &str = "Dead letter target does not exist";

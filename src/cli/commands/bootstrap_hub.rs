@@ -1,8 +1,7 @@
-use crate::cli::Ending;
 use crate::cli::hub::Hubs;
-use crate::cli::preflight;
 use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change_with};
+use crate::cli::{Ending, preflight};
 use crate::error::Error;
 use crate::model::options::HubOptions;
 use crate::reconcile::{HubSetting, OfferedRouter, Target};

@@ -2,7 +2,7 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, guess, queues_to_watch};
 use crate::error::Error;
-use crate::model::fault::Fault;
+use crate::model::answer::Fault;
 use crate::probe::counts;
 use crate::reconcile::{Intent, NextStep};
 use crate::survey::Survey;

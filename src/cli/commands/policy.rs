@@ -6,14 +6,14 @@ use clap::Subcommand;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, Hint, quoted};
-use crate::iam::operator_policy;
-use crate::iam::role_pattern::RolePattern;
-use crate::model::controller_role::RoleCandidates;
+use crate::iam::operator_policy::{self, RolePattern};
 use crate::model::document::Document;
+use crate::model::karpenter::RoleCandidates;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
+use crate::model::resource::calls::{events, kms, lambda, sqs};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::signal::PROBE_SOURCE;
@@ -163,13 +163,13 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
         Party::Router { given } => {
             let known = known_for_queues(&hubs, hub, given, OF_ROUTERS).await?;
-            let document = policy::router(&hub.scope, &known.options);
+            let document = policy::router_policy(&hub.scope, &known.options);
             with_old_keys(hub, KeyUse::Route, &known, document)
         }
         Party::Controller { cluster, given } => {
             let known = known(&hubs, hub, given, OF_READERS).await?;
             let queue = hub.scope.cluster_queue(&known.options.queue_prefix(), &cluster);
-            let document = policy::controller(&hub.scope, &queue, known.options.key());
+            let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
             with_old_keys(hub, KeyUse::Receive, &known, document)
         }
     };
@@ -186,10 +186,14 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
 fn for_probes(scope: &Scope) -> [String; 4] {
     let (probe, router) = (scope.probe_queue(), scope.router_function());
     [
-        format!("events:PutEvents with the source {PROBE_SOURCE}"),
-        format!("lambda:InvokeFunction on {router}, which can route any event"),
-        format!("sqs:ReceiveMessage on {probe} and the queues of clusters, and kms:Decrypt for their key"),
-        format!("sqs:DeleteMessage on {probe}"),
+        format!("{} with the source {PROBE_SOURCE}", events::PUT_EVENTS),
+        format!("{} on {router}, which can route any event", lambda::INVOKE_FUNCTION),
+        format!(
+            "{} on {probe} and the queues of clusters, and {} for their key",
+            sqs::RECEIVE_MESSAGE,
+            kms::DECRYPT
+        ),
+        format!("{} on {probe}", sqs::DELETE_MESSAGE),
     ]
 }
 

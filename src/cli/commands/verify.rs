@@ -10,10 +10,10 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
-use crate::model::fact::Fact;
+use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::probe::{PROBE_LIMIT, ProbeResult, Probed};
-use crate::model::status::Depth;
+use crate::model::notation::counted;
+use crate::model::status::{Depth, PROBE_LIMIT, ProbeResult, Probed};
 use crate::plan::finding::fixes;
 use crate::probe::{self, counts};
 use crate::reconcile::{
@@ -135,7 +135,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
         .collect();
     let clusters = match (names.len(), survey.discovered().fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
-        (count, None) => counted(count),
+        (count, None) => counted(count, "cluster"),
     };
     let ConnectedHub { ui, heading, .. } = hub;
     if intent.findings.is_empty() {
@@ -181,8 +181,8 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Pro
     }
     let what = match (target.others == Others::Keep, clusters.len()) {
         (true, 0) => "the bus".to_owned(),
-        (true, count) => format!("the bus and {}", counted(count)),
-        (false, count) => counted(count),
+        (true, count) => format!("the bus and {}", counted(count, "cluster")),
+        (false, count) => counted(count, "cluster"),
     };
     let text = format!("probing {what}, for at most {} seconds", PROBE_LIMIT.as_secs());
     hub.ui.slowed(&text);
@@ -205,11 +205,4 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Pro
     }
     probed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
     probed
-}
-
-fn counted(clusters: usize) -> String {
-    match clusters {
-        1 => "1 cluster".to_owned(),
-        count => format!("{count} clusters"),
-    }
 }

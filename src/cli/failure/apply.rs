@@ -6,7 +6,8 @@ use super::because;
 use crate::apply::Outcome;
 use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, ErrorKind, listed};
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::answer::{Fault, FaultKind};
+use crate::model::notation::first_of;
 use crate::model::resource::ResourceId;
 use crate::model::settings::SettingsChange;
 use crate::plan::{Action, Change, Plan};
@@ -20,12 +21,7 @@ pub(in crate::cli) fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outc
 }
 
 fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
-    let verb = match change.action {
-        Action::Create => "create",
-        Action::Update => "update",
-        Action::Replace => "replace",
-        Action::Delete => "delete",
-    };
+    let [verb, ..] = change.action.words();
     let message = match fault.kind {
         FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
         _ => format!("could not {verb} {}", change.id),
@@ -130,7 +126,6 @@ pub(in crate::cli) fn abandoned(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind
     let unknown: Vec<_> = outcome.unknown.iter().map(|at| &plan.changes[*at].id).collect();
     match unknown.as_slice() {
         [] => error,
-        [one] => error.note(format!("unknown: {one}")),
-        [one, others @ ..] => error.note(format!("unknown: {one} and {} more", others.len())),
+        ids => error.note(format!("unknown: {}", first_of(ids, 1))),
     }
 }

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, listed, quoted};
-use crate::model::controller_role::usual_names;
-use crate::model::fact::Fact;
-use crate::model::fault::{Fault, FaultKind};
-use crate::model::karpenter::SERVICE_ACCOUNT;
+use crate::model::answer::{Fact, Fault, FaultKind};
+use crate::model::karpenter::{SERVICE_ACCOUNT, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
 use crate::model::settings::BadSettings;
@@ -196,7 +194,7 @@ fn explained(hub: &ConnectedHub, mut error: Error, search: &RoleSearch, is_only:
         return error;
     }
     if is_only {
-        error = error.note(format!("searched for {}", listed(usual_names(&search.cluster))));
+        error = error.note(format!("searched for {}", listed(usual_roles(&search.cluster))));
         if search.evidence == Fact::Absent {
             error = error.note(format!(
                 "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \

@@ -167,6 +167,6 @@ fn numbers_have_bounds() {
         ("1.5h", None),
     ] {
         let parsed = text.parse::<Retention>().ok();
-        assert_eq!(parsed.map(Retention::seconds), seconds, "{text}");
+        assert_eq!(parsed.map(Retention::get), seconds, "{text}");
     }
 }

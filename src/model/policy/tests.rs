@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::*;
 use crate::model::options::OrNone;
-use crate::model::policy::queue_policy::{self, Senders};
 use crate::model::scope::tests::{scope, scope_in};
 
 fn key() -> KmsKey {
@@ -23,10 +22,10 @@ fn every_policy_of_kibus_is_recognized() {
     let scope = scope();
     let queue = scope.hub_queue();
     for (name, policy) in [
-        ("controller", controller(&scope, &queue, None)),
-        ("controller with a key", controller(&scope, &queue, Some(&key()))),
-        ("router", router(&scope, &HubOptions::default())),
-        ("router with a key", router(&scope, &with_key(Some(key())))),
+        ("controller", controller_policy(&scope, &queue, None)),
+        ("controller with a key", controller_policy(&scope, &queue, Some(&key()))),
+        ("router", router_policy(&scope, &HubOptions::default())),
+        ("router with a key", router_policy(&scope, &with_key(Some(key())))),
     ] {
         assert!(all_ours(&policy), "{name}");
     }
@@ -51,19 +50,22 @@ fn an_old_key_has_a_statement_of_its_own() {
     let key_of = |id: u32| -> KmsKey { format!("arn:aws:kms:us-west-2:111122223333:key/{id}").parse().unwrap() };
     let old = BTreeSet::from([key_of(2), key_of(3)]);
     for current in [None, Some(key())] {
-        let policy = router(&scope(), &with_key(current.clone()));
+        let policy = router_policy(&scope(), &with_key(current.clone()));
         let none = with_old_keys(policy.clone(), KeyUse::Route, &scope(), &BTreeSet::new());
         assert_eq!(none, policy);
         let mut both = with_old_keys(policy, KeyUse::Route, &scope(), &old);
         assert!(all_ours(&both));
         assert_eq!(current_keys(&both), current.iter().map(ToString::to_string).collect());
-        assert_eq!(keys(&both), current.into_iter().chain(old.clone()).collect());
+        assert_eq!(allowed_keys(&both), current.into_iter().chain(old.clone()).collect());
         // What is no ARN of a key is not kept, and what others allow is no key of kibus.
         let statements = both.value_mut()["Statement"].as_array_mut().unwrap();
         let last = statements.len() - 1;
         statements[last]["Resource"] = json!(["*", key_of(2).as_str(), "alias/x"]);
         statements.push(json!({"Sid": "Theirs", "Action": "kms:*", "Resource": key_of(9).as_str()}));
-        assert_eq!(&keys(&both) - &BTreeSet::from([key()]), BTreeSet::from([key_of(2)]));
+        assert_eq!(
+            &allowed_keys(&both) - &BTreeSet::from([key()]),
+            BTreeSet::from([key_of(2)])
+        );
     }
 }
 
@@ -72,7 +74,7 @@ fn a_controller_may_only_decrypt() {
     let queue = scope().hub_queue();
     let old = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap()]);
     let policy = with_old_keys(
-        controller(&scope(), &queue, Some(&key())),
+        controller_policy(&scope(), &queue, Some(&key())),
         KeyUse::Receive,
         &scope(),
         &old,
@@ -94,20 +96,27 @@ fn arns_are_of_the_partition_and_principals_are_not() {
         let scope = scope_in(partition, region);
         let rule = scope.rule(crate::model::signal::Signal::Probe);
         let queue = scope.hub_queue();
-        let policy = queue_policy::hub_queue(&scope, &queue, std::iter::once(&rule), Senders::Locked).compact();
+        let policy = hub_queue_policy(&scope, &queue, std::iter::once(&rule), Senders::Locked).compact();
         let sqs = format!("arn:{partition}:sqs:{region}:");
         assert!(policy.contains(&sqs), "{policy}");
         assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
-        let router = router(&scope, &HubOptions::default());
+        let router = router_policy(&scope, &HubOptions::default());
         assert!(router.compact().contains(&sqs));
     }
 }
 
 #[test]
 fn a_controller_reads_and_nothing_else() {
-    let policy = controller(&scope(), &scope().hub_queue(), None);
+    let policy = controller_policy(&scope(), &scope().hub_queue(), None);
     assert_eq!(
         policy.value()["Statement"][0]["Action"],
         json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"])
     );
+}
+
+#[test]
+fn white_space_takes_no_space() {
+    for (text, taken) in [("", 0), ("{ \"a\":\n\t\"b\" }", 9), ("{\"ü\":1}", 7)] {
+        assert_eq!(policy_space(text), taken, "{text:?}");
+    }
 }

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::ResourceId;
-use super::edge::{Edge, Effect, Tie};
 use super::function::FunctionSettings;
-use super::particulars::{Ownership, Particulars};
-use crate::model::field::{Field, field, field_names};
+use super::particulars::{Edge, Effect, Field, Ownership, Particulars, Tie, field, field_names};
 use crate::model::name::FunctionName;
 use crate::model::scope::Scope;
 
@@ -27,7 +25,6 @@ field_names! {
 pub struct Alias {
     pub function: FunctionName,
     pub name: String,
-    /// The settings of the published version.
     pub settings: FunctionSettings,
     /// The number of the version that it points to.
     pub version: Option<u64>,

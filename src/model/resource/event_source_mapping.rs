@@ -3,16 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::ResourceId;
-use super::edge::{Edge, Effect, Tie};
-use super::particulars::{Ownership, Particulars};
-use crate::model::duration::duration_text;
-use crate::model::field::{Unit, fields};
+use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::notation::duration_text;
 use crate::model::scope::Scope;
 
 fields! {
-    /// The fields of an event source mapping.
     MappingField of EventSourceMapping {
         queue: _, function: _, alias: _, // name the resource
         batch_size, window, maximum_concurrency, report_batch_item_failures, enabled, filters, duplicates,

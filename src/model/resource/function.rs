@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use super::edge::{Edge, Effect, Tie};
-use super::particulars::Particulars;
+use super::particulars::{Edge, Effect, Field, Particulars, Tie, Unit, entry, field, field_names};
 use super::{Resource, ResourceId};
-use crate::model::field::{Field, Unit, entry, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, NameError};
 use crate::model::scope::{Scope, fixed};
@@ -120,7 +118,6 @@ field_names! {
 /// The settings of a version of a function, which publishing freezes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
-    /// The ARN of the role that it runs as.
     pub role: String,
     /// Lambda's name of the runtime.
     pub runtime: String,
@@ -143,7 +140,6 @@ pub struct FunctionSettings {
 /// The logging of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
-    /// The name of the log group.
     pub group: String,
     /// Lambda's name of the format. In other formats than `Text` Lambda may omit lines by level.
     pub format: String,

@@ -1,13 +1,11 @@
 //! CloudWatch log groups.
 
-use super::particulars::Particulars;
-use crate::model::field::{Unit, fields};
+use super::particulars::{Particulars, Unit, fields};
 use crate::model::name::LogGroupName;
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 fields! {
-    /// The fields of a log group.
     LogGroupField of LogGroup {
         name: _, // names the resource
         retention_days,

@@ -1,14 +1,13 @@
-//! The kinds of resource that kibus knows: a closed set with one table of facts, and one file per kind.
+//! The kinds of resource that kibus knows: a closed set with one table of facts, and one file per kind; desired resources, and the
+//! answers to reading resources.
 //!
 //! The same types hold desired and observed resources. The `fields` of a kind name every field of the type, so a new
 //! field does not compile until it is decided whether it is compared.
 
 mod alias;
-mod edge;
+pub mod calls;
 mod event_source_mapping;
-pub mod field;
 mod function;
-pub mod inventory;
 mod log_group;
 mod parameter;
 mod particulars;
@@ -17,28 +16,27 @@ mod role;
 mod role_policy;
 mod rule;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 pub use alias::{Alias, AliasField, NoRollbackVersion};
-pub use edge::{Edge, Effect, Other, Tie};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{
     Architecture, Code, Extras, Function, FunctionField, FunctionPermission, FunctionSettings, Logging,
 };
 pub use log_group::{LogGroup, LogGroupField};
 pub use parameter::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
-pub use particulars::{Ownership, Particulars};
-pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
+pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownership, Particulars, Tie, Unit};
+pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField};
 pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 
+use super::answer::Fault;
 use super::finding_code::FindingCode;
 use super::name::{FunctionName, LogGroupName, QueueName, RoleName, RuleName};
 use super::scope::Scope;
 use super::tags::Tags;
-use field::Field;
-use inventory::Observed;
 
 macro_rules! kinds {
     ($(
@@ -53,6 +51,9 @@ macro_rules! kinds {
         }
 
         impl Kind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
             /// The codes of the findings for one that is missing and for one that has other settings.
             pub fn codes(self, of_cluster: bool) -> [FindingCode; 2] {
                 match self {
@@ -168,28 +169,21 @@ macro_rules! kinds {
 // For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, the codes of its findings
 // (missing and changed, of the hub or of a cluster), and its tags if kibus tags it.
 kinds! {
-    /// A parameter of Parameter Store.
     Parameter(name: ParameterName), parameter, as_parameter, "parameter", "parameter", name.to_string(),
         [SettingsMissing, TagsChanged], tags;
-    /// An SQS queue.
     Queue(name: QueueName), queue, as_queue, "queue", "queue", name.to_string(),
         [HubQueueMissing, HubQueueChanged] or [ClusterNotRegistered, ClusterQueueChanged], tags;
-    /// An IAM role.
     Role(name: RoleName), role, as_role, "role", "role", name.to_string(), [RoleMissing, RoleChanged], tags;
-    /// An inline policy of an IAM role.
     RolePolicy(role: RoleName, name: PolicyName), role_policy, as_role_policy, "role-policy", "role policy",
         match role.as_str() == name.as_str() {
             true => name.to_string(),
             false => format!("{role}/{name}"),
         },
         [RouterPolicyMissing, RouterPolicyChanged] or [ControllerPolicyMissing, ControllerPolicyChanged];
-    /// A CloudWatch log group.
     LogGroup(name: LogGroupName), log_group, as_log_group, "log-group", "log group", name.to_string(),
         [LogGroupMissing, LogGroupChanged], tags;
-    /// A Lambda function.
     Function(name: FunctionName), function, as_function, "function", "function", name.to_string(),
         [FunctionMissing, FunctionChanged], tags;
-    /// An alias of a Lambda function.
     Alias(function: FunctionName, name: String), alias, as_alias, "alias", "alias", format!("{function}:{name}"),
         [AliasMissing, AliasChanged];
     /// What makes Lambda read a queue: from which queue, to which alias of which function.
@@ -221,7 +215,6 @@ impl Resource {
     }
 }
 
-/// The text after the last separator.
 fn last(text: &str, separator: char) -> &str {
     text.rsplit(separator).next().unwrap_or(text)
 }
@@ -229,5 +222,130 @@ fn last(text: &str, separator: char) -> &str {
 impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} `{}`", self.kind().replace('-', " "), self.name())
+    }
+}
+
+/// Desired resources, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Desired {
+    resources: BTreeMap<ResourceId, Resource>,
+    /// The keys of the user's tags to remove. Without them, kibus removes no tag of others.
+    untagged: BTreeMap<ResourceId, BTreeSet<String>>,
+}
+
+impl Desired {
+    /// Adds a resource, replacing one of the same id.
+    pub fn insert(&mut self, resource: Resource) {
+        self.resources.insert(resource.id(), resource);
+    }
+
+    /// Removes the tags with these keys from a resource, unless it is desired with them.
+    pub fn untag(&mut self, id: ResourceId, keys: impl IntoIterator<Item = String>) {
+        self.untagged.entry(id).or_default().extend(keys);
+    }
+
+    /// The keys of the tags to remove from a resource.
+    pub fn untagged(&self, id: &ResourceId) -> &BTreeSet<String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.untagged.get(id).unwrap_or(&NONE)
+    }
+
+    /// Adds all of another inventory.
+    pub fn extend(&mut self, other: Self) {
+        self.resources.extend(other.resources);
+        for (id, keys) in other.untagged {
+            self.untag(id, keys);
+        }
+    }
+
+    /// The resource of this id, if it is desired.
+    pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
+        self.resources.get(id)
+    }
+
+    /// All ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
+        self.resources.keys()
+    }
+
+    /// All resources, in the order of their ids.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.values()
+    }
+}
+
+impl FromIterator<Resource> for Desired {
+    fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
+        Self {
+            resources: iter.into_iter().map(|r| (r.id(), r)).collect(),
+            untagged: BTreeMap::new(),
+        }
+    }
+}
+
+/// The answer to reading one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// It certainly does not exist.
+    Absent,
+    /// It exists, with this state.
+    Present(Box<Resource>),
+    /// It could not be read, so its state is unknown.
+    Unreadable(Fault),
+}
+
+impl Reading {
+    fn present(&self) -> Option<&Resource> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// The resources that were read, with the answer for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed(BTreeMap<ResourceId, Reading>);
+
+impl Observed {
+    /// Records the answer for one id.
+    pub fn insert(&mut self, id: ResourceId, reading: Reading) {
+        self.0.insert(id, reading);
+    }
+
+    /// Removes an answer.
+    pub fn remove(&mut self, id: &ResourceId) {
+        self.0.remove(id);
+    }
+
+    /// Adds all answers of another one.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The answer for one id; `None` if it was never read.
+    pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
+        self.0.get(id)
+    }
+
+    /// The resource of this id, if it was read and exists.
+    pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
+        self.0.get(id)?.present()
+    }
+
+    /// Every resource that exists.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values().filter_map(Reading::present)
+    }
+
+    /// Every id that was read, with its answer.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Reading)> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<(ResourceId, Reading)> for Observed {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, Reading)>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
     }
 }

@@ -1,9 +1,7 @@
 //! Parameters of Systems Manager Parameter Store: the one that holds the settings of a hub.
 
 use super::Resource;
-use super::edge::Effect;
-use super::particulars::{Ownership, Particulars};
-use crate::model::field::{Field, FieldValue, entry, field, field_names};
+use super::particulars::{Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names};
 use crate::model::name::{all, names};
 use crate::model::scope::{Scope, fixed};
 use crate::model::settings::{BadSettings, Settings};
@@ -17,7 +15,6 @@ names! {
 }
 
 field_names! {
-    /// The fields of a parameter.
     ParameterField {
         Options = "options",
         PinnedVersion = "pinned_version",

@@ -1,11 +1,18 @@
-//! What each kind of resource says about itself, in its own file. All else is generic.
+//! What each kind of resource says about itself, in its own file: its fields, and the trait [`Particulars`]. All else is generic.
+//!
+//! A plan compares and shows fields, and a writer writes them. Each kind has one closed list of them. The model builds fields
+//! from that list only, and a writer matches on all of it, so a field that is compared and not written does not compile.
+//!
+//! The order of steps is data: the edges from a resource to others, each with its reason.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::edge::{Edge, Effect};
-use super::{PolicyName, Resource, ResourceId};
+use crate::model::document::Document;
 use crate::model::finding_code::FindingCode;
 use crate::model::name::ClusterName;
+use crate::model::notation::duration_text;
+use crate::model::resource::{Code, Kind, PolicyName, Resource, ResourceId};
 use crate::model::scope::Scope;
 
 /// All that is particular to a kind of resource, beside its line in the table of kinds.
@@ -54,4 +61,305 @@ pub enum Ownership {
     TagsOf(Vec<ResourceId>),
     /// By its content: whether kibus wrote it.
     Content(bool),
+}
+
+/// Why the steps of two resources have an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The reason, in one sentence without a full stop.
+    pub because: &'static str,
+    pub other: Other,
+    pub tie: Tie,
+    /// The effects of this step and of the other one that the edge is about. Between two such steps no other edge counts.
+    pub of_effects: Option<(Option<Effect>, Effect)>,
+}
+
+/// The other end of an edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Other {
+    Id(ResourceId),
+    /// Every other resource of this kind that belongs to the same cluster.
+    OfCluster(Kind),
+}
+
+impl From<ResourceId> for Other {
+    fn from(id: ResourceId) -> Self {
+        Self::Id(id)
+    }
+}
+
+impl From<Kind> for Other {
+    fn from(kind: Kind) -> Self {
+        Self::OfCluster(kind)
+    }
+}
+
+/// What an edge says about the steps of its two resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// It depends on the other: it is written after the other, and deleted before the other changes or is deleted.
+    Needs,
+    /// The other saves that it exists: the other is written first and deleted last.
+    SavedIn,
+    /// The other holds the settings that it follows from: the same, and the other is also written before it is deleted.
+    FollowsFrom,
+    /// It is written after the other, and deleted at any time.
+    UsesWhenWritten,
+    /// It is written or deleted before the other is written.
+    Precedes,
+    /// It is written before the other is deleted.
+    TakesOver,
+    /// Neither waits.
+    Free,
+}
+
+impl Tie {
+    pub(super) fn to(self, other: impl Into<Other>, because: &'static str) -> Edge {
+        Edge {
+            because,
+            other: other.into(),
+            tie: self,
+            of_effects: None,
+        }
+    }
+
+    /// Whether the step of this resource comes first (`Less`) or the step of the other one (`Greater`), if one must.
+    pub fn order(self, this_deletes: bool, other_deletes: bool) -> Option<Ordering> {
+        match (self, this_deletes, other_deletes) {
+            (Self::Needs | Self::SavedIn | Self::FollowsFrom | Self::UsesWhenWritten, false, false)
+            | (Self::FollowsFrom, true, false) => Some(Ordering::Greater),
+            (Self::Needs | Self::SavedIn | Self::FollowsFrom, true, true)
+            | (Self::Needs, true, false)
+            | (Self::Precedes, _, false)
+            | (Self::TakesOver, false, true) => Some(Ordering::Less),
+            _ => None,
+        }
+    }
+}
+
+/// An effect of a step that matters to the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A queue is created, or its encryption changes.
+    Encrypts,
+    /// The encryption of an existing queue changes.
+    Reencrypts,
+    /// A policy that was in use allows another key.
+    AllowsKey,
+    /// The settings of the hub lose something that they remembered.
+    Forgets,
+    /// A queue no longer saves the role that it saved.
+    ForgetsRole,
+    /// A function has less reserved concurrency than before.
+    LowersReserved,
+    /// A rule no longer sends as a role.
+    DropsRole,
+    /// A queue to which EventBridge could send denies other senders.
+    Locks,
+}
+
+impl Edge {
+    /// The same for steps with these effects only.
+    pub(super) fn when(self, this: impl Into<Option<Effect>>, other: Effect) -> Self {
+        Self {
+            of_effects: Some((this.into(), other)),
+            ..self
+        }
+    }
+}
+
+/// The fields of one kind of resource.
+pub trait FieldName: Copy + 'static {
+    /// All of them, in the order in which a plan shows them.
+    const ALL: &'static [Self];
+
+    fn path(self) -> &'static str;
+
+    /// The field at this path, or the one that this path is below: `environment.X` belongs to `environment`.
+    fn at(path: &str) -> Option<Self> {
+        let holds = |name: &str| {
+            path.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        Self::ALL.iter().copied().find(|field| holds(field.path()))
+    }
+}
+
+/// Declares the closed list of fields of one kind of resource, each with its path.
+macro_rules! field_names {
+    ($(#[$doc:meta])* $name:ident { $($field:ident = $path:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(#[doc = concat!("The field at `", $path, "`.")] $field,)*
+        }
+
+        impl $crate::model::resource::particulars::FieldName for $name {
+            const ALL: &'static [Self] = &[$(Self::$field),*];
+
+            fn path(self) -> &'static str {
+                match self {
+                    $(Self::$field => $path,)*
+                }
+            }
+        }
+    };
+}
+pub(super) use field_names;
+
+/// Declares the fields of a kind of resource, each with its path and its value. The pattern names every field of the type, so
+/// that a new one does not compile until it is decided whether it is compared.
+macro_rules! fields {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $kind:ident { $($pattern:tt)* } {
+            $($field:ident = $path:literal: $value:expr,)*
+        }
+    ) => {
+        $crate::model::resource::particulars::field_names! {
+            $(#[$doc])*
+            $name { $($field = $path,)* }
+        }
+
+        impl $kind {
+            pub(super) fn fields(&self) -> Vec<$crate::model::resource::particulars::Field> {
+                let Self { $($pattern)* } = self;
+                vec![$($crate::model::resource::particulars::field($name::$field, $value)),*]
+            }
+        }
+    };
+}
+pub(super) use fields;
+
+/// One setting of a resource under a dotted path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub path: String,
+    pub value: FieldValue,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldValue {
+    Unset,
+    Text(String),
+    Number(u64, Unit),
+    Flag(bool),
+    /// Texts in no order; an empty list is [`FieldValue::Unset`].
+    List(BTreeSet<String>),
+    Document(Document),
+    Code(Code),
+}
+
+/// The unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Count,
+    Seconds,
+    Days,
+    Bytes,
+    /// MiB, which Lambda calls MB.
+    Megabytes,
+}
+
+impl Unit {
+    /// A number of this unit, in the largest unit that divides it: `1d`, `90s`, `256 KiB`.
+    pub fn text(self, number: u64) -> String {
+        const KIB: u64 = 1_024;
+        const MIB: u64 = KIB * KIB;
+        match self {
+            Self::Count => number.to_string(),
+            Self::Seconds => duration_text(number),
+            Self::Days => format!("{number}d"),
+            Self::Bytes if number >= MIB && number.is_multiple_of(MIB) => format!("{} MiB", number / MIB),
+            Self::Bytes if number >= KIB && number.is_multiple_of(KIB) => format!("{} KiB", number / KIB),
+            Self::Bytes => format!("{number} bytes"),
+            Self::Megabytes => format!("{number} MB"),
+        }
+    }
+}
+
+/// Makes a field; `value` may be an `Option`, where `None` means not set.
+pub(super) fn field(name: impl FieldName, value: impl Into<FieldValue>) -> Field {
+    Field {
+        path: name.path().to_owned(),
+        value: value.into(),
+    }
+}
+
+/// Makes one entry of a field that is a map.
+pub(super) fn entry(name: impl FieldName, key: &str, value: impl Into<FieldValue>) -> Field {
+    Field {
+        path: format!("{}.{key}", name.path()),
+        value: value.into(),
+    }
+}
+
+macro_rules! values {
+    ($($from:pat => $type:ty: $value:expr;)*) => {$(
+        impl From<$type> for FieldValue {
+            fn from($from: $type) -> Self {
+                $value
+            }
+        }
+    )*};
+}
+
+values! {
+    text => &str: Self::Text(text.to_owned());
+    text => String: Self::Text(text);
+    number => u32: Self::Number(number.into(), Unit::Count);
+    (number, unit) => (u32, Unit): Self::Number(number.into(), unit);
+    flag => bool: Self::Flag(flag);
+    document => Document: Self::Document(document);
+    list => BTreeSet<String>: if list.is_empty() { Self::Unset } else { Self::List(list) };
+    code => Code: Self::Code(code);
+}
+
+impl<T: Into<Self>> From<Option<T>> for FieldValue {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Unset, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::{FunctionField, QueueField};
+
+    #[test]
+    fn numbers_have_the_unit_of_their_field() {
+        for (number, unit, text) in [
+            (1_209_600, Unit::Seconds, "14d"),
+            (86_400, Unit::Seconds, "1d"),
+            (7_200, Unit::Seconds, "2h"),
+            (300, Unit::Seconds, "5m"),
+            (90, Unit::Seconds, "90s"),
+            (86_401, Unit::Seconds, "86401s"),
+            (0, Unit::Seconds, "0s"),
+            (14, Unit::Days, "14d"),
+            (1_048_576, Unit::Bytes, "1 MiB"),
+            (262_144, Unit::Bytes, "256 KiB"),
+            (1_000, Unit::Bytes, "1000 bytes"),
+            (256, Unit::Megabytes, "256 MB"),
+            (100, Unit::Count, "100"),
+        ] {
+            assert_eq!(unit.text(number), text);
+        }
+    }
+
+    #[test]
+    fn a_path_names_its_field() {
+        for (path, field) in [
+            ("redrive.max_receives", Some(QueueField::RedriveMaxReceives)),
+            ("redrive_allow", Some(QueueField::RedriveAllow)),
+            ("policy", Some(QueueField::Policy)),
+            ("policy_", None),
+            ("redrive", None),
+            ("tags.policy", None),
+        ] {
+            assert_eq!(QueueField::at(path), field, "{path}");
+        }
+        assert_eq!(FunctionField::at("environment.A.B"), Some(FunctionField::Environment));
+    }
 }

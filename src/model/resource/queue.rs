@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::edge::{Edge, Effect, Tie};
-use super::particulars::Particulars;
+use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
-use crate::model::duration::duration_text;
-use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
-use crate::model::queue_policy::{self, QueueOrigin};
+use crate::model::notation::duration_text;
+use crate::model::policy::{self, QueueOrigin};
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed, may_be_cut};
 use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
 
@@ -43,37 +41,16 @@ impl Encryption {
 /// The redrive policy: where messages go after too many receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
-    /// The ARN of the dead-letter queue.
     pub dead_letters: String,
     /// The maximum number of receives of a message.
     pub max_receives: u32,
-}
-
-/// How large a message a queue accepts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageLimit {
-    /// [`LARGEST_EVENT`] or more. The most that SQS accepts differs by Region.
-    AnyEvent,
-    /// Fewer bytes.
-    Bytes(u32),
 }
 
 /// The largest event of EC2 or Health, in bytes: a longer event of Health comes in pages (Health user guide, "Reference:
 /// AWS Health events Amazon EventBridge schema"). It is also the largest message in Regions without messages of 1 MiB.
 pub const LARGEST_EVENT: u32 = 262_144;
 
-impl MessageLimit {
-    /// The limit of a queue whose largest message has this many bytes.
-    pub fn of(bytes: u32) -> Self {
-        match bytes {
-            LARGEST_EVENT.. => Self::AnyEvent,
-            fewer => Self::Bytes(fewer),
-        }
-    }
-}
-
 fields! {
-    /// The fields of a queue.
     QueueField of Queue {
         name: _, // names the resource
         retention, visibility, delay, receive_wait, max_message_size, redrive, redrive_allow, encryption, policy,
@@ -83,10 +60,7 @@ fields! {
         Visibility = "visibility": (*visibility, Unit::Seconds),
         Delay = "delay": (*delay, Unit::Seconds),
         ReceiveWait = "receive_wait": (*receive_wait, Unit::Seconds),
-        MaxMessageSize = "max_message_size": match max_message_size {
-            MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into(), Unit::Bytes),
-            MessageLimit::Bytes(bytes) => (*bytes, Unit::Bytes).into(),
-        },
+        MaxMessageSize = "max_message_size": (*max_message_size, Unit::Bytes),
         RedriveDeadLetters = "redrive.dead_letters": redrive.as_ref().map(|r| r.dead_letters.clone()),
         RedriveMaxReceives = "redrive.max_receives": redrive.as_ref().map(|r| r.max_receives),
         RedriveAllow = "redrive_allow": redrive_allow.clone(),
@@ -112,12 +86,12 @@ pub struct Queue {
     pub delay: u32,
     /// How long a receive waits for a message by default, in seconds.
     pub receive_wait: u32,
-    pub max_message_size: MessageLimit,
+    /// The largest message, in bytes. The most that SQS accepts differs by Region, so [`LARGEST_EVENT`] stands for more, too.
+    pub max_message_size: u32,
     pub redrive: Option<Redrive>,
     /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
     pub redrive_allow: Option<Document>,
     pub encryption: Encryption,
-    /// The resource policy.
     pub policy: Option<Document>,
     pub tags: Tags,
 }
@@ -126,7 +100,7 @@ impl Queue {
     /// How this bus came by the queue; `None` if its policy has no statement of kibus, or is locked for another bus.
     pub fn origin(&self, scope: &Scope) -> Option<QueueOrigin> {
         let policy = self.policy.as_ref()?;
-        let is_of_other = queue_policy::bus_of(scope, policy).is_some_and(|bus| bus != scope.bus);
+        let is_of_other = policy::bus_of_queue_policy(scope, policy).is_some_and(|bus| bus != scope.bus);
         QueueOrigin::of(policy).filter(|_| !is_of_other)
     }
 
@@ -141,7 +115,7 @@ impl Queue {
         let tags = tags.map(|(key, value)| (key.clone(), value.clone()));
         Self {
             policy: match self.origin(scope) {
-                Some(_) => self.policy.as_ref().and_then(queue_policy::without_ours),
+                Some(_) => self.policy.as_ref().and_then(policy::without_ours),
                 None => self.policy.clone(),
             },
             tags: tags.collect(),
@@ -256,7 +230,7 @@ impl Particulars for Queue {
             effects.push(Effect::ForgetsRole);
         }
         if let (Some(from), Some(to)) = (&before.policy, &self.policy)
-            && queue_policy::only_locks(from, to)
+            && policy::only_locks(from, to)
         {
             effects.push(Effect::Locks);
         }
@@ -281,7 +255,7 @@ impl Particulars for Queue {
             parts.push(format!("dead letters after {} receives", redrive.max_receives));
         } else if let Some(sources) = self.redrive_allow.as_ref().and_then(dead_letters_of) {
             parts.push(sources);
-        } else if policy.is_some_and(queue_policy::is_locked) {
+        } else if policy.is_some_and(policy::is_locked) {
             parts.push("from the router only".to_owned());
         } else if policy.is_some_and(is_tls_only) {
             parts.push("TLS only".to_owned());

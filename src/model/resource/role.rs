@@ -5,15 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::last;
-use super::particulars::Particulars;
+use super::particulars::{FieldName, Particulars, fields};
 use crate::model::document::{Document, texts};
-use crate::model::field::{FieldName, fields};
 use crate::model::name::{BusName, PermissionsBoundary, RoleName, RolePath};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 fields! {
-    /// The fields of a role.
     RoleField of Role {
         name: _, // names the resource
         path, trust, permissions_boundary,
@@ -31,7 +29,6 @@ pub struct Role {
     pub name: RoleName,
     /// Its path, which cannot change in place.
     pub path: RolePath,
-    /// The trust policy.
     pub trust: Document,
     pub permissions_boundary: Option<PermissionsBoundary>,
     pub tags: Tags,

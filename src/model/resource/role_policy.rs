@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::edge::{Edge, Effect, Tie};
-use super::particulars::{Ownership, Particulars};
+use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, fields};
 use super::{Kind, Resource, ResourceId};
 use crate::model::document::{Document, texts};
-use crate::model::field::fields;
 use crate::model::name::{ClusterName, RoleName, all, names};
+use crate::model::notation::counted;
 use crate::model::policy;
+use crate::model::resource::calls::{kms, sqs};
 use crate::model::scope::{Scope, cut_with_hash, fixed};
 
 names! {
@@ -19,7 +19,6 @@ names! {
 }
 
 fields! {
-    /// The fields of an inline policy.
     RolePolicyField of RolePolicy {
         role: _, name: _, // name the resource
         document,
@@ -110,7 +109,10 @@ impl Particulars for RolePolicy {
     /// A recreated policy continues from the one before.
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
         let opens = before.and_then(Resource::as_role_policy).is_some_and(|before| {
-            let (keys, had) = (policy::keys(&self.document), policy::keys(&before.document));
+            let (keys, had) = (
+                policy::allowed_keys(&self.document),
+                policy::allowed_keys(&before.document),
+            );
             !keys.is_subset(&had)
         });
         opens.then_some(Effect::AllowsKey).into_iter().collect()
@@ -119,10 +121,7 @@ impl Particulars for RolePolicy {
     fn summary(&self) -> String {
         let statements = self.document.statements();
         if self.role.as_str() == self.name.as_str() {
-            return match statements.len() {
-                1 => "1 statement".to_owned(),
-                count => format!("{count} statements"),
-            };
+            return counted(statements.len(), "statement");
         }
         let actions = statements.iter().flat_map(|statement| texts(statement.get("Action")));
         let actions: Vec<&str> = actions.map(short_action).collect();
@@ -133,10 +132,10 @@ impl Particulars for RolePolicy {
 /// The short word for an action of a controller.
 fn short_action(action: &str) -> &str {
     match action {
-        "sqs:ReceiveMessage" => "receive",
-        "sqs:DeleteMessage" => "delete",
-        "sqs:GetQueueUrl" => "get URL",
-        "kms:Decrypt" => "decrypt",
+        sqs::RECEIVE_MESSAGE => "receive",
+        sqs::DELETE_MESSAGE => "delete",
+        sqs::GET_QUEUE_URL => "get URL",
+        kms::DECRYPT => "decrypt",
         other => other,
     }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::edge::{Edge, Effect, Tie};
-use super::particulars::Particulars;
+use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{Resource, ResourceId, last};
 use crate::model::document::Document;
-use crate::model::field::{Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::RuleName;
 use crate::model::scope::{Scope, fixed};
@@ -14,7 +12,6 @@ use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
 fields! {
-    /// The fields of a rule and its target.
     RuleField of Rule {
         name: _, // names the resource
         description, pattern, enabled, target,
@@ -37,11 +34,9 @@ fields! {
 /// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The ARN that receives the event.
     pub arn: String,
     /// How long EventBridge tries to deliver, in seconds.
     pub retry_age: u32,
-    /// How many times EventBridge retries.
     pub retries: u32,
     /// The ARN of the dead-letter queue for events that could not be delivered.
     pub dead_letters: Option<String>,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::error::{Hint, quoted};
-use crate::model::dropped_clusters::DroppedEvents;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::notation::counted;
 use crate::model::resource::{FunctionMapping, FunctionPermission, ResourceId};
+use crate::model::router_function::LiveTest;
 use crate::model::scope::{LIVE, Scope};
-use crate::model::self_test::LiveTest;
-use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
+use crate::model::status::{Depth, DroppedEvents, MappingState, VersionState, is_standing, is_unread};
 
 /// The message flow of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -171,10 +171,7 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Find
 /// A finding about a cluster whose events the router dropped because it is not on the bus.
 pub fn dropped(scope: &Scope, cluster: &ClusterName, events: &DroppedEvents) -> Finding {
     let DroppedEvents { count, reason } = events;
-    let counted = match count {
-        1 => "1 event".to_owned(),
-        count => format!("{count} events"),
-    };
+    let counted = counted(count, "event");
     let message = format!("the router dropped {counted} of it in the last day: `{reason}`");
     let subject = Subject::Cluster(cluster.clone());
     Finding::new(scope, FindingCode::EventsDropped, subject, message).fixed_by(Fix::add_cluster(scope, cluster.clone()))
@@ -227,11 +224,6 @@ fn found(scope: &Scope, code: FindingCode, id: ResourceId, message: String) -> F
 fn router_log(scope: &Scope) -> String {
     let (group, region) = (scope.router_log_group(), &scope.region);
     scope.aws(format!("logs tail {group} --region {region} --since 15m"))
-}
-
-fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::advice::explanation;
 use crate::error::{Hint, listed};
-use crate::iam::grants::lets_anyone_send;
-use crate::iam::key_policy::LetsIn;
-use crate::model::fault::Fault;
-use crate::model::field::FieldValue;
+use crate::iam::grants::{LetsIn, lets_anyone_send};
+use crate::model::answer::Fault;
 use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName, RuleName};
+use crate::model::notation::first_of;
 use crate::model::policy;
-use crate::model::resource::{AliasField, FunctionField, QueueField, Resource, ResourceId};
+use crate::model::resource::{AliasField, FieldValue, FunctionField, QueueField, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -322,9 +321,5 @@ fn fields(change: &Change) -> String {
     if words.is_empty() {
         return "record of the code".to_owned();
     }
-    if words.len() <= NAMED_FIELDS {
-        return words.join(", ");
-    }
-    let more = words.len() - NAMED_FIELDS;
-    format!("{} and {more} more", words[..NAMED_FIELDS].join(", "))
+    first_of(words, NAMED_FIELDS)
 }

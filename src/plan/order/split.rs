@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::field::FieldValue;
-use crate::model::resource::{Function, FunctionField, Parameter, Resource};
+use crate::model::resource::{FieldValue, Function, FunctionField, Parameter, Resource};
 use crate::plan::{Action, Change, FieldChange, Op, diff};
 
 /// The writes of a change, in their order.

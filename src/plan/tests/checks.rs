@@ -4,9 +4,8 @@ mod rollback;
 
 use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
 use crate::model::document::Document;
-use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
-use crate::model::resource::Code;
+use crate::model::resource::{Code, Reading};
 use crate::model::tags::{BUS, CLUSTER, Tags};
 use crate::plan::check;
 use serde_json::json;

@@ -16,9 +16,8 @@ use serde_json::json;
 
 use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
 use crate::model::document::Document;
-use crate::model::inventory::Reading;
 use crate::model::resource::{
-    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
+    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Reading, Resource, Role, RolePolicy, Rule,
 };
 use crate::model::settings::{Settings, Until};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Bench, MAPPING};
 use crate::error::Hint;
-use crate::model::inventory::Reading;
-use crate::model::resource::Code;
+use crate::model::resource::{Code, Reading};
 use crate::plan::check;
 use crate::plan::finding::{self, Fix};
 

@@ -9,10 +9,9 @@ mod readings;
 
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
 use crate::plan::{Action, Change, Plan, plan};

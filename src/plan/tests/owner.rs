@@ -4,8 +4,7 @@ use serde_json::json;
 
 use super::Bench;
 use crate::model::document::Document;
-use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Resource, RolePolicy};
+use crate::model::resource::{Desired, Observed, Reading, Resource, RolePolicy};
 use crate::plan::owner::Owners;
 use crate::plan::plan;
 

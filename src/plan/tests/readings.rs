@@ -1,8 +1,8 @@
 //! Resources that are missing or unreadable: only a missing one is created.
 
 use super::{Bench, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn};
-use crate::model::fault::{Fault, FaultKind};
-use crate::model::inventory::{Desired, Reading};
+use crate::model::answer::{Fault, FaultKind};
+use crate::model::resource::{Desired, Reading};
 use crate::plan::{Plan, plan};
 
 /// Resources that are missing or unreadable.

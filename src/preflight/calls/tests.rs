@@ -3,9 +3,9 @@
 use super::*;
 use crate::iam::operator_policy;
 use crate::model::hub::Hub;
-use crate::model::inventory::{Observed, Reading};
 use crate::model::options::OrNone;
-use crate::model::resource::Code;
+use crate::model::resource::calls::call_of;
+use crate::model::resource::{Code, Observed, Reading};
 use crate::model::scope::tests::scope;
 use crate::plan::plan;
 
@@ -25,11 +25,7 @@ fn calls(before: Option<&HubOptions>, after: &HubOptions) -> PlannedCalls {
 
 fn writes(planned: &PlannedCalls) -> BTreeSet<&str> {
     let actions = planned.simulations.iter().flat_map(Simulation::actions);
-    let is_read = |action: &&str| {
-        ["Describe", "Get", "List"]
-            .iter()
-            .any(|read| action.contains(&format!(":{read}")))
-    };
+    let is_read = |action: &&str| call_of(action).unwrap().access.is_read();
     actions.filter(|action| !is_read(action)).collect()
 }
 
@@ -125,7 +121,7 @@ fn a_request_holds_what_conditions_ask_for() {
     }
     let role = "arn:aws:iam::111122223333:role/team/kibus-router-us-west-2";
     let passes = Call {
-        action: PASS.to_owned(),
+        action: iam::PASS_ROLE.to_owned(),
         resource: role.to_owned(),
     };
     assert!(

@@ -1,14 +1,12 @@
 //! Each subject, by what AWS answered.
 
 use super::*;
-use crate::model::fault::FaultKind;
+use crate::model::answer::{Answered, Call, Decision, Fact, Fault, FaultKind};
 use crate::model::hub::Hub;
-use crate::model::inventory::{Observed, Reading};
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::Code;
+use crate::model::resource::{Code, Observed, Reading};
 use crate::model::scope::tests::scope_in;
-use crate::model::simulation::Decision;
 
 fn fault(kind: FaultKind) -> Fault {
     Fault {

@@ -2,8 +2,7 @@
 //! kibus.
 
 use super::*;
-use crate::model::field::FieldValue;
-use crate::model::resource::Alias;
+use crate::model::resource::{Alias, FieldValue};
 use crate::plan::finding::Fix;
 use crate::reconcile::OfferedRouter::{self, Named, OfVersion, Packaged};
 

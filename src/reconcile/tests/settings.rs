@@ -1,7 +1,7 @@
 //! What the parameter of a hub decides, and what becomes of a hub without usable settings.
 
 use super::*;
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::answer::{Fault, FaultKind};
 use crate::model::name::KmsKey;
 use crate::model::resource::{Encryption, Parameter};
 use crate::model::settings::{Settings, Until};

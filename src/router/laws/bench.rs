@@ -8,11 +8,9 @@ use serde_json::{Value, json};
 
 use super::fakes::{FakeClock, FakeEc2, FakeQueues, Fakes, Load, Script, SendAnswer, TagAnswer};
 use super::hub_queue::FakeHub;
-use crate::model::name::InstanceId;
-use crate::model::name::QueueName;
-use crate::model::sample_event::sample_event;
+use crate::model::name::{InstanceId, QueueName};
 use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
+use crate::model::signal::{Signal, sample_event};
 use crate::model::tags::Tags;
 use crate::router::batch::{Message, Origin, RoutedBatch};
 use crate::router::route::route;

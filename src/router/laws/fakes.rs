@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::hub_queue::FakeHub;
-use crate::model::name::InstanceId;
-use crate::model::name::QueueName;
+use crate::model::name::{InstanceId, QueueName};
 use crate::model::tags::Tags;
 use crate::router::batch::Message;
 use crate::router::clock::Clock;

@@ -19,9 +19,8 @@ use super::batch::{Message, Origin};
 use super::decision::{Decision, RetryReason};
 use super::services::CallFailure;
 use super::*;
-use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
+use crate::model::signal::{Signal, sample_event};
 use crate::model::tags::Tags;
 
 proptest! {

@@ -8,8 +8,8 @@ use aws_smithy_types::date_time::Format;
 use super::*;
 use crate::model::options::{HubOptions, OrNone};
 use crate::model::policy;
+use crate::model::router_function::is_self_test_message;
 use crate::model::scope::tests::{scope, scope_in};
-use crate::model::self_test::is_message;
 
 /// Services that answer every call alike.
 struct Alike {
@@ -88,7 +88,7 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
         ("kibus-probe", "tags of i-00000000000000000")
     );
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
-    assert!(is_message(&body), "{body}");
+    assert!(is_self_test_message(&body), "{body}");
     let time = body["time"].as_str().unwrap();
     assert!(
         DateTime::from_str(time, Format::DateTime).unwrap().secs() > 1_700_000_000,
@@ -199,7 +199,7 @@ fn the_statements_that_are_named_exist() {
         kms_key: Some(OrNone(Some(key))),
         ..HubOptions::default()
     };
-    let policy = policy::router(&scope(), &options).compact();
+    let policy = policy::router_policy(&scope(), &options).compact();
     for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
         assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
         assert!(include_str!("../self_test.rs").contains(&format!("{statement} of the router's policy")));

@@ -4,8 +4,8 @@ use super::object::{objects, words};
 use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::dead_letters::treat::{LetterOutcome, Routing, Treated, Treatment};
 use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, RetryLine, Usefulness};
+use crate::model::notation::time_text;
 use crate::model::signal::Signal;
-use crate::model::time::time_text;
 use crate::ui::text::{became, receivers};
 
 objects! {

@@ -15,10 +15,9 @@ use super::preflight::PreflightObject;
 use super::status::StatusObject;
 use crate::error::{Error, ErrorKind};
 use crate::model::document::Document;
-use crate::model::field::FieldValue;
 use crate::model::name::{AccountId, ClusterName, Region, RoleName};
-use crate::model::probe::{ProbeResult, Probed};
-use crate::model::resource::Code;
+use crate::model::resource::{Code, FieldValue};
+use crate::model::status::{ProbeResult, Probed};
 use crate::plan::finding::{Finding, Fix, Severity};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
@@ -239,7 +238,7 @@ impl<'a> From<&'a FieldValue> for FieldObjectValue<'a> {
         match value {
             FieldValue::Unset => Self::Unset,
             FieldValue::Text(text) => Self::Text(text),
-            FieldValue::Number(number, _) | FieldValue::AtLeast(number, _) => Self::Number(*number),
+            FieldValue::Number(number, _) => Self::Number(*number),
             FieldValue::Flag(flag) => Self::Flag(*flag),
             FieldValue::List(items) => Self::List(items),
             FieldValue::Document(document) => Self::Document(document.value()),

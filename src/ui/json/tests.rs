@@ -6,9 +6,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::*;
 use crate::error::Progress;
-use crate::model::inventory::Desired;
 use crate::model::options::HubOptions;
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Desired, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::signal::Signal;
 use crate::plan::finding::FindingCode;

@@ -5,7 +5,7 @@ use super::{Style, capitalized};
 use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::dead_letters::treat::{LetterOutcome, Routing, Treated, Treatment};
 use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness};
-use crate::model::time::time_text;
+use crate::model::notation::{first_of, time_text};
 use crate::ui::Heading;
 
 /// How many instances a line names at most.
@@ -67,14 +67,10 @@ fn paragraph(reported: &ReportedLetter, style: Style) -> Vec<String> {
 
 fn title(event: &LetterEvent) -> String {
     let mut title = escape(&event.detail_type).into_owned();
-    let named: Vec<&str> = event.instances.iter().map(String::as_str).take(NAMED).collect();
-    if !named.is_empty() {
-        title.push_str(&format!(" · {}", named.join(", ")));
+    if !event.instances.is_empty() {
+        title.push_str(&format!(" · {}", first_of(&event.instances, NAMED)));
     }
-    match event.instances.len().saturating_sub(NAMED) {
-        0 => title,
-        more => format!("{title} and {more} more"),
-    }
+    title
 }
 
 fn not_delivered(error: &DeliveryError) -> String {

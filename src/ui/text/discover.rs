@@ -10,6 +10,7 @@ use super::group::by_count;
 use super::{Style, capitalized, sentences};
 use crate::discover::{Discovery, FoundQueue, Reader, Removal, Unread, Verdict};
 use crate::model::name::{ClusterName, RuleName};
+use crate::model::notation::counted;
 use crate::ui::{Heading, Table};
 
 /// The indentation of tables.
@@ -79,21 +80,14 @@ fn summary(found: &Discovery) -> String {
         _ if sent.is_empty() => String::new(),
         sum => format!(
             " {} received {} in the last day.",
-            capitalized(&count(sent.len(), "queue")),
-            count(usize::try_from(sum).unwrap_or(usize::MAX), "message")
+            capitalized(&counted(sent.len(), "queue")),
+            counted(sum, "message")
         ),
     };
     format!(
         "{bus} {sending} Karpenter's events to {}.{day}",
-        count(queues.len(), "queue")
+        counted(queues.len(), "queue")
     )
-}
-
-fn count(number: usize, noun: &str) -> String {
-    match number {
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
-    }
 }
 
 fn table(queues: &[&FoundQueue], style: Style) -> String {
@@ -138,7 +132,7 @@ fn warnings(queues: &[&FoundQueue]) -> Vec<String> {
     if unknown > 0 {
         lines.push(format!(
             "unknown for {}: CloudWatch has no data of the last day, and no message waits",
-            count(unknown, "queue")
+            counted(unknown, "queue")
         ));
     }
     lines.iter().map(|line| format!("- {}", escape(line))).collect()
@@ -170,7 +164,7 @@ fn removals(queues: &[&FoundQueue]) -> Vec<String> {
     let line = |removal: &Removal| {
         let of = queues.iter().filter(|queue| removal.queues.contains(&queue.name));
         let names: Vec<String> = of.map(|queue| name(&queue)).collect();
-        let rules = count(removal.rules, "rule");
+        let rules = counted(removal.rules, "rule");
         format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way))
     };
     let removals = queues.iter().flat_map(|queue| &queue.removals);

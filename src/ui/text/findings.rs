@@ -9,6 +9,7 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::field_lines;
 use crate::error::Hint;
+use crate::model::notation::counted;
 use crate::plan::Change;
 use crate::plan::finding::{Finding, Fix, Severity, Subject};
 use crate::reconcile::Intent;
@@ -100,20 +101,14 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
 
 /// How many findings of each severity there are, and how to see more.
 fn summary(findings: &[Finding], style: Style) -> String {
-    let count = |severity, one: &str, several: &str| {
-        let count = findings.iter().filter(|finding| finding.severity == severity).count();
-        (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { several }))
-    };
-    let counts = [
-        count(Severity::Critical, "critical", "critical"),
-        count(Severity::Error, "error", "errors"),
-        count(Severity::Warning, "warning", "warnings"),
-    ];
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let counts = [Severity::Critical, Severity::Error, Severity::Warning].map(|severity| match count(severity) {
+        0 => None,
+        critical if severity == Severity::Critical => Some(format!("{critical} critical")),
+        others => Some(counted(others, severity.as_str())),
+    });
     let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let total = match findings.len() {
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings"),
-    };
+    let total = counted(findings.len(), "finding");
     let more = match style.verbose {
         0 => "-v shows details.",
         _ => "`kibus explain CODE` describes each code.",

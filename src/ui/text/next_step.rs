@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::Style;
 use super::error::{hint, indented};
-use super::escape;
 use super::group::by_count;
 use super::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
+use super::{Style, escape};
 use crate::error::{Hint, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::notation::first_of;
 use crate::model::tags::Tags;
 use crate::reconcile::{ClusterSummary, Controller, NextStep};
 use crate::ui::Table;
@@ -235,10 +235,7 @@ fn name(version: Option<KarpenterVersion>) -> String {
 fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
     let mut names: Vec<&str> = clusters.map(ClusterName::as_str).collect();
     names.sort_by(|a, b| by_count(a, b));
-    match names.len().checked_sub(LISTED) {
-        None | Some(0) => names.join(", "),
-        Some(more) => format!("{} and {more} more", names[..LISTED].join(", ")),
-    }
+    first_of(names, LISTED)
 }
 
 /// The longest line of a command.

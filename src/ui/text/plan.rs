@@ -7,8 +7,8 @@ use super::group::{Group, groups};
 use super::name::{name, rest_of_name, short_name};
 use super::value::value;
 use super::{Style, document};
-use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
+use crate::model::resource::FieldValue;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
@@ -78,22 +78,11 @@ pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
     lines.join("\n")
 }
 
-/// The number of changes per action: `13 to create, 1 to update`.
-fn counts(plan: &Plan) -> String {
-    let counts: Vec<String> = [Action::Create, Action::Update, Action::Replace, Action::Delete]
-        .into_iter()
-        .map(|action| (action, plan.count(action)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(action, count)| format!("{count} to {}", action.as_str()))
-        .collect();
-    counts.join(", ")
-}
-
 fn last_lines(plan: &Plan, open: bool, style: Style) -> Vec<String> {
     let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
     let more = if hidden { "; -v shows every document" } else { "" };
     let yet = if open { ". Nothing is changed yet" } else { "" };
-    let line = format!("{}{yet}{more}.", style.paint.bold(&counts(plan)));
+    let line = format!("{}{yet}{more}.", style.paint.bold(&plan.counts()));
     fold(&line, style.width.unwrap_or(usize::MAX))
 }
 
@@ -212,7 +201,7 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
     let title = format!(
         "{} clusters, {changes} to {}; -v shows each change",
         groups.len(),
-        action.as_str()
+        action.words()[0]
     );
     let mut table = Table::default();
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));

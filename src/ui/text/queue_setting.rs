@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::model::document::Document;
+use crate::model::document::{self, Document};
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::template;
 
 /// The setting from which Karpenter reads the name of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl QueueSetting {
             Setting::Both => include_str!("../../../templates/karpenter/values-0.32.yaml"),
             Setting::HelmValue => include_str!("../../../templates/karpenter/values-from-0.33.yaml"),
         };
-        let values = template::fill_yaml(values, &[("queue", queue.into())]);
+        let values = document::fill_yaml_template(values, &[("queue", queue.into())]);
         let namespace = setting.namespace();
         let restart = words(&format!("kubectl rollout restart deployment karpenter -n {namespace}"));
         let commands = match setting {
@@ -90,7 +89,7 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
 
 fn patch(namespace: &str, queue: &str) -> Vec<String> {
     let patch = include_str!("../../../templates/karpenter/global-settings.json");
-    let patch = template::fill(patch, &[("queue", queue.into())]).compact();
+    let patch = document::fill_template(patch, &[("queue", queue.into())]).compact();
     let mut command = words(&format!(
         "kubectl patch configmap karpenter-global-settings -n {namespace} --type merge -p"
     ));

@@ -7,9 +7,8 @@ use std::path::Path;
 use super::*;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::{Plan, plan as plan_of};
 

@@ -1,7 +1,6 @@
 //! Field values as text with units. Different values never have the same text.
 
-use crate::model::field::{FieldName, FieldValue};
-use crate::model::resource::{Code, LogGroupField};
+use crate::model::resource::{Code, FieldName, FieldValue, LogGroupField};
 
 use super::escape::escape;
 
@@ -13,7 +12,6 @@ pub(super) fn value(path: &str, value: &FieldValue) -> String {
         FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
         FieldValue::Text(text) => escape(text).into_owned(),
         FieldValue::Number(number, unit) => unit.text(*number),
-        FieldValue::AtLeast(number, unit) => format!("at least {}", unit.text(*number)),
         FieldValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
         FieldValue::List(items) if items.is_empty() => "none".to_owned(),
         FieldValue::List(items) => {
@@ -39,7 +37,7 @@ fn code_of(code: &Code) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::field::Unit;
+    use crate::model::resource::Unit;
 
     #[test]
     fn other_values_are_words() {
@@ -48,11 +46,7 @@ mod tests {
             ("permissions_boundary", FieldValue::Unset, "not set"),
             ("retention_days", FieldValue::Unset, "unlimited"),
             ("retention", FieldValue::Number(90, Unit::Seconds), "90s"),
-            (
-                "max_message_size",
-                FieldValue::AtLeast(262_144, Unit::Bytes),
-                "at least 256 KiB",
-            ),
+            ("max_message_size", FieldValue::Number(262_144, Unit::Bytes), "256 KiB"),
             ("enabled", FieldValue::Flag(false), "no"),
             ("duplicates", list(&[]), "none"),
             ("duplicates", list(&["a", "b"]), "a, b"),

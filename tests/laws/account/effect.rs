@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kibus::model::field::FieldValue;
 use kibus::model::name::FunctionName;
-use kibus::model::resource::{Alias, Code, FunctionSettings, Resource, ResourceId};
+use kibus::model::resource::{Alias, Code, FieldValue, FunctionSettings, Resource, ResourceId};
 use kibus::model::tags::{BUS, DELETING};
 use kibus::plan::{FieldChange, Op};
 

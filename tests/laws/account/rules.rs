@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
-use kibus::model::policy;
-use kibus::model::queue_policy::QueueOrigin;
+use kibus::model::policy::{self, QueueOrigin};
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::CLUSTER;

@@ -4,10 +4,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
-use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
+use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};

@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use hyper::Request;
 use hyper::body::Bytes;
+use kibus::model::router_function;
 use kibus::model::scope::LIVE;
-use kibus::model::self_test;
 use serde_json::Value;
 
 /// An operation, and what it is about. Displayed as recordings of writes have it.
@@ -98,5 +98,5 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
 /// Whether `verify` asks the live version for its self-test, which changes no resource.
 pub(crate) fn asks_live_router(request: &Request<Bytes>) -> bool {
     let live = format!("Qualifier={LIVE}");
-    request.uri().query() == Some(live.as_str()) && *request.body() == self_test::question().to_string()
+    request.uri().query() == Some(live.as_str()) && *request.body() == router_function::self_test_request().to_string()
 }

@@ -1,7 +1,8 @@
 //! The versions that a rollback may go to.
 
-use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Alias, AliasField, Code, FunctionField, FunctionSettings, Resource};
+use crate::model::resource::{
+    Alias, AliasField, Code, Desired, FunctionField, FunctionSettings, Observed, Reading, Resource,
+};
 use crate::plan::tests::{Bench, LIVE};
 use crate::plan::{check, plan};
 

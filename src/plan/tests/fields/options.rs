@@ -1,8 +1,7 @@
 //! Options that changed.
 
 use super::{CONTROLLER, Row};
-use crate::model::inventory::Reading;
-use crate::model::resource::{Architecture, Code};
+use crate::model::resource::{Architecture, Code, Reading};
 
 pub(super) const ROWS: &[Row] = &[
     (

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{DLQ, HUB, Row, other};
 use crate::model::document::Document;
-use crate::model::resource::{Encryption, MessageLimit};
+use crate::model::resource::Encryption;
 
 pub(super) const ROWS: &[Row] = &[
     ("retention", |b| b.queue(HUB, |q| q.retention = 60), "~queue(retention)"),
@@ -21,12 +21,12 @@ pub(super) const ROWS: &[Row] = &[
     ),
     (
         "largest message",
-        |b| b.queue("karpenter-base", |q| q.max_message_size = MessageLimit::of(1_024)),
+        |b| b.queue("karpenter-base", |q| q.max_message_size = 1_024),
         "~queue(max_message_size)",
     ),
     (
         "the largest message of a Region without messages of 1 MiB",
-        |b| b.queue(HUB, |q| q.max_message_size = MessageLimit::of(262_144)),
+        |b| b.queue(HUB, |q| q.max_message_size = 262_144),
         "",
     ),
     (

@@ -1,7 +1,7 @@
 //! Drift of roles and their policies.
 
 use super::{CONTROLLER, ROLE, Row, other};
-use crate::model::inventory::Reading;
+use crate::model::resource::Reading;
 
 pub(super) const ROWS: &[Row] = &[
     (

@@ -3,9 +3,8 @@
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::tags::DELETING;
 use crate::plan::tests::code;

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::dead_letters::{DeadLetter, RouterAnswer};
-use crate::model::fault::{Fault, FaultKind};
-use crate::model::sample_event::sample_event;
+use crate::model::answer::{Fault, FaultKind};
 use crate::model::scope::tests::scope;
+use crate::model::signal::sample_event;
 use crate::ui::json::tests::objection;
 use crate::ui::{HubReport, Report};
 

@@ -2,9 +2,8 @@
 
 use super::*;
 use crate::model::document::Document;
-use crate::model::inventory::Desired;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{Desired, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::ui::text::tests::{
     assert_snapshot, between, cluster_of, cluster_resources, drifted, drifted_resources, hub_resources, style,

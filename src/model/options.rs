@@ -4,25 +4,23 @@
 //! The doc comment of an option is its help on the command line, the name of its field is its flag and its key in the
 //! parameter.
 
-mod text;
-mod user_tags;
-mod value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use user_tags::{UserTag, UserTags};
-pub use value::{Bounded, BoundedDuration, LogRetention, OrNone, OutOfBounds};
-
-use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, Region, RolePath};
-use super::policy::queue_policy::Senders;
+use super::name::{KmsKey, NameError, PermissionsBoundary, QueuePrefix, Region, RolePath};
+use super::notation::{duration_text, parse_duration};
 use super::resource::Architecture;
 use super::scope::fixed;
+use super::tags::{NAMESPACE, Tags};
 use crate::error::quoted;
 
 /// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
 /// silently.
-pub type Retention = BoundedDuration<3_600, 1_209_600>;
+pub type Retention = Bounded<3_600, 1_209_600, true>;
 /// Memory of the router function, in MB, within the bounds of Lambda.
 pub type Memory = Bounded<128, 10_240>;
 /// Reserved concurrency of the router. The event source mapping requires at least 2.
@@ -38,7 +36,7 @@ pub struct HubOptions {
         feature = "cli",
         arg(long, env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')
     )]
-    #[serde(with = "user_tags", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "tag_map", skip_serializing_if = "Option::is_none")]
     pub tag: Option<Vec<OrNone<UserTag>>>,
     /// KMS key that encrypts the queues; `none` selects SSE-SQS
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN"))]
@@ -147,9 +145,10 @@ impl HubOptions {
         self.values().into_iter().flat_map(typed).collect()
     }
 
-    /// The user's tags.
-    pub fn tags(&self) -> UserTags {
-        UserTags::of(self.tag.as_deref().unwrap_or_default())
+    /// The user's tags. `none` adds none, and the last of a key counts.
+    pub fn tags(&self) -> Tags {
+        let tags = self.tag.iter().flatten().filter_map(|tag| tag.0.clone());
+        tags.map(|tag| (tag.key, tag.value)).collect()
     }
 
     /// The KMS key, if one is set.
@@ -159,7 +158,7 @@ impl HubOptions {
 
     /// Retention of the hub queue.
     pub fn retention(&self) -> Retention {
-        self.retention.unwrap_or(const { Retention::of(86_400) })
+        self.retention.unwrap_or(const { Retention::known(86_400) })
     }
 
     /// The permissions boundary of the router role, if one is set.
@@ -180,7 +179,7 @@ impl HubOptions {
 
     /// The memory of the router.
     pub fn memory(&self) -> Memory {
-        self.memory.unwrap_or(const { Memory::of(256) })
+        self.memory.unwrap_or(const { Memory::known(256) })
     }
 
     /// The architecture of the router.
@@ -209,6 +208,232 @@ impl HubOptions {
     /// Whether the policies require tags on queues; else they name queues by their prefix alone.
     pub fn tag_conditions(&self, region: &Region) -> bool {
         self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
+    }
+}
+
+/// Which principals of the account may send to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Senders {
+    /// Those that kibus means: rules send to the hub queue and the dead-letter queue, the router to the others.
+    Locked,
+    /// Also every principal whose own policy allows it.
+    ByTheirPolicies,
+}
+
+/// How an option is written in a document: as the text that one types.
+mod text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<T: Display, S: Serializer>(value: &Option<T>, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => to.collect_str(value),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: FromStr<Err: Display>,
+        D: Deserializer<'de>,
+    {
+        let text = String::deserialize(from)?;
+        text.parse().map(Some).map_err(D::Error::custom)
+    }
+}
+
+/// How tags are written in a document: as a map; `none` is an empty one.
+mod tag_map {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    use super::{BTreeMap, OrNone, UserTag, tag_option};
+    use crate::model::tags::Tags;
+
+    pub(super) fn serialize<S: Serializer>(given: &Option<Vec<OrNone<UserTag>>>, to: S) -> Result<S::Ok, S::Error> {
+        let tags = given.iter().flatten().filter_map(|tag| tag.0.as_ref());
+        to.collect_map(tags.map(|tag| (&tag.key, &tag.value)).collect::<BTreeMap<_, _>>())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<OrNone<UserTag>>>, D::Error> {
+        let tags = Tags(BTreeMap::deserialize(from)?);
+        for (key, value) in &tags.0 {
+            format!("{key}={value}").parse::<UserTag>().map_err(D::Error::custom)?;
+        }
+        Ok(Some(tag_option(tags)))
+    }
+}
+
+/// The option that gives these tags.
+pub fn tag_option(tags: Tags) -> Vec<OrNone<UserTag>> {
+    let tag = |(key, value)| OrNone(Some(UserTag { key, value }));
+    match tags.0.is_empty() {
+        true => vec![OrNone(None)],
+        false => tags.0.into_iter().map(tag).collect(),
+    }
+}
+
+/// A tag as one types it: `KEY=VALUE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserTag {
+    pub key: String,
+    pub value: String,
+}
+
+impl FromStr for UserTag {
+    type Err = NameError;
+
+    /// Refuses a tag without `=`, with a reserved prefix, or with a character that some service rejects.
+    fn from_str(tag: &str) -> Result<Self, NameError> {
+        let refuse = || {
+            let expected = "`KEY=VALUE` of letters, digits and `_.:/=+-@`, the value also with spaces; the key is up to \
+                            128 long and does not begin with `kibus:` or `aws:`, the value up to 256";
+            NameError::new("tag", tag, expected)
+        };
+        let valid = |text: &str, others: &str| text.chars().all(|c| c.is_alphanumeric() || others.contains(c));
+        let (key, value) = tag.split_once('=').ok_or_else(refuse)?;
+        let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
+        let fits = !key.is_empty() && key.chars().count() <= 128 && value.chars().count() <= 256;
+        if !fits || reserved || !valid(key, "_.:/+-@") || !valid(value, "_.:/=+-@ ") {
+            return Err(refuse());
+        }
+        let (key, value) = (key.to_owned(), value.to_owned());
+        Ok(Self { key, value })
+    }
+}
+
+/// An option that can be set to `none`, which is not the same as an option that is not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrNone<T>(pub Option<T>);
+
+impl<T: FromStr> FromStr for OrNone<T> {
+    type Err = T::Err;
+
+    fn from_str(s: &str) -> Result<Self, T::Err> {
+        match s {
+            "none" => Ok(Self(None)),
+            value => value.parse().map(|value| Self(Some(value))),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for OrNone<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(value) => value.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+/// A number from `MIN` to `MAX`, or a duration of so many seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounded<const MIN: u32, const MAX: u32, const IS_DURATION: bool = false>(u32);
+
+impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> Bounded<MIN, MAX, IS_DURATION> {
+    const fn known(number: u32) -> Self {
+        assert!(MIN <= number && number <= MAX);
+        Self(number)
+    }
+
+    /// The number, or the seconds.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounded<MIN, MAX, IS_DURATION> {
+    type Err = OutOfBounds;
+
+    /// Takes a number. A duration may have a unit.
+    fn from_str(s: &str) -> Result<Self, OutOfBounds> {
+        let with_unit = parse_duration(s).filter(|_| IS_DURATION);
+        let number = with_unit.map_or_else(|| s.parse().ok(), |seconds| u32::try_from(seconds).ok());
+        let expected = || match IS_DURATION {
+            false => format!("a whole number from {MIN} to {MAX}"),
+            true => {
+                let (min, max) = (duration_text(MIN.into()), duration_text(MAX.into()));
+                format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`")
+            }
+        };
+        number
+            .filter(|number| (MIN..=MAX).contains(number))
+            .map(Self)
+            .ok_or_else(|| OutOfBounds {
+                value: s.to_owned(),
+                expected: expected(),
+            })
+    }
+}
+
+impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> fmt::Display for Bounded<MIN, MAX, IS_DURATION> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match IS_DURATION {
+            true => f.write_str(&duration_text(self.0.into())),
+            false => self.0.fmt(f),
+        }
+    }
+}
+
+/// Not a number, or not a duration, within the bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not {expected}", .value.escape_debug())]
+pub struct OutOfBounds {
+    value: String,
+    pub expected: String,
+}
+
+/// Retention of the router log, in days: one of the values that CloudWatch Logs takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRetention(u32);
+
+impl LogRetention {
+    /// The values that `PutRetentionPolicy` accepts (CloudWatch Logs API reference).
+    const DAYS: [u32; 22] = [
+        1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+    ];
+
+    /// The number of days.
+    pub fn days(self) -> u32 {
+        self.0
+    }
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        Self(14)
+    }
+}
+
+impl FromStr for LogRetention {
+    type Err = NameError;
+
+    /// Takes a duration with a unit, or days.
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        const DAY: u64 = 86_400;
+        let days = match parse_duration(s) {
+            Some(seconds) if seconds.is_multiple_of(DAY) => (seconds / DAY).try_into().ok(),
+            Some(_) => None,
+            None => s.parse().ok(),
+        };
+        match days {
+            Some(days) if Self::DAYS.contains(&days) => Ok(Self(days)),
+            _ => Err(NameError::new(
+                "log retention",
+                s,
+                "a number of days that CloudWatch Logs takes, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, \
+                 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for LogRetention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}d", self.0)
     }
 }
 

@@ -1,6 +1,11 @@
-//! Durations as a person writes and reads them: `90s`, `5m`, `2h`, `1d`.
+//! How values are written in text for people: durations like `90s` and `1d`, points in time, counts, and long lists.
 
-/// The units, the longest first, and their seconds.
+use std::fmt::Display;
+
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+
+/// The units of a duration, the longest first, and their seconds.
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
 
 /// The seconds of a duration with a unit, such as `90s` or `1d`.
@@ -18,6 +23,30 @@ pub fn duration_text(seconds: u64) -> String {
     match UNITS.iter().find(divides) {
         Some((unit, length)) => format!("{}{unit}", seconds / length),
         None => "0s".to_owned(),
+    }
+}
+
+/// Milliseconds of the Unix epoch as a time in UTC, without fractions of a second.
+pub fn time_text(millis: i64) -> String {
+    let time = DateTime::from_secs(millis.div_euclid(1000)).fmt(Format::DateTime);
+    time.unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// A count with its noun: `1 queue`, `2 queues`.
+pub fn counted(count: impl Display, noun: &str) -> String {
+    let count = count.to_string();
+    let plural = if count == "1" { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+/// The first few of a list, and how many more there are: `a, b and 3 more`.
+pub fn first_of(items: impl IntoIterator<Item: Display>, most: usize) -> String {
+    let mut items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    let more = items.len().saturating_sub(most);
+    items.truncate(most);
+    match more {
+        0 => items.join(", "),
+        _ => format!("{} and {more} more", items.join(", ")),
     }
 }
 
@@ -56,5 +85,21 @@ mod tests {
             assert_eq!(parse_duration(text), None, "{text}");
         }
         assert_eq!(parse_duration("18446744073709551615d"), None);
+    }
+
+    #[test]
+    fn counts_and_lists_are_short() {
+        assert_eq!(
+            [0, 1, 2].map(|count| counted(count, "queue")),
+            ["0 queues", "1 queue", "2 queues"]
+        );
+        for (items, expected) in [
+            (&["a"][..], "a"),
+            (&["a", "b"], "a, b"),
+            (&["a", "b", "c", "d"], "a, b and 2 more"),
+            (&[], ""),
+        ] {
+            assert_eq!(first_of(items, 2), expected);
+        }
     }
 }

@@ -1,17 +1,56 @@
-//! The self-test of a router: the request, the report, when it passes, and the message that it sends to the probe queue.
+//! What the commands and the router function know of each other beside the build: its settings and its self-test.
+
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::excerpt;
+use crate::model::name::{BusName, NameError, QueuePrefix};
 use crate::model::resource::FunctionSettings;
-use crate::model::router_function::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 
+/// The environment variable in which Lambda passes the handler to the process.
+pub const HANDLER_VARIABLE: &str = "_HANDLER";
+
+/// The settings of a router, as text `<bus>/<prefix>`. The prefix may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterHandler {
+    pub bus: BusName,
+    pub prefix: QueuePrefix,
+}
+
+impl RouterHandler {
+    /// The settings of a function or a version; `None` if it has none that a router can read.
+    pub fn of(settings: &FunctionSettings) -> Option<Self> {
+        settings.handler.parse().ok()
+    }
+}
+
+impl fmt::Display for RouterHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.bus, self.prefix)
+    }
+}
+
+impl FromStr for RouterHandler {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        let refuse = || NameError::new("handler of a router", s, "`<bus>/<prefix of the cluster queues>`");
+        let (bus, prefix) = s.split_once('/').ok_or_else(refuse)?;
+        Ok(Self {
+            bus: bus.parse()?,
+            prefix: prefix.parse()?,
+        })
+    }
+}
+
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
-pub const SOURCE: &str = "kibus.selftest";
+pub const SELF_TEST_SOURCE: &str = "kibus.selftest";
 /// The `detail-type` of the request.
-pub const DETAIL_TYPE: &str = "Kibus Self-Test";
+pub const SELF_TEST_DETAIL_TYPE: &str = "Kibus Self-Test";
 
 /// How many characters of an unreadable report are shown, or of a value in one.
 const SHOWN: usize = 200;
@@ -19,18 +58,18 @@ const SHOWN: usize = 200;
 const PROBLEMS: usize = 2_000;
 
 /// The request, in the shape of an event.
-pub fn question() -> Value {
-    json!({ "version": "0", "source": SOURCE, "detail-type": DETAIL_TYPE, "detail": {} })
+pub fn self_test_request() -> Value {
+    json!({ "version": "0", "source": SELF_TEST_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE, "detail": {} })
 }
 
 /// The message that a self-test sends to the probe queue. Nobody waits for it, and it expires with the queue's retention.
 /// Karpenter would count it as no-op: it knows no such source, and needs `time`, in RFC 3339 format, for its metrics.
-pub fn message(scope: &Scope, time: &str) -> Value {
+pub fn self_test_message(scope: &Scope, time: &str) -> Value {
     json!({
         "version": "0",
         "id": "kibus-self-test",
-        "source": SOURCE,
-        "detail-type": DETAIL_TYPE,
+        "source": SELF_TEST_SOURCE,
+        "detail-type": SELF_TEST_DETAIL_TYPE,
         "account": scope.account.as_str(),
         "time": time,
         "region": scope.region.as_str(),
@@ -40,21 +79,18 @@ pub fn message(scope: &Scope, time: &str) -> Value {
 }
 
 /// Whether the body of a message is that of a self-test.
-pub fn is_message(body: &Value) -> bool {
-    body["source"] == SOURCE && body["detail-type"] == DETAIL_TYPE
+pub fn is_self_test_message(body: &Value) -> bool {
+    body["source"] == SELF_TEST_SOURCE && body["detail-type"] == SELF_TEST_DETAIL_TYPE
 }
 
 /// What a router reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTestReport {
-    /// Whether every check passed.
     pub ok: bool,
-    /// Its own version.
     pub version: String,
     /// The handler that it reads its settings from.
     #[serde(default)]
     pub handler: String,
-    /// The checks that failed.
     #[serde(default)]
     pub problems: Vec<String>,
     /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
@@ -66,7 +102,6 @@ pub struct SelfTestReport {
 /// What became of a self-test of the live version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveTest {
-    /// The router passed.
     Passed,
     /// The router did not pass, for this reason.
     Failed(String),
@@ -147,6 +182,43 @@ mod tests {
     use super::*;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
     use crate::model::scope::tests::scope;
+
+    fn handler(bus: &str, prefix: &str) -> RouterHandler {
+        RouterHandler {
+            bus: bus.parse().unwrap(),
+            prefix: prefix.parse().unwrap(),
+        }
+    }
+
+    /// The longest names fit into what Lambda accepts as a handler: 128 characters without white space (Lambda API
+    /// reference, `CreateFunction`).
+    #[test]
+    fn every_bus_and_prefix_fits_into_a_handler() {
+        for (bus, prefix) in [("kibus", "karpenter-"), ("a", ""), (&"b".repeat(20), &"x_".repeat(20))] {
+            let text = handler(bus, prefix).to_string();
+            assert!(text.len() <= 128 && !text.contains(char::is_whitespace), "{text}");
+            assert_eq!(text.parse(), Ok(handler(bus, prefix)));
+        }
+        assert!("b".repeat(21).parse::<BusName>().is_err(), "a longer bus has no test");
+        assert!(
+            "x".repeat(41).parse::<QueuePrefix>().is_err(),
+            "a longer prefix has no test"
+        );
+    }
+
+    #[test]
+    fn only_a_bus_and_a_prefix_are_settings() {
+        for (text, expected) in [
+            ("kibus/karpenter-", Some(handler("kibus", "karpenter-"))),
+            ("kibus/", Some(handler("kibus", ""))),
+            ("bootstrap", None),
+            ("Kibus/x", None),
+            ("kibus/a/b", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse().ok(), expected, "{text}");
+        }
+    }
 
     fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
         let environment = environment
@@ -234,10 +306,10 @@ mod tests {
 
     #[test]
     fn a_message_of_a_self_test_is_recognized() {
-        let message = message(&scope(), "2026-11-20T14:02:31Z");
-        assert!(is_message(&message));
-        assert!(!is_message(&json!({"source": SOURCE})));
-        assert!(!is_message(
+        let message = self_test_message(&scope(), "2026-11-20T14:02:31Z");
+        assert!(is_self_test_message(&message));
+        assert!(!is_self_test_message(&json!({"source": SELF_TEST_SOURCE})));
+        assert!(!is_self_test_message(
             &json!({"source": "kibus.probe", "detail-type": "Kibus Probe"})
         ));
     }

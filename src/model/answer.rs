@@ -1,0 +1,298 @@
+//! What a call to AWS gives: a fact or a fault, how much AWS slows kibus down, and what IAM says that policies decide about calls,
+//! without the calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::name::FunctionName;
+
+/// The answer to one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// Not read.
+    #[default]
+    NotAsked,
+    Present(T),
+    /// It certainly does not exist.
+    Absent,
+    /// The call was denied or failed.
+    Unreadable(Fault),
+}
+
+impl<T> Fact<T> {
+    /// The fact of an answer that always exists.
+    pub fn of(answer: Result<T, Fault>) -> Self {
+        answer.map_or_else(Self::Unreadable, Self::Present)
+    }
+
+    /// The fact of an answer that may be "absent".
+    pub fn of_option(answer: Result<Option<T>, Fault>) -> Self {
+        match answer {
+            Ok(Some(value)) => Self::Present(value),
+            Ok(None) => Self::Absent,
+            Err(fault) => Self::Unreadable(fault),
+        }
+    }
+
+    /// The value, if it is present.
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::NotAsked | Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// The fault, if the call failed.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Unreadable(fault) => Some(fault),
+            Self::NotAsked | Self::Present(_) | Self::Absent => None,
+        }
+    }
+
+    /// Whether it was read.
+    pub fn is_asked(&self) -> bool {
+        !matches!(self, Self::NotAsked)
+    }
+}
+
+/// A call to AWS that failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{action}: {message}")]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// The call, as IAM names it: `sqs:CreateQueue`.
+    pub action: String,
+    /// The error code in the answer, if there is one.
+    pub code: Option<String>,
+    pub message: String,
+}
+
+/// The kind of a failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    Denied {
+        /// The caller, if the answer names it.
+        principal: Option<String>,
+        /// The resource, if the answer names it.
+        resource: Option<String>,
+    },
+    NoCredentials,
+    ExpiredCredentials,
+    BadCredentials,
+    /// The endpoint did not answer, or does not exist.
+    Unreachable,
+    /// The answer is not one that AWS gives: empty, too long, or of another format.
+    NotFromAws,
+    /// Too many calls, after retries too.
+    Throttled,
+    /// No concurrency is left for an invocation; the message says of what.
+    ConcurrencyUsedUp {
+        /// Whether it is the concurrency that is reserved for the function, else that of the account.
+        reserved: bool,
+    },
+    /// The resource exists, though it was absent when it was read.
+    Exists,
+    /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
+    NotManaged,
+    /// The resource is missing, though it existed when it was read.
+    Gone,
+    /// The resource has changed since it was read, and AWS made no change on top of that.
+    Changed,
+    /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
+    ServiceDenied,
+    /// The KMS key behind a resource cannot be used, or does not exist.
+    UnusableKey,
+    /// The policy that was given as the permissions boundary does not exist.
+    BoundaryMissing,
+    /// The change did not take effect in the usual time.
+    Unsettled {
+        /// What to check.
+        advice: Option<&'static str>,
+    },
+    /// Someone asked to stop while the call waited for AWS; the message says for what.
+    Stopped,
+    /// The same before AWS executed a call that changes something.
+    NotBegun,
+    Limit,
+    /// Lambda can neither run nor update the function.
+    FunctionFailed {
+        function: FunctionName,
+    },
+    /// Lambda accepted an update of the function and did not apply it.
+    FunctionUpdateFailed,
+    MalformedPolicy,
+    /// The call was rejected for another reason; the message says which.
+    Rejected,
+}
+
+impl Fault {
+    /// Whether the caller is not allowed to make the call.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.kind, FaultKind::Denied { .. })
+    }
+}
+
+/// How many calls of each service AWS has throttled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slowdown {
+    /// The counts, by the service as text names it.
+    pub throttled: BTreeMap<&'static str, u64>,
+}
+
+impl Slowdown {
+    /// Counts a throttled call.
+    pub fn count(&mut self, service: &'static str) {
+        *self.throttled.entry(service).or_default() += 1;
+    }
+
+    /// Adds the counts of another account or Region.
+    pub fn add(&mut self, other: &Self) {
+        for (service, count) in &other.throttled {
+            *self.throttled.entry(service).or_default() += count;
+        }
+    }
+
+    /// The counts as a sentence; `None` if nothing was throttled.
+    pub fn sentence(&self) -> Option<String> {
+        let sum: u64 = self.throttled.values().sum();
+        let counts = self
+            .throttled
+            .iter()
+            .map(|(service, count)| format!("{service} {count}"));
+        let counts: Vec<String> = counts.collect();
+        (sum > 0).then(|| format!("Calls that AWS throttled and kibus repeated: {}.", counts.join(", ")))
+    }
+}
+
+/// Why a command is slow, as text that can follow an operation: what slows it down are the rates of these services.
+pub fn slowed_by<'a>(services: impl IntoIterator<Item = &'a &'static str>) -> String {
+    let services: Vec<&str> = services.into_iter().copied().collect();
+    match services.as_slice() {
+        [one] if !one.ends_with('s') => format!("slowed down by {one}'s rate"),
+        [one] => format!("slowed down by the rate of {one}"),
+        several => format!("slowed down by the rates of {}", several.join(" and ")),
+    }
+}
+
+/// An action on a resource: an ARN, or `*` for an action that takes none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    pub action: String,
+    pub resource: String,
+}
+
+/// Calls whose requests hold the same. IAM answers for each action on each resource, also for pairs that are not asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulation {
+    pub calls: BTreeSet<Call>,
+    /// The condition keys of the requests, with their values.
+    pub context: BTreeMap<String, Vec<String>>,
+}
+
+impl Simulation {
+    /// The actions.
+    pub fn actions(&self) -> BTreeSet<&str> {
+        self.calls.iter().map(|call| call.action.as_str()).collect()
+    }
+
+    /// The resources.
+    pub fn resources(&self) -> BTreeSet<&str> {
+        self.calls.iter().map(|call| call.resource.as_str()).collect()
+    }
+
+    /// A simulation for each action.
+    pub fn by_action(&self) -> Vec<Self> {
+        let of = |action: &str| Self {
+            calls: self
+                .calls
+                .iter()
+                .filter(|call| call.action == action)
+                .cloned()
+                .collect(),
+            context: self.context.clone(),
+        };
+        self.actions().into_iter().map(of).collect()
+    }
+}
+
+/// The answer to a simulation, or to one of its actions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// What was asked about. A call may have no decision.
+    pub calls: BTreeSet<Call>,
+    pub decisions: Result<BTreeMap<Call, Decision>, Fault>,
+}
+
+/// What policies decide about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// They allow it. A statement that denies it under a condition may still apply to the real request.
+    Allowed,
+    NoPolicy {
+        /// The condition keys for which the simulation has no value, of all policies of the principal, also of statements about
+        /// other actions. No other decision comes with such keys.
+        keys: BTreeSet<String>,
+    },
+    /// These policies of the principal deny it.
+    Policies(BTreeSet<String>),
+    Boundary,
+    /// A service control policy of the organization does not allow it.
+    Organization,
+    /// IAM gave another answer than those that kibus knows.
+    Other,
+}
+
+impl Decision {
+    /// Why the call is denied to a principal, such as `the caller`; `None` if it is not denied.
+    pub fn denial(&self, principal: &str) -> Option<String> {
+        Some(match self {
+            Self::Allowed | Self::Other => return None,
+            Self::NoPolicy { .. } => format!("no policy of {principal} allows it"),
+            Self::Policies(names) => {
+                let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
+                match names.as_slice() {
+                    [] => "a policy denies it".to_owned(),
+                    [one] => format!("policy {one} denies it"),
+                    several => format!("policies {} deny it", several.join(", ")),
+                }
+            }
+            Self::Boundary => format!("the permissions boundary of {principal} does not allow it"),
+            Self::Organization => "a service control policy of the organization does not allow it".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slowdown_names_the_services_and_counts_the_calls() {
+        for (services, expected, sentence) in [
+            (&[][..], None, None),
+            (
+                &["IAM"],
+                Some("slowed down by IAM's rate"),
+                Some("Calls that AWS throttled and kibus repeated: IAM 1."),
+            ),
+            (
+                &["CloudWatch Logs"],
+                Some("slowed down by the rate of CloudWatch Logs"),
+                Some("Calls that AWS throttled and kibus repeated: CloudWatch Logs 1."),
+            ),
+            (
+                &["SQS", "IAM", "SQS"],
+                Some("slowed down by the rates of IAM and SQS"),
+                Some("Calls that AWS throttled and kibus repeated: IAM 1, SQS 2."),
+            ),
+        ] {
+            let mut slowdown = Slowdown::default();
+            for service in services {
+                slowdown.count(service);
+            }
+            let named = (!services.is_empty()).then(|| slowed_by(slowdown.throttled.keys()));
+            assert_eq!(named.as_deref(), expected, "{services:?}");
+            assert_eq!(slowdown.sentence().as_deref(), sentence, "{services:?}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! What is seen at one moment, or over the last day. It is shown, and a plan never compares it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::model::name::{ClusterName, QueueName};
+
+/// The status of a resource at the moment of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    Queue(QueueState),
+    /// Of an event source mapping.
+    Mapping(MappingState),
+    /// Of the version that an alias points to.
+    Version(VersionState),
+}
+
+/// The state of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    pub depth: Depth,
+    /// When its attributes last changed, in seconds of the Unix epoch (`LastModifiedTimestamp`).
+    pub changed: Option<u64>,
+}
+
+/// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Messages that can be received.
+    pub waiting: u64,
+    /// Messages that were received and not deleted yet.
+    pub in_flight: u64,
+}
+
+impl Depth {
+    /// All messages, whether they can be received now or not.
+    pub fn messages(self) -> u64 {
+        self.waiting.saturating_add(self.in_flight)
+    }
+}
+
+/// Whether messages waited in all samples of a queue, and no fewer at the end than at the start.
+pub fn is_standing(samples: &[Depth]) -> bool {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return false;
+    };
+    samples.iter().all(|depth| depth.waiting > 0) && last.waiting >= first.waiting
+}
+
+/// The same, and whether no sample shows a message in flight: nobody receives.
+pub fn is_unread(samples: &[Depth]) -> bool {
+    is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
+}
+
+/// The state of the event source mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappingState {
+    /// Lambda's word for its state, like `Enabled`.
+    pub state: String,
+    /// The cause of the last change of state.
+    pub reason: Option<String>,
+}
+
+impl MappingState {
+    /// Whether the state is final: `Enabled` and `Disabled` are, all others pass.
+    pub fn has_settled(&self) -> bool {
+        matches!(self.state.as_str(), "Enabled" | "Disabled")
+    }
+}
+
+/// The state of the live version of the function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VersionState {
+    pub version: Option<u64>,
+    /// Lambda's word for its state, like `Active`.
+    pub state: String,
+    pub reason: Option<String>,
+}
+
+impl VersionState {
+    /// Whether it can be invoked. A version that was not invoked for weeks is `Inactive`, and an invocation activates it.
+    pub fn can_run(&self) -> bool {
+        matches!(self.state.as_str(), "Active" | "Inactive" | "")
+    }
+}
+
+/// Counts of a queue over the last day, from the metrics that SQS reports to CloudWatch while a queue is active: for up to six
+/// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch"). Without any data, there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueActivity {
+    pub sent: u64,
+    pub received: u64,
+    /// Receives that returned nothing.
+    pub empty_receives: u64,
+    pub deleted: u64,
+    /// Hours with so many empty receives that something polled the queue without pause.
+    pub polled_hours: u64,
+}
+
+/// The reasons of these drops, as the router's log has them.
+pub const REASONS: [&str; 2] = ["unregistered", "queue not ours"];
+
+/// What the log of a router says of the last day.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DroppedClusters {
+    pub clusters: BTreeMap<ClusterName, DroppedEvents>,
+    /// Whether all of the log was read.
+    pub complete: bool,
+}
+
+/// The events of one cluster that were dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DroppedEvents {
+    /// How many; an event about several instances counts for each.
+    pub count: u64,
+    /// The reason of the last.
+    pub reason: &'static str,
+}
+
+impl DroppedClusters {
+    /// Reads lines of the log, the oldest first. Those about something else do not count.
+    pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, complete: bool) -> Self {
+        let mut clusters: BTreeMap<ClusterName, DroppedEvents> = BTreeMap::new();
+        for line in lines {
+            let line: Value = serde_json::from_str(line).unwrap_or_default();
+            let reason = REASONS.into_iter().find(|reason| line["reason"] == *reason);
+            let cluster = line["cluster"].as_str().and_then(|name| name.parse().ok());
+            if let (Some(reason), Some(cluster), true) = (reason, cluster, line["message"] == "dropped") {
+                let events = clusters.entry(cluster).or_default();
+                events.count += line["items"].as_u64().unwrap_or(1);
+                events.reason = reason;
+            }
+        }
+        Self { clusters, complete }
+    }
+}
+
+/// How long all probes of a hub may take.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(150);
+/// How long a probe of the bus may take: new rules take effect within a minute, and then the function starts and retries.
+pub const BUS_LIMIT: Duration = Duration::from_secs(120);
+/// The pause before a probe of the bus is sent again: a new rule misses the first events.
+pub const RESEND: Duration = Duration::from_secs(10);
+
+/// The most messages of one receive (SQS API reference, `ReceiveMessage`).
+pub const RECEIVED_AT_ONCE: usize = 10;
+
+/// What one receive shows in a queue: each message by its id, and whether it is a probe of kibus. SQS may give copies of one
+/// message in one answer (S28).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look(pub BTreeMap<String, bool>);
+
+/// A probe and its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// The cluster that was probed; `None` for the bus itself.
+    pub cluster: Option<ClusterName>,
+    pub queue: QueueName,
+    pub took: Duration,
+    pub sent: u32,
+    pub result: ProbeResult,
+}
+
+/// The result of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeResult {
+    Delivered,
+    /// It did not arrive in time.
+    Lost,
+    /// The router did not deliver it; its reason.
+    NotDelivered(String),
+    /// A consumer received it.
+    Read,
+    /// No consumer received it.
+    NotRead,
+    Unknown(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn depth(waiting: u64, in_flight: u64) -> Depth {
+        Depth { waiting, in_flight }
+    }
+
+    #[test]
+    fn a_queue_is_unread_if_no_message_is_received() {
+        for (samples, unread, stands) in [
+            (vec![], false, false),
+            (vec![depth(0, 0), depth(0, 0)], false, false),
+            (vec![depth(0, 0), depth(3, 0)], false, false),
+            (vec![depth(3, 0)], true, true),
+            (vec![depth(3, 0), depth(3, 0)], true, true),
+            (vec![depth(3, 0), depth(4, 0)], true, true),
+            (vec![depth(3, 0), depth(2, 0)], false, false),
+            (vec![depth(3, 1), depth(3, 0)], false, true),
+            (vec![depth(3, 0), depth(3, 1)], false, true),
+            (vec![depth(3, 0), depth(2, 0), depth(5, 0)], true, true),
+            (vec![depth(3, 0), depth(0, 0), depth(5, 0)], false, false),
+            (vec![depth(3, 0), depth(3, 1), depth(5, 0)], false, true),
+        ] {
+            assert_eq!(is_unread(&samples), unread, "{samples:?}");
+            assert_eq!(is_standing(&samples), stands, "{samples:?}");
+        }
+    }
+
+    #[test]
+    fn only_drops_of_clusters_that_are_not_on_the_bus_count() {
+        let line = |message: &str, reason: &str, cluster: &str, items: u64| {
+            json!({"message": message, "reason": reason, "cluster": cluster, "items": items}).to_string()
+        };
+        let lines = [
+            line("dropped", "unregistered", "lost", 2),
+            line("dropped", "queue not ours", "lost", 1),
+            line("retried", "unregistered", "retried", 1),
+            line("dropped", "too large", "large", 1),
+            line("dropped", "unregistered", "", 1),
+            line("dropped", "unregistered", "no/cluster\u{1b}", 1),
+            "START RequestId: 1".to_owned(),
+        ];
+        let read = DroppedClusters::read(lines.iter().map(String::as_str), true);
+        let lost = DroppedEvents {
+            count: 3,
+            reason: "queue not ours",
+        };
+        assert_eq!(read.clusters, [("lost".parse().unwrap(), lost)].into());
+    }
+}
