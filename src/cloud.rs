@@ -20,7 +20,7 @@ use crate::model::router_function::LiveTest;
 use crate::model::settings::SettingsChange;
 use crate::model::status::{Depth, DroppedClusters, Look, QueueActivity, Status};
 use crate::model::tags::Tags;
-use crate::plan::Op;
+use crate::plan::Change;
 
 pub use crate::model::answer::{Fault, FaultKind};
 
@@ -210,20 +210,10 @@ pub trait Write: Send + Sync {
         waiting: Waiting<'_>,
     ) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
-    /// Reads what a step must know before its write, while the steps before it are in progress. It changes nothing. A
-    /// fault is left to the write, which reads again.
-    fn prepare(&self, _: &Op) -> impl Future<Output = ()> + Send {
-        std::future::ready(())
-    }
-
-    /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
+    /// Makes one change of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
     /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
     /// [`FaultKind::Stopped`]; AWS calls in progress are finished.
-    fn write(&self, op: &Op, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
-
-    /// Waits until AWS no longer answers for a resource whose delete it has accepted. It takes few calls and much time, so
-    /// many of these waits may run at once.
-    fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
+    fn write(&self, change: &Change, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
 /// How a write waits for AWS: to whom it reports why, and who may ask it to stop.

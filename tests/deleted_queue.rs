@@ -1,17 +1,19 @@
-//! The wait for a deleted queue and the create that follows, against SQS as it is: different connections give different
-//! answers, and a create may find the deleted queue.
+//! Deletes of queues and the creates that follow, against SQS as it is: it answers for a deleted queue for a while, and a
+//! create may find that queue.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kibus::cloud::{FaultKind, Waiting, Write};
+use kibus::cloud::{FaultKind, Read, Waiting, Write};
 use kibus::model::hub::Hub;
 use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Resource, ResourceId};
-use kibus::plan::Op;
+use kibus::model::tags::DELETING;
+use kibus::plan::Change;
+use serde_json::json;
 use tokio::sync::watch;
 
-use crate::aws_like::{Behavior, Server};
+use crate::aws_like::Server;
 use crate::support::behaving_cloud::BehavingCloud;
 
 const STILL_ANSWERS: &str = "SQS still answers for the deleted queue";
@@ -36,24 +38,46 @@ impl Bench {
         bench
     }
 
-    fn create(&self) -> Op {
-        Op::Create(self.queue.clone())
+    fn create(&self) -> Change {
+        Change::create(None, self.queue.clone())
     }
 
-    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), FaultKind> {
-        self.behaving.cloud.write(op, waiting).await.map_err(|fault| fault.kind)
+    async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), FaultKind> {
+        let answer = self.behaving.cloud.write(change, waiting).await;
+        answer.map_err(|fault| fault.kind)
+    }
+
+    async fn url(&self) -> String {
+        let name = self.queue.id().name();
+        let answer = self.sqs.get_queue_url().queue_name(name).send().await.unwrap();
+        answer.queue_url().unwrap().to_owned()
     }
 
     /// Deletes the queue without the mark, as the console does.
     async fn delete_elsewhere(&self) {
-        let name = self.queue.id().name();
-        let url = self.sqs.get_queue_url().queue_name(name).send().await.unwrap();
-        let delete = self.sqs.delete_queue().queue_url(url.queue_url().unwrap());
+        let delete = self.sqs.delete_queue().queue_url(self.url().await);
         delete.send().await.unwrap();
+    }
+
+    /// Sets the mark of a delete, so long ago.
+    async fn mark(&self, age: u64) {
+        let since = self.behaving.cloud.now() - age;
+        let tag = self.sqs.tag_queue().queue_url(self.url().await);
+        tag.tags(DELETING, since.to_string()).send().await.unwrap();
+    }
+
+    async fn has_mark(&self) -> bool {
+        let tags = self.sqs.list_queue_tags().queue_url(self.url().await);
+        tags.send()
+            .await
+            .unwrap()
+            .tags
+            .unwrap_or_default()
+            .contains_key(DELETING)
     }
 }
 
-/// Runs until it reports that the queue still answers. That is the moment to stop it: such a wait takes 45 seconds.
+/// Runs until it reports that the queue still answers. That is the moment to stop it: such a wait takes minutes.
 async fn until_seen(run: impl AsyncFnOnce(Waiting<'_>) -> Result<(), FaultKind>) {
     let (ask, asked) = watch::channel(false);
     let reasons = Mutex::new(Vec::new());
@@ -65,23 +89,58 @@ async fn until_seen(run: impl AsyncFnOnce(Waiting<'_>) -> Result<(), FaultKind>)
     assert_eq!(result, Err(FaultKind::Stopped), "{:?}", reasons.lock().unwrap());
 }
 
-/// Whichever connections the pool has, some of the new ones find the queue.
 #[test]
-fn s22_a_queue_that_any_connection_finds_is_not_gone() {
+fn s9_a_create_waits_for_the_queue_that_kibus_has_deleted() {
     Server::shared().runtime.block_on(async {
         let bench = Bench::of("200000000201").await;
-        bench.behaving.proxy.like.switch("held S22");
-        let delete = Op::Delete(bench.queue.clone());
+        bench.behaving.proxy.like.switch("held S2 S9");
+        let delete = Change::delete(None, bench.queue.clone());
         bench.write(&delete, Waiting::unattended()).await.unwrap();
-        let gone = async |waiting: Waiting<'_>| {
-            let gone = bench.behaving.cloud.gone(&bench.queue.id(), waiting).await;
-            gone.map_err(|fault| fault.kind)
-        };
-        until_seen(gone).await;
-        // Each call has a connection of its own: five are not the first that asks.
-        assert!(bench.behaving.proxy.like.strikes(Behavior::S22) >= 6);
+        assert!(bench.has_mark().await);
+        until_seen(async |waiting| bench.write(&bench.create(), waiting).await).await;
         bench.behaving.proxy.like.settle().await;
-        gone(Waiting::unattended()).await.unwrap();
+        bench.write(&bench.create(), Waiting::unattended()).await.unwrap();
+        assert!(!bench.has_mark().await);
+    });
+}
+
+/// SQS may answer for a deleted queue with its last tags that it has seen.
+#[test]
+fn s9_a_delete_is_requested_once_a_read_shows_the_mark() {
+    Server::shared().runtime.block_on(async {
+        let bench = Bench::of("200000000203").await;
+        let without = json!({
+            "at_ms": 0,
+            "operation": "sqs:ListQueueTags",
+            "status": 200,
+            "headers": {"content-type": "application/x-amz-json-1.0"},
+            "body": json!({"Tags": bench.queue.tags().unwrap().0}).to_string(),
+        });
+        let recording = json!({"format": 1, "rows": [], "place": "", "seen": [], "answers": [without, without]});
+        bench
+            .behaving
+            .proxy
+            .like
+            .play(serde_json::from_value(recording).unwrap());
+        let delete = Change::delete(None, bench.queue.clone());
+        bench.write(&delete, Waiting::unattended()).await.unwrap();
+        assert_eq!(bench.behaving.proxy.like.not_played(), [""; 0]);
+        assert_eq!(bench.behaving.cloud.read(&bench.queue.id()).await, Ok(None));
+    });
+}
+
+/// A run was killed before the delete, or someone else has set the mark.
+#[test]
+fn s9_a_create_removes_the_old_mark_of_a_queue_that_stays() {
+    Server::shared().runtime.block_on(async {
+        let bench = Bench::of("200000000204").await;
+        bench.mark(0).await;
+        until_seen(async |waiting| bench.write(&bench.create(), waiting).await).await;
+        assert!(bench.has_mark().await);
+        bench.mark(180).await;
+        let stays = bench.write(&bench.create(), Waiting::unattended()).await;
+        assert_eq!(stays, Err(FaultKind::Changed));
+        assert!(!bench.has_mark().await);
     });
 }
 

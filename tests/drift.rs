@@ -18,7 +18,7 @@ use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Desired, Resource, ResourceId, Rule};
 use kibus::model::scope::{LIVE, Scope};
 use kibus::model::signal::Signal;
-use kibus::plan::{Op, diff};
+use kibus::plan::{Change, diff};
 
 use crate::aws_like::Proxy;
 use crate::support::emulator::{Emulator, Kind};
@@ -78,8 +78,7 @@ async fn a_foreign_version_is_replaced_by_a_new_one() {
     let from = bench.cloud.read(&id).await.unwrap().unwrap();
     let to = changed.get(&id).unwrap().clone();
     let fields = diff(&to, &from, &BTreeSet::new());
-    let from = Box::new(from);
-    bench.write(&Op::Update { from, to, fields }).await;
+    bench.write(&Change::update(None, from, to, fields)).await;
     let theirs = lambda
         .publish_version()
         .function_name("kibus-router")
@@ -195,12 +194,8 @@ async fn only_the_planned_archive_is_uploaded() {
     let changed = with_code(&hub, &Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
     let to = changed.get(&id).unwrap().clone();
     let fields = diff(&to, &before, &BTreeSet::new());
-    let from = Box::new(before.clone());
-    let fault = bench
-        .cloud
-        .write(&Op::Update { from, to, fields }, Waiting::unattended())
-        .await
-        .unwrap_err();
+    let update = Change::update(None, before.clone(), to, fields);
+    let fault = bench.cloud.write(&update, Waiting::unattended()).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Rejected);
     assert_eq!(bench.cloud.read(&id).await, Ok(Some(before)));
 }
@@ -216,8 +211,7 @@ async fn l10_only_the_planned_code_is_published() {
     alias.settings.memory = 512;
     let to = Resource::Alias(alias);
     let fields = diff(&to, &before, &BTreeSet::new());
-    let from = Box::new(before.clone());
-    let update = Op::Update { from, to, fields };
+    let update = Change::update(None, before.clone(), to, fields);
     let call = lambda.update_function_code().function_name("kibus-router");
     call.zip_file(Blob::new(ARCHIVES[1])).send().await.unwrap();
     // The emulator publishes it all the same. Then the answer tells.

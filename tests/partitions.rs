@@ -84,7 +84,7 @@ fn arns(text: &str) -> (BTreeSet<&str>, usize) {
 
 fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
     let absent: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
-    plan(scope, desired, &absent)
+    plan(scope, desired, &absent, 0)
 }
 
 #[test]
@@ -104,7 +104,6 @@ fn every_arn_is_in_the_callers_partition() {
                     queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
                     controller_role: None,
-                    being_deleted: false,
                 }],
                 ..HubReport::of(&scope)
             }],
@@ -129,7 +128,7 @@ fn every_arn_is_in_the_callers_partition() {
         let document = |document: Document| document.compact();
         for (what, text) in [
             ("the resources", format!("{desired:?}")),
-            ("the steps", format!("{:?}", plan.steps)),
+            ("the changes", format!("{:?}", plan.changes)),
             ("the plan as text", shown),
             ("the plan as JSON", report.to_json().to_string()),
             (

@@ -11,7 +11,7 @@ use kibus::model::hub;
 use kibus::model::resource::{Resource, ResourceId, Role};
 use kibus::model::signal::Signal;
 use kibus::model::tags::Tags;
-use kibus::plan::Op;
+use kibus::plan::Change;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -214,7 +214,7 @@ async fn a_router_is_replaced_and_rolled_back() {
     // The rollback is kept while other drift is fixed, and changes that need a new version are refused.
     let rule = ResourceId::Rule(hub.stage.cloud.scope().rule(Signal::SpotInterruption));
     let rule = hub.stage.cloud.read(&rule).await.unwrap().unwrap();
-    let delete = Op::Delete(rule);
+    let delete = Change::delete(None, rule);
     hub.stage.cloud.write(&delete, Waiting::unattended()).await.unwrap();
     hub.kibus("verify").is(2, &["K108", "kibus bootstrap-hub"]);
     let kept = with(&newest, "");
@@ -274,7 +274,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         permissions_boundary: None,
         tags: Tags::default(),
     };
-    let role = Op::Create(Resource::Role(role));
+    let role = Change::create(None, Resource::Role(role));
     hub.stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     hub.kibus("add-cluster base --yes").is(0, &[]);
     let queue = hub

@@ -6,20 +6,20 @@ use std::collections::BTreeSet;
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::model::resource::{FieldValue, Resource};
 use crate::model::tags::BUS;
-use crate::plan::{FieldChange, Op, diff};
+use crate::plan::{Action, Change, FieldChange, diff};
 
-/// Runs one step. If AWS answers a create with "exists", and the existing resource has no other settings than the
+/// Makes one change. If AWS answers a create with "exists", and the existing resource has no other settings than the
 /// desired one, the missing settings are added. Otherwise the fault is returned.
 ///
 /// The missing settings are part of the planned create, so nothing changes that was not shown. The resource may not be
-/// in force yet; a later step that needs it waits.
-pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let fault = match cloud.write(op, waiting).await {
-        Err(fault) if fault.kind == FaultKind::Exists => fault,
+/// in force yet; a later change that needs it waits.
+pub(super) async fn write(cloud: &impl Write, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let fault = match cloud.write(change, waiting).await {
+        Err(fault) if fault.kind == FaultKind::Exists && change.action == Action::Create => fault,
         answer => return answer,
     };
-    let Op::Create(wanted) = op else { return Err(fault) };
-    let there = match cloud.read_back(&wanted.id(), waiting).await {
+    let wanted = change.resource();
+    let there = match cloud.read_back(&change.id, waiting).await {
         Ok(Some(there)) => there,
         Err(stopped) if stopped.kind == FaultKind::Stopped => return Err(stopped),
         Ok(None) | Err(_) => return Err(fault),
@@ -28,9 +28,8 @@ pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: Waiting<'_>) -> 
         None => Err(fault),
         Some(fields) if fields.is_empty() => Ok(()),
         Some(fields) => {
-            let from = Box::new(there);
-            let to = wanted.clone();
-            cloud.write(&Op::Update { from, to, fields }, waiting).await
+            let rest = Change::update(change.cluster.clone(), there, wanted.clone(), fields);
+            cloud.write(&rest, waiting).await
         }
     }
 }

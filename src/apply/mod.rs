@@ -1,32 +1,26 @@
-//! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the steps and their order. Apply
-//! limits how many steps run at once, and finishes started steps after a failure or a request to stop, which ends only
-//! their waits. Waits for accepted deletes do not count toward the limit, and only a create under the same name waits for
-//! them: the deletes of many queues take as long as the delete of one.
+//! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the changes and their order. Apply
+//! limits how many changes run at once, and finishes started ones after a failure or a request to stop, which ends only
+//! their waits.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
-mod deleted_queue;
 mod lost_answer;
-mod run;
 pub mod settings_race;
-
-pub use deleted_queue::gone_or_old;
 
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::error::Progress;
-use crate::plan::{Change, Op, Plan};
-use run::{Run, Turn};
+use crate::model::resource::ResourceId;
+use crate::plan::{Action, Change, Plan};
 
 /// An event of a change while a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Its first step started.
     Started,
     /// It waits, for this reason.
     Waiting(String),
@@ -39,21 +33,6 @@ pub enum Event {
 pub trait Listener: Sync {
     /// An event of the change at index `place` of [`Plan::changes`].
     fn event(&self, place: usize, change: &Change, event: Event);
-}
-
-/// How a turn ended.
-enum Ended {
-    Written(Written),
-    Prepared(usize),
-    /// Another step had failed since the turn was selected.
-    NotBegun(Turn),
-}
-
-/// The answer to a step, and when the step began.
-struct Written {
-    step: usize,
-    answer: Result<(), Fault>,
-    began: Instant,
 }
 
 /// The result of a run. At any time, each change is in one of its lists.
@@ -74,7 +53,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Before the first step of a plan.
+    /// Before the first change of a plan.
     pub fn of(plan: &Plan) -> Self {
         Self {
             not_tried: (0..plan.changes.len()).collect(),
@@ -85,6 +64,22 @@ impl Outcome {
     /// Whether every change was applied.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.unknown.is_empty() && self.not_tried.is_empty()
+    }
+
+    /// Whether all failures are creates of queues that were marked as being deleted and stay: they are to be planned anew.
+    pub fn queue_stays(&self, plan: &Plan) -> bool {
+        let stays = |(place, fault): &(usize, Fault)| {
+            let Change { action, id, .. } = &plan.changes[*place];
+            let creates = *action == Action::Create && matches!(id, ResourceId::Queue(_));
+            creates && fault.kind == FaultKind::Changed
+        };
+        !self.failed.is_empty() && self.failed.iter().all(stays)
+    }
+
+    /// Nothing of a change was made.
+    fn untried(&mut self, place: usize) {
+        self.unknown.remove(&place);
+        self.not_tried.insert(place);
     }
 
     /// The counts of changes.
@@ -98,9 +93,9 @@ impl Outcome {
     }
 }
 
-/// Runs a plan, at most `limit` steps at once. After a failure, or once `stop` is true, no new step
-/// starts; steps in flight are finished, or not waited for any more. `outcome` is that of the plan before its first step; it
-/// is right at any time, so this may be dropped.
+/// Runs a plan, at most `limit` changes at once. After a failure, or once `stop` is true, no new change
+/// starts; those in flight are finished, or not waited for any more. `outcome` is that of the plan before its first change;
+/// it is right at any time, so this may be dropped.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
@@ -109,126 +104,106 @@ pub async fn apply(
     listener: &impl Listener,
     outcome: &mut Outcome,
 ) {
-    let mut run = Run::new(plan, outcome);
-    let steps = Steps {
-        plan,
-        cloud,
-        stop: &stop,
-        listener,
-        failed: AtomicBool::new(false),
+    let failed = AtomicBool::new(false);
+    // No new change starts then.
+    let is_over = || failed.load(Ordering::Relaxed) || *stop.borrow();
+    let report = |place: usize, event| listener.event(place, &plan.changes[place], event);
+    let make = async |place: usize| {
+        let began = Instant::now();
+        // Another change may have failed since this one was taken.
+        if is_over() {
+            return (place, began, None);
+        }
+        report(place, Event::Started);
+        let waits = |reason: &str| report(place, Event::Waiting(reason.to_owned()));
+        let answer = lost_answer::write(cloud, &plan.changes[place], Waiting::new(&waits, &stop)).await;
+        failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+        (place, began, Some(answer))
     };
-    let (mut in_flight, mut leaving) = (FuturesUnordered::new(), FuturesUnordered::new());
+    let (mut queue, mut in_flight) = (Queue::of(plan), FuturesUnordered::new());
     loop {
-        while in_flight.len() < limit.max(1) && !steps.are_over() {
-            let Some(turn) = run.next() else { break };
-            let is_first = matches!(turn, Turn::Write(step) if run.begin(step));
-            in_flight.push(steps.take(turn, is_first));
+        while in_flight.len() < limit.max(1) && !is_over() {
+            let Some(place) = queue.next() else { break };
+            outcome.not_tried.remove(&place);
+            outcome.unknown.insert(place);
+            in_flight.push(make(place));
         }
-        let (mut written, is_gone) = tokio::select! {
-            Some(ended) = in_flight.next() => match ended {
-                Ended::Written(written) => (written, false),
-                Ended::Prepared(step) => {
-                    run.release(vec![step]);
-                    continue;
-                }
-                Ended::NotBegun(turn) => {
-                    run.put_back(&turn);
-                    continue;
-                }
-            },
-            Some(written) = leaving.next() => (written, true),
-            else => break,
+        let Some((place, began, answer)) = in_flight.next().await else {
+            break;
         };
-        if written.answer.is_ok() {
-            run.written.insert(plan.steps[written.step].change);
-        }
-        let is_delete = matches!(plan.steps[written.step].op, Op::Delete(_));
-        if written.answer.is_ok() && is_delete && !is_gone {
-            let step = written.step;
-            let mut gone = Box::pin(steps.gone(step, written.began));
-            // Most resources are gone when their delete is accepted.
-            match gone.as_mut().now_or_never() {
-                Some(ended) => written = ended,
-                None => {
-                    run.accepted(step);
-                    leaving.push(gone);
-                    continue;
+        match answer {
+            None => outcome.untried(place),
+            Some(Ok(())) => {
+                queue.finished(place);
+                outcome.unknown.remove(&place);
+                outcome.done.insert(place);
+                report(place, Event::Done(began.elapsed()));
+            }
+            Some(Err(fault)) if matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun) => {
+                if fault.kind == FaultKind::NotBegun {
+                    outcome.untried(place);
                 }
+                outcome.given_up.push((place, fault.message));
+            }
+            Some(Err(fault)) => {
+                outcome.unknown.remove(&place);
+                outcome.failed.push((place, fault.clone()));
+                report(place, Event::Failed(fault));
             }
         }
-        steps.record(&mut run, written);
     }
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
-/// What the steps of a plan share while it runs.
-struct Steps<'a, W, L> {
-    plan: &'a Plan,
-    cloud: &'a W,
-    stop: &'a watch::Receiver<bool>,
-    listener: &'a L,
-    failed: AtomicBool,
+/// Whether a change continues what others have begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Begins {
+    /// It waited for others.
+    Later,
+    /// It waits for nothing.
+    AtOnce,
 }
 
-impl<W: Write, L: Listener> Steps<'_, W, L> {
-    /// Whether no new step starts.
-    fn are_over(&self) -> bool {
-        self.failed.load(Ordering::Relaxed) || *self.stop.borrow()
-    }
+/// Which change of a plan is next.
+struct Queue {
+    /// The changes that wait for nothing any more. Those that waited come first: else a thousand queues would be created
+    /// before the first policy is written, and the calls that AWS counts apart would follow each other.
+    free: BTreeSet<(Begins, usize)>,
+    /// How many changes each change waits for.
+    waits_for: Vec<usize>,
+    /// The changes that still wait for each change.
+    followers: Vec<Vec<usize>>,
+}
 
-    async fn take(&self, turn: Turn, is_first: bool) -> Ended {
-        if self.are_over() {
-            return Ended::NotBegun(turn);
+impl Queue {
+    fn of(plan: &Plan) -> Self {
+        let waits_for: Vec<usize> = plan.changes.iter().map(|change| change.waits_for.len()).collect();
+        let mut followers = vec![Vec::new(); plan.changes.len()];
+        for (at, change) in plan.changes.iter().enumerate() {
+            for earlier in &change.waits_for {
+                followers[*earlier].push(at);
+            }
         }
-        let step = match turn {
-            Turn::Prepare(step) => {
-                self.cloud.prepare(&self.plan.steps[step].op).await;
-                return Ended::Prepared(step);
-            }
-            Turn::Write(step) => step,
-        };
-        let place = self.plan.steps[step].change;
-        if is_first {
-            self.report(place, Event::Started);
-        }
-        let began = Instant::now();
-        let waits = |reason: &str| self.report(place, Event::Waiting(reason.to_owned()));
-        let waiting = Waiting::new(&waits, self.stop);
-        let answer = lost_answer::write(self.cloud, &self.plan.steps[step].op, waiting).await;
-        self.failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-        Ended::Written(Written { step, answer, began })
-    }
-
-    /// Waits until what a step has deleted is gone.
-    async fn gone(&self, step: usize, began: Instant) -> Written {
-        let place = self.plan.steps[step].change;
-        let waits = |reason: &str| self.report(place, Event::Waiting(reason.to_owned()));
-        let waiting = Waiting::new(&waits, self.stop);
-        let answer = self.cloud.gone(&self.plan.changes[place].id, waiting).await;
-        self.failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-        Written { step, answer, began }
-    }
-
-    /// Records the answer to a step, and reports its change if that has ended.
-    fn record(&self, run: &mut Run<'_>, written: Written) {
-        let place = self.plan.steps[written.step].change;
-        match written.answer {
-            Ok(()) => {
-                if let Some(took) = run.finished(written.step, written.began.elapsed()) {
-                    self.report(place, Event::Done(took));
-                }
-            }
-            Err(fault) if matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun) => run.given_up(place, fault),
-            Err(fault) => {
-                run.outcome.unknown.remove(&place);
-                run.outcome.failed.push((place, fault.clone()));
-                self.report(place, Event::Failed(fault));
-            }
+        let free = (0..plan.changes.len()).filter(|at| waits_for[*at] == 0);
+        Self {
+            free: free.map(|at| (Begins::AtOnce, at)).collect(),
+            waits_for,
+            followers,
         }
     }
 
-    fn report(&self, place: usize, event: Event) {
-        self.listener.event(place, &self.plan.changes[place], event);
+    /// Takes a change whose predecessors are made.
+    fn next(&mut self) -> Option<usize> {
+        self.free.pop_first().map(|(_, change)| change)
+    }
+
+    fn finished(&mut self, change: usize) {
+        for follower in std::mem::take(&mut self.followers[change]) {
+            self.waits_for[follower] -= 1;
+            if self.waits_for[follower] == 0 {
+                self.free.insert((Begins::Later, follower));
+            }
+        }
     }
 }
 

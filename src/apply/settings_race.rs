@@ -5,7 +5,7 @@ use super::Outcome;
 use crate::cloud::{FaultKind, Read};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::settings::SettingsChange;
-use crate::plan::{Action, Change, Op, Plan};
+use crate::plan::{Action, Change, Plan};
 
 /// Whether another run was the first to create the settings: nothing of the plan was applied.
 pub fn is_lost(plan: &Plan, outcome: &Outcome) -> bool {
@@ -21,17 +21,17 @@ pub fn is_lost(plan: &Plan, outcome: &Outcome) -> bool {
 /// them since. Every write counts one version, so more versions than writes of the plan are those of others, or writes of the
 /// plan that were sent again because an answer was lost. Those have the documents of the plan in the history.
 pub async fn overwritten(plan: &Plan, cloud: &impl Read) -> Option<(ResourceId, Vec<SettingsChange>)> {
-    let is_settings = |change: &Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
-    let place = plan.changes.iter().position(is_settings)?;
-    let change = &plan.changes[place];
+    let is_settings = |change: &&Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
+    let change = plan.changes.iter().find(is_settings)?;
     let version = |resource: &Resource| Some(resource.as_parameter()?.version);
     let before = change.before.as_ref().and_then(version).unwrap_or(0);
-    let writes = plan.steps.iter().filter(|step| step.change == place);
-    let writes = writes.filter(|step| match &step.op {
-        Op::Update { fields, .. } => fields.iter().any(|field| field.tag().is_none()),
-        Op::Create(_) | Op::Delete(_) => true,
-    });
-    let ours: Vec<_> = writes.filter_map(|step| step.op.resource().as_parameter()).collect();
+    let writes = plan.changes.iter().filter(is_settings);
+    let is_write = |change: &&Change| {
+        let is_value = change.fields.iter().any(|field| field.tag().is_none());
+        change.action == Action::Create || is_value
+    };
+    let writes = writes.filter(is_write);
+    let ours: Vec<_> = writes.filter_map(|change| change.resource().as_parameter()).collect();
     // A read that misses the last write says nothing.
     let now = cloud.read(&change.id).await.ok()??;
     if version(&now)? <= before + ours.len() as u64 {

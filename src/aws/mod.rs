@@ -9,14 +9,12 @@ mod changes;
 mod connect_error;
 mod credentials;
 mod dead_letters;
-mod deleted_queue;
 mod document;
 mod eks;
 mod empty_answer;
 mod error;
 mod event_rules;
 mod event_source_mapping;
-mod fresh_connections;
 mod function;
 mod http_client;
 mod invoke;
@@ -39,7 +37,6 @@ mod role_policy;
 mod rule;
 mod self_test;
 mod session;
-mod still_absent;
 mod tagging;
 mod version;
 mod wait;
@@ -64,7 +61,7 @@ use crate::model::resource::calls::{self, iam, lambda};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
-use crate::plan::{FieldChange, Op};
+use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
 use changes::Update;
 use error::failed;
@@ -80,7 +77,6 @@ pub struct AwsCloud {
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
     roles_denied: role_details::Denied,
-    known_absent: still_absent::KnownAbsent,
     last_versions: version::LastList,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
@@ -96,7 +92,6 @@ pub struct AwsCloud {
     eks: JsonClient,
     metrics: JsonClient,
     ssm: JsonClient,
-    fresh_connections: fresh_connections::FreshConnections,
 }
 
 impl AwsCloud {
@@ -129,7 +124,6 @@ impl AwsCloud {
             archive: None,
             bounded: role::Bounded::default(),
             roles_denied: role_details::Denied::default(),
-            known_absent: still_absent::KnownAbsent::default(),
             last_versions: version::LastList::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
@@ -144,7 +138,6 @@ impl AwsCloud {
             eks: JsonClient::new(&eks::config(config), EKS, further()),
             metrics: json(aws_json::METRICS),
             ssm: json(aws_json::PARAMETERS),
-            fresh_connections: fresh_connections::FreshConnections::default(),
         }
     }
 
@@ -220,6 +213,15 @@ impl AwsCloud {
         let stop = self.stop.as_ref();
         let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
         self.pace.call(action, waiting, attempt).await
+    }
+}
+
+/// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
+/// plan.
+async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
+    match cloud.read(id).await? {
+        None => Ok(()),
+        Some(_) => Err(error::fault(FaultKind::Exists, action, format!("{id} already exists"))),
     }
 }
 
@@ -313,21 +315,15 @@ impl Write for AwsCloud {
         wait::settled(action, waiting, read).await.map(Some)
     }
 
-    async fn prepare(&self, op: &Op) {
-        if let Op::Create(resource @ (Resource::RolePolicy(_) | Resource::Rule(_))) = op {
-            still_absent::read_ahead(self, &resource.id()).await;
-        }
-    }
-
-    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
+    async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
         let cloud = Self {
             has_written: Arc::default(),
             ..self.clone()
         };
-        let answer = match op {
-            Op::Create(resource) => cloud.create(resource, waiting).await,
-            Op::Update { from, to, fields } => cloud.update(from, to, fields, waiting).await,
-            Op::Delete(resource) => cloud.delete(&resource.id(), waiting).await,
+        let answer = match (change.action, &change.before) {
+            (Action::Update, Some(from)) => cloud.update(from, change.resource(), &change.fields, waiting).await,
+            (Action::Delete, _) => cloud.delete(&change.id, waiting).await,
+            _ => cloud.create(change.resource(), waiting).await,
         };
         answer.map_err(|mut fault| {
             if fault.kind == FaultKind::Stopped && !cloud.has_written.load(Ordering::Relaxed) {
@@ -335,12 +331,5 @@ impl Write for AwsCloud {
             }
             error::of_the_caller(fault, &self.caller)
         })
-    }
-
-    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
-        match id {
-            ResourceId::Queue(name) => queue::gone(self, name, waiting).await,
-            _ => Ok(()),
-        }
     }
 }

@@ -8,18 +8,14 @@ pub(super) mod attributes;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use aws_sdk_sqs::Config;
-use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
+use super::AwsCloud;
 use super::changes::{Changes, TagChanges, Update};
-use super::deleted_queue::until_gone;
-use super::error::{fault, if_present, rejected};
+use super::error::{fault, if_present};
 use super::wait::{Tried, WaitReason, Waiting, pause, settled};
-use super::{AwsCloud, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
@@ -27,7 +23,7 @@ use crate::model::name::QueueName;
 use crate::model::resource::calls::sqs;
 use crate::model::resource::{FieldValue, Queue, QueueField};
 use crate::model::status::QueueState;
-use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
+use crate::model::tags::{BUS, CLUSTER, DELETING, MARK_COUNTS, Tags};
 use crate::plan::FieldChange;
 use age::age;
 
@@ -44,11 +40,9 @@ const ROUTER_LEARNS: (&str, Duration) = (
 /// their own. A deleted queue is older by the time that it existed.
 const AGE_SLACK: Duration = Duration::from_secs(5);
 
-/// How long the mark of a queue that is being deleted may be missing from its tags, which are read late.
-const MARK_SEEN: Duration = Duration::from_secs(10);
-
-/// How often a create starts over because SQS answers with the deleted queue of the same name.
-const CREATES: usize = 3;
+/// SQS accepts a delete at once and takes up to a minute for it; until then it may answer for the queue (SQS API reference,
+/// `DeleteQueue`). The pause between two creates meanwhile.
+const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for the deleted queue", Duration::from_secs(3));
 
 /// The queue, and its state.
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, QueueState)>, Fault> {
@@ -80,39 +74,54 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
 }
 
 /// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever manages
-/// it, and for a deleted one that SQS still answers for: that one is older than the request.
+/// it, and for a deleted one that SQS still answers for: that one has the mark of a delete, or, if it was deleted by hand, is
+/// older than the request. Then the create is repeated until SQS has deleted the queue, and it fails if the queue stays.
 ///
 /// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds with a slack: it shows
 /// that a queue is old, and not that nobody else created it just before the request.
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
-    for _ in 0..CREATES {
-        let began = Instant::now();
+    let began = Instant::now();
+    let mut reported = false;
+    loop {
         let answer = request(cloud, queue, waiting).await;
-        let is_deleted = match &answer {
-            Ok(()) => {
-                let (found, age) = created(cloud, &url, waiting).await?;
-                if [BUS, CLUSTER].iter().any(|key| found.get(key) != queue.tags.get(key)) {
-                    return Err(not_managed());
-                }
-                age.is_some_and(|age| age > began.elapsed() + AGE_SLACK)
-            }
+        let (found, age) = match &answer {
+            Ok(()) => created(cloud, &url, waiting).await?,
             Err(fault) if fault.kind == FaultKind::Exists => {
-                let found = tags(cloud, &url).await.ok().flatten();
-                found.is_some_and(|found| found.get(DELETING).is_some())
+                (tags(cloud, &url).await.ok().flatten().unwrap_or_default(), None)
             }
-            Err(_) => false,
+            Err(_) => return answer,
         };
-        if !is_deleted {
+        let is_marked = found.get(DELETING).is_some();
+        let is_older = age.is_some_and(|age| age > began.elapsed() + AGE_SLACK);
+        if [BUS, CLUSTER].iter().any(|key| found.get(key) != queue.tags.get(key)) {
+            return answer.and_then(|()| Err(not_managed()));
+        }
+        if is_marked && !found.being_deleted(cloud.now()) {
+            return Err(stays(cloud, &url).await);
+        }
+        // Without a mark, another run has created it since the plan.
+        if !is_marked && (!is_older || began.elapsed() >= MARK_COUNTS) {
             return answer;
         }
-        match until_absent(cloud, &queue.name, waiting, IsMarked::Perhaps).await {
-            // Another run has created it since the plan.
-            Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) => return answer,
-            gone => gone?,
+        if !std::mem::replace(&mut reported, true) {
+            waiting.report(STILL_ANSWERS.0);
         }
+        pause(tokio::time::sleep(STILL_ANSWERS.1), CREATE, STILL_ANSWERS.0, waiting).await?;
     }
-    Err(rejected(CREATE, "SQS answers with the deleted queue of this name"))
+}
+
+/// Removes an old mark: the delete was not requested, or someone else has set the mark.
+async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
+    let untag = cloud.sqs.untag_queue().queue_url(url).tag_keys(DELETING);
+    match cloud.call("sqs:UntagQueue", || untag.clone().send()).await {
+        Ok(_) => fault(
+            FaultKind::Changed,
+            CREATE,
+            "the queue was marked as being deleted, and still exists",
+        ),
+        Err(fault) => fault,
+    }
 }
 
 /// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
@@ -209,87 +218,35 @@ fn stops_other_senders(change: &FieldChange) -> bool {
     change.is_of(QueueField::Policy) && !senders(&change.from).is_subset(&senders(&change.to))
 }
 
-/// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does
-/// not stay, also if this process ends between the two calls.
-pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, _: Waiting<'_>) -> Result<(), Fault> {
-    let url = cloud.queue_url(name);
+/// Marks a queue as being deleted, and requests the delete once a read shows the mark. Whoever reads the queue before it is
+/// gone knows that it does not stay, also if this process ends between the two calls.
+pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let url = &cloud.queue_url(name);
     let request = async {
-        let mark = cloud.sqs.tag_queue().queue_url(&url);
+        let mark = cloud.sqs.tag_queue().queue_url(url);
         let mark = mark.tags(DELETING, cloud.now().to_string());
         if_present(cloud.call(sqs::TAG_QUEUE, || mark.clone().send()).await)?;
-        let delete = cloud.sqs.delete_queue().queue_url(&url);
+        settled(sqs::LIST_QUEUE_TAGS, waiting, || async {
+            let is_marked = |tags: Tags| tags.being_deleted(cloud.now());
+            Ok(match tags(cloud, url).await?.is_none_or(is_marked) {
+                true => Tried::Done(()),
+                false => Tried::NotYet(WaitReason::MarkUnknown),
+            })
+        })
+        .await?;
+        let delete = cloud.sqs.delete_queue().queue_url(url);
         if_present(cloud.call(sqs::DELETE_QUEUE, || delete.clone().send()).await)
     };
     match request.await {
         // A condition on the tags of a missing queue may deny the call.
-        Err(fault) if fault.is_denied() && !exists(cloud, &url, None).await.unwrap_or(true) => Ok(()),
+        Err(fault) if fault.is_denied() && !exists(cloud, url).await.unwrap_or(true) => Ok(()),
         answer => answer.map(drop),
     }
 }
 
-/// Waits until SQS has deleted a queue that is marked as being deleted.
-///
-/// # Errors
-/// Also when another run has created the queue again.
-pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    until_absent(cloud, name, waiting, IsMarked::Yes).await
-}
-
-/// Whether a deleted queue has the mark.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum IsMarked {
-    Yes,
-    /// Who deleted it is unknown.
-    Perhaps,
-}
-
-async fn until_absent(
-    cloud: &AwsCloud,
-    name: &QueueName,
-    waiting: Waiting<'_>,
-    is_marked: IsMarked,
-) -> Result<(), Fault> {
-    let (url, began) = (&cloud.queue_url(name), Instant::now());
-    let last = Mutex::new(None);
-    until_gone(waiting, || {
-        let mut last = locked(&last);
-        let round = cloud.fresh_connections.after(last.as_ref());
-        *last = Some(Arc::clone(&round));
-        async move {
-            let found = round.each(|connection| exists(cloud, url, connection)).await?;
-            let found = found.contains(&true);
-            if found && is_marked == IsMarked::Yes && is_new(cloud, url, began).await? {
-                let message = "another run has created it again";
-                return Err(fault(FaultKind::Exists, sqs::DELETE_QUEUE, message));
-            }
-            Ok(found)
-        }
-    })
-    .await
-}
-
-/// Whether a queue was created after another of its name was marked and deleted at this time: it is young, and has tags
-/// without the mark.
-async fn is_new(cloud: &AwsCloud, url: &str, deleted: Instant) -> Result<bool, Fault> {
-    if deleted.elapsed() < MARK_SEEN {
-        return Ok(false);
-    }
-    let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
-    let is_unmarked = tags.is_some_and(|tags| tags.get(BUS).is_some() && tags.get(DELETING).is_none());
-    Ok(is_unmarked && age.flatten().is_some_and(|age| age < deleted.elapsed() + AGE_SLACK))
-}
-
-/// Whether a queue exists, asked on this connection, or on any.
-async fn exists(cloud: &AwsCloud, url: &str, connection: Option<SharedHttpClient>) -> Result<bool, Fault> {
+async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
     let call = cloud.sqs.get_queue_attributes().queue_url(url);
     let call = call.attribute_names(Attribute::QueueArn);
-    let send = || {
-        let mut call = call.clone().customize();
-        if let Some(connection) = &connection {
-            call = call.config_override(Config::builder().http_client(connection.clone()));
-        }
-        call.send()
-    };
-    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
+    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)?;
     Ok(answer.is_some())
 }

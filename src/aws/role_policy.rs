@@ -23,7 +23,7 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
 
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
-    still_absent::check(cloud, PUT, &id).await?;
+    still_absent(cloud, PUT, &id).await?;
     put(cloud, policy, waiting).await
 }
 

@@ -57,7 +57,7 @@ pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tag
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
-    still_absent::check(cloud, events::PUT_RULE, &ResourceId::Rule(rule.name.clone())).await?;
+    still_absent(cloud, events::PUT_RULE, &ResourceId::Rule(rule.name.clone())).await?;
     put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?), waiting).await?;
     match &rule.target {
         Some(target) => target::put(cloud, &rule.name, target, waiting).await,

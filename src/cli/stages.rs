@@ -12,13 +12,12 @@ use super::router_file::RouterFile;
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
-use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Blocked, Intent, Target, reconcile};
 use crate::survey::{self, Query, Survey};
 use crate::ui::{HubReport, Report, text};
 
-/// How often a command plans, if other runs create the settings of a hub between its plan and its first change.
+/// How often a command plans, if a hub is not what it was when the plan was made.
 const RACES: usize = 3;
 
 /// How a person agrees to changes.
@@ -59,7 +58,7 @@ struct Planned {
     /// How long it took to apply the whole plan.
     took: Option<Duration>,
     error: Option<Error>,
-    /// Whether another run has created the settings of the hub since the plan. Nothing was changed.
+    /// Whether the plan was out of date, so a new one is made.
     raced: bool,
 }
 
@@ -120,28 +119,6 @@ pub(super) async fn survey_with<T>(
 ) -> Result<(Survey, T), Error> {
     let survey = target.survey(hub.scope.clone());
     extended(hubs, hub, survey, |survey| target.guess(survey), pass).await
-}
-
-/// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not
-/// hold it up without end: what is still marked then is an error of the plan.
-async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
-    let began = Instant::now();
-    loop {
-        let (survey, intent) = survey_for(hubs, hub, target).await?;
-        let queues = match intent {
-            Err(Blocked::BeingDeleted(queues)) if began.elapsed() < MARK_COUNTS => queues,
-            _ => return Ok(survey),
-        };
-        let _waiting = hub.ui.spinner("waiting for queues that are being deleted");
-        for queue in queues.keys() {
-            let text = format!(
-                "waiting: queue {queue} is being deleted: until it is gone, or its tag {DELETING} is {} minutes old",
-                MARK_COUNTS.as_secs() / 60
-            );
-            hub.ui.note(&text, &[]);
-        }
-        apply::gone_or_old(&hub.cloud, queues).await;
-    }
 }
 
 /// Runs the stages with the same target for all hubs.
@@ -208,15 +185,13 @@ async fn plan_each(
     consent: Consent,
     router: &RouterFile,
 ) -> Result<Vec<(usize, Planned)>, Error> {
-    let of = places
-        .iter()
-        .map(|place| settled_survey(hubs, &hubs.list[*place], target));
+    let of = places.iter().map(|place| survey_for(hubs, &hubs.list[*place], target));
     let surveys = join_all(of).await;
     let mut results = Vec::new();
     for (place, survey) in places.iter().copied().zip(surveys) {
         let hub = &mut hubs.list[place];
         let result = match survey {
-            Ok(survey) => {
+            Ok((survey, _)) => {
                 let mut target = target.clone();
                 let archive = router.complete(&hub.ui, &mut target, &survey);
                 if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
@@ -327,12 +302,15 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
         let plan = &result.intent.plan;
-        result.raced = apply::settings_race::is_lost(plan, outcome);
-        if result.raced {
-            hub.ui.note(
-                "another run has created the settings of this hub meanwhile; planning again",
-                &[],
-            );
+        let why = match apply::settings_race::is_lost(plan, outcome) {
+            true => Some("another run has created the settings of this hub meanwhile"),
+            false => outcome
+                .queue_stays(plan)
+                .then_some("a queue that was marked as being deleted still exists"),
+        };
+        result.raced = why.is_some();
+        if let Some(why) = why {
+            hub.ui.note(&format!("{why}; planning again"), &[]);
         }
         result.error = match took {
             None => Some(failure::abandoned(hub, plan, interrupted, outcome)),

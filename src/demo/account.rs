@@ -14,7 +14,7 @@ use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::model::{hub, policy};
-use crate::plan::Op;
+use crate::plan::Change;
 use crate::wire::aws_json::{EKS, JsonClient};
 use crate::wire::ec2;
 
@@ -56,7 +56,7 @@ impl DemoAccount {
             tags: Tags::default(),
         });
         self.cloud
-            .write(&Op::Create(role), Waiting::unattended())
+            .write(&Change::create(None, role), Waiting::unattended())
             .await
             .map_err(|fault| Error::failed("cannot set up a controller role").note(fault.to_string()))?;
         let cluster = json!({ "name": name.as_str() });

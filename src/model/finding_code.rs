@@ -95,7 +95,6 @@ codes! {
     RuleMissing = "K108", Critical, "events of this kind reach no cluster at all";
     ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
     ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
-    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was interrupted";
     SettingsMissing = "K113", Critical, "events are routed, but kibus does not know the settings of the hub and changes nothing";
     HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
     RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";

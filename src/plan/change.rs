@@ -1,4 +1,6 @@
-//! One change to one resource.
+//! One change to one resource, which is one write.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -14,22 +16,19 @@ pub enum Action {
     Create,
     /// Some fields change in place.
     Update,
-    /// The resource is deleted and created again under the same name.
-    Replace,
     /// The resource is deleted.
     Delete,
 }
 
 impl Action {
     /// All of them, in the order in which text counts them.
-    pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Replace, Self::Delete];
+    pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
 
     /// The words of text for one to come, one that runs, and one that is done.
     pub fn words(self) -> [&'static str; 3] {
         match self {
             Self::Create => ["create", "creating", "created"],
             Self::Update => ["update", "updating", "updated"],
-            Self::Replace => ["replace", "replacing", "replaced"],
             Self::Delete => ["delete", "deleting", "deleted"],
         }
     }
@@ -81,6 +80,8 @@ pub struct Change {
     pub before: Option<Resource>,
     /// The desired resource; `None` for a delete.
     pub after: Option<Resource>,
+    /// The changes that must be made before, by their place in the plan; always earlier ones.
+    pub waits_for: BTreeSet<usize>,
 }
 
 impl Change {
@@ -94,6 +95,7 @@ impl Change {
             fields: fields.collect(),
             before: None,
             after: Some(after),
+            waits_for: BTreeSet::new(),
         }
     }
 
@@ -107,22 +109,28 @@ impl Change {
             fields: fields.collect(),
             before: Some(before),
             after: None,
+            waits_for: BTreeSet::new(),
         }
     }
 
-    /// A change of these fields: an update, or a replacement if AWS cannot change one of them in place.
-    pub fn between(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
-        let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
+    /// An update of these fields.
+    pub fn update(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         Self {
-            action: match fields.iter().any(is_fixed) {
-                true => Action::Replace,
-                false => Action::Update,
-            },
+            action: Action::Update,
             id: after.id(),
             cluster,
             fields,
             before: Some(before),
             after: Some(after),
+            waits_for: BTreeSet::new(),
+        }
+    }
+
+    /// The resource: the desired one, or the observed one for a delete.
+    pub fn resource(&self) -> &Resource {
+        match (&self.after, &self.before) {
+            (Some(resource), _) | (None, Some(resource)) => resource,
+            (None, None) => unreachable!("a change is of a resource: its constructors see to it"),
         }
     }
 
@@ -139,32 +147,4 @@ fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
         .map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
     let fields = resource.fields().into_iter().map(|field| (field.path, field.value));
     fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
-}
-
-/// One operation on a resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Op {
-    Create(Resource),
-    Update {
-        /// The observed resource.
-        from: Box<Resource>,
-        /// The desired resource.
-        to: Resource,
-        fields: Vec<FieldChange>,
-    },
-    Delete(Resource),
-}
-
-impl Op {
-    /// The resource: the desired one, or the observed one for a delete.
-    pub fn resource(&self) -> &Resource {
-        match self {
-            Self::Create(resource) | Self::Update { to: resource, .. } | Self::Delete(resource) => resource,
-        }
-    }
-
-    /// The id of the resource.
-    pub fn id(&self) -> ResourceId {
-        self.resource().id()
-    }
 }

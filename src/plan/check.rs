@@ -35,12 +35,13 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) ->
 type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 8] = [
+const GUARDS: [Guard; 9] = [
     router_role,
     not_managed,
     not_created,
     others_queue,
     foreign_targets,
+    fixed_path,
     failed_function,
     settings_rolled_back,
     older_router,
@@ -62,8 +63,8 @@ fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Re
 /// Whether a queue would be deleted whose policy does not say that kibus created it.
 fn not_created(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
     let queue = change.before.as_ref()?.as_queue()?;
-    let stays = matches!(change.action, Action::Create | Action::Update);
-    (!stays && queue.origin(scope) != Some(QueueOrigin::Created)).then(|| Refusal::NotCreated(queue.name.clone()))
+    (change.action == Action::Delete && queue.origin(scope) != Some(QueueOrigin::Created))
+        .then(|| Refusal::NotCreated(queue.name.clone()))
 }
 
 /// Whether the queue belongs to another cluster of the bus. An adopted queue that is handed back belongs to none.
@@ -84,6 +85,16 @@ fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> 
     (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
         rule: rule.name.clone(),
         targets: rule.foreign_targets.clone(),
+    })
+}
+
+/// Whether the path of the role changes, which IAM cannot do.
+fn fixed_path(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let role = change.before.as_ref()?.as_role()?;
+    let wanted = change.after.as_ref()?.as_role()?;
+    (role.path != wanted.path).then(|| Refusal::FixedPath {
+        role: role.name.clone(),
+        path: role.path.clone(),
     })
 }
 

@@ -11,22 +11,23 @@ mod refusal;
 
 use std::collections::BTreeSet;
 
-pub use change::{Action, Change, FieldChange, Op};
+pub use change::{Action, Change, FieldChange};
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
 pub use diff::diff;
-pub use order::Step;
 pub use refusal::Refusal;
 
-use crate::model::resource::{AliasField, Desired, FieldName, FieldValue, Observed, Reading, Resource, ResourceId};
+use crate::model::name::ClusterName;
+use crate::model::policy::QueueOrigin;
+use crate::model::resource::{
+    AliasField, Desired, FieldName, FieldValue, Observed, Queue, Reading, Resource, ResourceId,
+};
 use crate::model::scope::Scope;
+use crate::model::tags::{BUS, CLUSTER};
 
-/// Changes, and the steps that make them.
+/// Changes, in an order in which they can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The changes, in the order of their first steps.
     pub changes: Vec<Change>,
-    /// The steps that make them; a replacement takes two.
-    pub steps: Vec<Step>,
     /// The resources that could not be read: nothing is planned for them.
     pub unknown: Vec<ResourceId>,
 }
@@ -55,12 +56,12 @@ impl Plan {
     }
 }
 
-/// The plan that turns the observed resources into the desired ones. A resource that was observed and is not desired is
-/// deleted.
+/// The plan that turns the observed resources into the desired ones, at the time `now` in Unix seconds. A resource that was
+/// observed and is not desired is deleted.
 ///
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
-pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
+pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> Plan {
     let owners = owner::Owners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
@@ -72,6 +73,9 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
             (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
             (None, Reading::Absent) => {}
             (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
+            (Some(wanted), Reading::Present(observed)) if is_being_deleted(observed, wanted, now) => {
+                changes.push(Change::create(owners.of(wanted), wanted.clone()));
+            }
             (None, Reading::Present(observed)) => {
                 changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
             }
@@ -81,13 +85,25 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
                     let cluster = owners.of_update(observed, &wanted);
-                    changes.push(Change::between(cluster, observed.as_ref().clone(), wanted, fields));
+                    changes.extend(updates(cluster, observed.as_ref().clone(), wanted, fields));
                 }
             }
         }
     }
-    policies_go_with_their_role(&mut changes, &owners, desired, observed);
     order::ordered(scope, changes, unknown)
+}
+
+/// Whether SQS only still answers for a queue that a run of kibus has deleted. A create waits until it is gone; if it stays
+/// after all, it is planned again.
+fn is_being_deleted(observed: &Resource, wanted: &Resource, now: u64) -> bool {
+    let (Some(observed), Some(wanted)) = (observed.as_queue(), wanted.as_queue()) else {
+        return false;
+    };
+    let created = |queue: &Queue| queue.policy.as_ref().and_then(QueueOrigin::of) == Some(QueueOrigin::Created);
+    let is_same = [BUS, CLUSTER]
+        .iter()
+        .all(|key| observed.tags.get(key) == wanted.tags.get(key));
+    observed.tags.being_deleted(now) && is_same && created(observed) && created(wanted)
 }
 
 /// How many versions before the live one are kept.
@@ -121,32 +137,20 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     }
 }
 
-/// Deleting a role deletes its inline policy too, so the policy of a replaced role is replaced.
-fn policies_go_with_their_role(
-    changes: &mut Vec<Change>,
-    owners: &owner::Owners<'_>,
-    wanted: &Desired,
-    observed: &Observed,
-) {
-    let is_replaced = |change: &&Change| change.action == Action::Replace;
-    let roles = changes.iter().filter(is_replaced);
-    let roles: BTreeSet<_> = roles
-        .filter_map(|change| Some(change.after.as_ref()?.as_role()?.name.clone()))
-        .collect();
-    for resource in wanted.resources() {
-        let id = resource.id();
-        if let Some(policy) = resource.as_role_policy()
-            && roles.contains(&policy.role)
-            && let Some(before) = observed.resource(&id)
-        {
-            let fields = diff(resource, before, wanted.untagged(&id));
-            changes.retain(|change| change.id != id);
-            changes.push(Change {
-                action: Action::Replace,
-                ..Change::between(owners.of(resource), before.clone(), resource.clone(), fields)
-            });
-        }
-    }
+/// The changes of an update: most are one. What must go last is a change of its own, if there are others: it follows changes
+/// of other resources, which follow the first.
+fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Vec<Change> {
+    let Some(between) = after.particulars().before_the_last(&before) else {
+        return vec![Change::update(cluster, before, after, fields)];
+    };
+    let removed = fields.iter().filter(|field| field.to == FieldValue::Unset);
+    let untagged = removed.filter_map(FieldChange::tag).map(str::to_owned).collect();
+    let first = diff(&between, &before, &BTreeSet::new());
+    let last = diff(&after, &between, &untagged);
+    vec![
+        Change::update(cluster.clone(), before, between.clone(), first),
+        Change::update(cluster, between, after, last),
+    ]
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::finding::{FindingCode, Fix};
 use crate::error::listed;
 use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, Partition, QueueName, Region, RoleName, RuleName,
+    BusName, ClusterName, FunctionName, KmsKey, Partition, QueueName, Region, RoleName, RolePath, RuleName,
 };
 use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
@@ -147,6 +147,13 @@ pub enum Refusal {
         /// The version that would replace it.
         offered: String,
     },
+    /// IAM cannot change the path of a role.
+    #[error("role `{role}` has the path `{path}`, which cannot change")]
+    FixedPath {
+        role: RoleName,
+        /// The path that it has.
+        path: RolePath,
+    },
     /// Lambda can neither run nor update the function.
     #[error("function `{function}` failed in Lambda and cannot be updated: {reason}")]
     FunctionFailed {
@@ -226,6 +233,7 @@ impl Refusal {
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
             | Self::SecondRole { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            Self::FixedPath { role, .. } => ResourceId::Role(role.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } => ResourceId::Function(scope.router_function()),
@@ -265,6 +273,7 @@ impl Refusal {
             | Self::RollbackKept { .. }
             | Self::OtherSettings { .. } => FindingCode::OptionNotApplicable,
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
+            Self::FixedPath { .. } => FindingCode::RoleChanged,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,

@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::Duration;
 
 use super::{NothingToAdopt, hub};
 use crate::model::answer::{Fact, Fault};
-use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
 use crate::model::settings::BadSettings;
 use crate::plan::Refusal;
@@ -19,8 +18,6 @@ pub enum Blocked {
     NoHub,
     /// This is missing, so no router can be invoked.
     NoRouter(ResourceId),
-    /// SQS may be deleting these wanted queues, for as long as each mark counts from the time of the survey.
-    BeingDeleted(BTreeMap<QueueName, Duration>),
     /// A resource could not be read.
     Unreadable(ResourceId, Box<Fault>),
     /// A question that is not about one resource failed; the text names the operation, like "list the roles".

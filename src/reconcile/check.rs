@@ -46,7 +46,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     }
     findings.extend(not_registered(case, &findings));
     let absent_roles = absent_roles(survey);
-    findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
+    findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles));
     router::fix_by_option(case, router, &mut findings);
     let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
     for finding in findings.iter_mut().filter(is_lost) {
@@ -54,12 +54,6 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
         finding.fix = Fix::Command(scope.kibus(hub::restoring(survey)));
     }
     findings.extend(finding::refused(scope, refusals));
-    for (name, tags) in survey.clusters() {
-        if tags.being_deleted(survey.now) && target.checks(&name) {
-            let queue = ResourceId::Queue(survey.cluster_queue(&name));
-            findings.push(finding::being_deleted(scope, queue, name));
-        }
-    }
     let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     let permissions = survey.function_permissions().present().into_iter().flatten();
@@ -121,7 +115,8 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
     if survey.discovered().fault().is_some() {
         return Vec::new();
     }
-    let mut names = clusters::unregistered(survey, &target.kept());
+    let (mut names, registered) = (target.kept(), survey.registered());
+    names.retain(|name| !registered.contains_key(name));
     names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let finding = |name: ClusterName| {
         let similar = clusters::close(&name, survey.registered().into_keys());

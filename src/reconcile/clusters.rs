@@ -1,6 +1,6 @@
 //! The clusters of a target: which exist, and their desired resources beside those that were read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
 use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
@@ -15,7 +15,6 @@ use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
-use crate::model::tags::Tags;
 use crate::plan;
 use crate::survey::Survey;
 
@@ -30,8 +29,6 @@ pub struct ClusterSummary {
     pub controller_role: Option<RoleName>,
     /// What that role was found by, if it was searched for.
     pub found_by: BTreeSet<RoleSource>,
-    /// Whether its queue is being deleted.
-    pub being_deleted: bool,
 }
 
 /// A Karpenter controller: its cluster, its queue, and its version if that is known.
@@ -51,7 +48,6 @@ impl ClusterSummary {
             queue_arn: scope.queue_arn(queue),
             controller_role: role,
             found_by: BTreeSet::new(),
-            being_deleted: false,
         }
     }
 }
@@ -66,18 +62,13 @@ impl Controller {
     }
 }
 
-/// The clusters as lists show them: the registered ones, and those whose queues are being deleted.
+/// The registered clusters as lists show them.
 pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
-    let summary = |(name, tags): (ClusterName, &Tags)| ClusterSummary {
-        being_deleted: tags.being_deleted(survey.now),
-        ..ClusterSummary::new(
-            &survey.scope,
-            &name,
-            &survey.cluster_queue(&name),
-            roles::on_record(survey, &name),
-        )
+    let summary = |name| {
+        let role = roles::on_record(survey, &name);
+        ClusterSummary::new(&survey.scope, &name, &survey.cluster_queue(&name), role)
     };
-    survey.clusters().into_iter().map(summary).collect()
+    survey.registered().into_keys().map(summary).collect()
 }
 
 /// The clusters that are set, each with its decided role.
@@ -128,9 +119,10 @@ pub(super) fn compared(
 ) -> (Desired, Observed) {
     let (scope, removes_all) = (&survey.scope, target.others == Others::Remove);
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
-    let mut saved = match follow || removes_all {
-        true => survey.clusters(),
-        false => checked_clusters(survey, target),
+    let mut saved = match (removes_all, follow) {
+        (true, _) => survey.clusters(),
+        (false, true) => survey.registered(),
+        (false, false) => checked_clusters(survey, target),
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
     for name in saved.keys().chain(target.removed().into_keys()) {
@@ -217,20 +209,13 @@ pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<Re
 
 /// Fails if the hub is unknown, as far as a target changes it. A check reports what could not be read.
 pub(super) fn hub_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    let scope = &survey.scope;
     match target.hub {
-        HubTarget::Set(_) => {
-            readable(&hub::readings(survey))?;
-            none_being_deleted(survey, scope.hub_queues())
-        }
-        HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub::readings(survey)),
-        HubTarget::Leave if !target.set().is_empty() => none_being_deleted(survey, [scope.dead_letter_queue()]),
+        HubTarget::Set(_) | HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub::readings(survey)),
         HubTarget::Leave | HubTarget::Keep(_) => Ok(()),
     }
 }
 
-/// Fails if it is unknown which clusters exist, and the target is about all of them, or if a wanted queue may be being
-/// deleted.
+/// Fails if it is unknown which clusters exist, and the target is about all of them.
 pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
     let all = follow || target.others == Others::Remove;
     if all || target.is_check() {
@@ -248,25 +233,7 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
     {
         return Err(Blocked::call_failed("list the roles", fault));
     }
-    let mut wanted: BTreeSet<ClusterName> = target.set().into_keys().cloned().collect();
-    if follow {
-        wanted.extend(survey.clusters().into_keys().filter(|name| target.wants(name)));
-    }
-    none_being_deleted(survey, wanted.iter().map(|name| survey.cluster_queue(name)))
-}
-
-/// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or
-/// its mark is old.
-fn none_being_deleted(survey: &Survey, queues: impl IntoIterator<Item = QueueName>) -> Result<(), Blocked> {
-    let marked = queues.into_iter().filter_map(|queue| {
-        let left = survey.observed.queue(queue.clone())?.tags.mark_counts_for(survey.now)?;
-        Some((queue, left))
-    });
-    let marked: BTreeMap<_, _> = marked.collect();
-    match marked.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked::BeingDeleted(marked)),
-    }
+    Ok(())
 }
 
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.

@@ -147,7 +147,7 @@ impl<'a> Case<'a> {
             _ => Vec::new(),
         };
         Ok(Self {
-            plan: plan::plan(&survey.scope, &desired, &observed),
+            plan: plan::plan(&survey.scope, &desired, &observed, survey.now),
             survey,
             target,
             before,

@@ -128,9 +128,7 @@ fn changes_cluster_queues(case: &Case<'_>) -> bool {
 /// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
 fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
     let new_queue = |change: &Change| {
-        matches!(change.action, Action::Create | Action::Replace)
-            && matches!(change.id, ResourceId::Queue(_))
-            && change.cluster.is_some()
+        change.action == Action::Create && matches!(change.id, ResourceId::Queue(_)) && change.cluster.is_some()
     };
     setting.show_settings
         || setting.karpenter_version.is_some()
@@ -191,7 +189,7 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
         false => Vec::new(),
     };
     others.retain(|cluster| match case.target.is_check() {
-        true => case.target.checks(&cluster.name) && !cluster.being_deleted,
+        true => case.target.checks(&cluster.name),
         false => !case.target.clusters.contains_key(&cluster.name),
     });
     let mut all: Vec<ClusterSummary> = set.chain(removed).chain(others).collect();

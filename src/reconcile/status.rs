@@ -6,7 +6,7 @@ use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
 use crate::model::answer::Fault;
 use crate::model::hub;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Alias, Architecture, Reading, Resource, ResourceId};
+use crate::model::resource::{Alias, Architecture, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};
@@ -21,8 +21,6 @@ pub struct StatusReport {
     /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
     pub dead_letter_queue: Option<QueueName>,
-    /// Those of the queues that are being deleted.
-    pub being_deleted: BTreeSet<QueueName>,
     /// The rules that exist, and whether each is enabled.
     pub rules: Vec<(RuleName, bool)>,
     /// The missing resources of the hub.
@@ -72,7 +70,8 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Unreadable(fault) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
     }
     if survey.discovered().fault().is_none() {
-        clusters::all_known(survey, &clusters::unregistered(survey, names), BTreeSet::new())?;
+        let registered = survey.registered().into_keys().collect();
+        clusters::all_known(survey, &(names - &registered), BTreeSet::new())?;
     }
     let mut summaries = clusters::summaries(survey);
     summaries.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
@@ -87,11 +86,8 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         let rule = survey.observed.rule(scope.rule(signal))?;
         Some((rule.name.clone(), rule.enabled))
     };
-    let deleted = survey.observed.resources().filter_map(Resource::as_queue);
-    let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
     let report = StatusReport {
         dead_letter_queue: Some(scope.dead_letter_queue()),
-        being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
         standing: router::why_not_newest(survey),
         mapping: survey.mapping().cloned(),

@@ -1,4 +1,4 @@
-//! Plans for a bus of which some queues are being deleted, and on one whose messages would expire.
+//! Plans for a bus of which some queues are being deleted, and one whose messages would expire.
 
 mod rollback;
 mod router_code;
@@ -13,17 +13,17 @@ use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
-use crate::model::tags::DELETING;
-use crate::plan::Op;
+use crate::model::tags::{CLUSTER, DELETING};
+use crate::plan::{Action, Refusal};
 use crate::survey::{ListedRole, RolePolicies};
 
 /// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
-/// and if they are old. `None`: the plan waits for all these queues.
+/// and if they are old.
 type Row = (
     &'static str,
     Target,
     &'static [&'static str],
-    Option<&'static [&'static str]>,
+    &'static [&'static str],
     &'static [&'static str],
 );
 
@@ -134,7 +134,7 @@ fn queues(intent: &Intent) -> Vec<String> {
 
 /// S9: no mark deletes a queue. `sqs:TagQueue` is enough to set one.
 #[test]
-fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
+fn s9_a_wanted_queue_with_a_young_mark_is_created_and_an_old_mark_goes() {
     let hub: &[&str] = &["kibus-hub", "kibus-hub-dlq", "kibus-probe"];
     let base: &[&str] = &["karpenter-base"];
     let up_to_date = || bootstrap(HubOptions::default());
@@ -149,27 +149,27 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
         "delete kibus-probe",
     ];
     let rows: [Row; 8] = [
-        ("bootstrap, no mark", up_to_date(), &[], Some(&[]), &[]),
+        ("bootstrap, no mark", up_to_date(), &[], &[], &[]),
         (
             "bootstrap, the hub queue",
             up_to_date(),
             &["kibus-hub"],
-            None,
+            &["create kibus-hub"],
             &["update kibus-hub"],
         ),
         (
             "bootstrap, all",
             up_to_date(),
             hub,
-            None,
+            &["create kibus-hub", "create kibus-hub-dlq", "create kibus-probe"],
             &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
         ),
-        ("bootstrap, a cluster", up_to_date(), base, Some(&[]), &[]),
+        ("bootstrap, a cluster", up_to_date(), base, &[], &[]),
         (
             "another key, a cluster",
             bootstrap(key()),
             base,
-            None,
+            &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
             &[
                 "update karpenter-base",
                 "update kibus-hub",
@@ -177,39 +177,61 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
                 "update kibus-probe",
             ],
         ),
-        ("add", add(), base, None, &["update karpenter-base"]),
+        (
+            "add",
+            add(),
+            base,
+            &["create karpenter-base"],
+            &["update karpenter-base"],
+        ),
         (
             "remove",
             remove(),
             base,
-            Some(&["delete karpenter-base"]),
+            &["delete karpenter-base"],
             &["delete karpenter-base"],
         ),
         (
             "teardown",
             Target::teardown(),
             &["karpenter-base", "kibus-hub-dlq"],
-            Some(everything),
+            everything,
             everything,
         ),
     ];
     for (name, target, marked, young, old) in rows {
-        for (since, expected) in [(YOUNG, young), (OLD, Some(old)), (NOW + 1, Some(old))] {
-            let intent = reconcile(&survey_marked(options(Some("512")), marked, since), &target);
-            let Some(expected) = expected else {
-                let wait = std::time::Duration::from_secs(since + 180 - NOW);
-                let queues = marked.iter().map(|queue| (queue.parse().unwrap(), wait));
-                let blocked = Blocked::BeingDeleted(queues.collect());
-                assert_eq!(intent.unwrap_err(), blocked, "{name}, {since}");
-                continue;
-            };
-            let intent = intent.unwrap();
+        for (since, expected) in [(YOUNG, young), (OLD, old), (NOW + 1, old)] {
+            let intent = reconcile(&survey_marked(options(Some("512")), marked, since), &target).unwrap();
             let mut changes = queues(&intent);
             changes.sort();
             assert_eq!(changes, expected, "{name}, {since}");
             assert_eq!(intent.refusals, [], "{name}, {since}");
         }
     }
+}
+
+/// Nobody of kibus deletes such a queue, so a create could only wait for nothing.
+#[test]
+fn s9_a_marked_queue_that_kibus_has_not_created_for_the_cluster_is_never_created() {
+    let changes = |edit: fn(&mut crate::model::resource::Queue)| {
+        let mut survey = survey(&["karpenter-base"]);
+        let mut queue = survey
+            .observed
+            .queue("karpenter-base".parse().unwrap())
+            .unwrap()
+            .clone();
+        edit(&mut queue);
+        let seen = Resource::Queue(queue);
+        survey.observed.insert(seen.id(), Reading::Present(Box::new(seen)));
+        reconcile(&survey, &add()).map(|intent| (queues(&intent), intent.refusals.len()))
+    };
+    let other_cluster = changes(|queue| drop(queue.tags.0.insert(CLUSTER.to_owned(), "other".to_owned())));
+    assert_eq!(other_cluster.unwrap(), (vec!["update karpenter-base".to_owned()], 1));
+    let no_statements = changes(|queue| queue.policy = None);
+    assert!(
+        !no_statements.is_ok_and(|(queues, refusals)| refusals == 0 && queues != ["update karpenter-base"]),
+        "it is adopted or refused"
+    );
 }
 
 #[test]
@@ -221,15 +243,15 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
         queue_prefix: Some("x-".parse().unwrap()),
         ..HubOptions::default()
     };
+    let clusters = ["base".parse().unwrap()].into();
+    let in_use = Blocked::Refused(vec![Refusal::PrefixInUse { clusters }]);
     let blocked = reconcile(&survey, &bootstrap(prefix)).unwrap_err();
-    assert!(
-        matches!(blocked, Blocked::BeingDeleted(_)),
-        "its queue would not be found again: {blocked:?}"
-    );
+    assert_eq!(blocked, in_use, "its queue would not be found again");
 }
 
+/// It counts as absent.
 #[test]
-fn s9_verify_and_status_name_a_queue_that_is_being_deleted() {
+fn s9_verify_and_status_do_not_show_a_queue_that_is_being_deleted() {
     let survey = survey(&["kibus-hub", "karpenter-base"]);
     let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
     let findings: Vec<_> = intent
@@ -237,11 +259,9 @@ fn s9_verify_and_status_name_a_queue_that_is_being_deleted() {
         .iter()
         .map(|one| format!("{} {}", one.code, one.name()))
         .collect();
-    assert_eq!(findings, ["K112 kibus-hub", "K112 karpenter-base"]);
-    let (report, clusters) = status::status(&survey, &["base".parse().unwrap()].into()).unwrap();
-    let names: Vec<_> = report.being_deleted.iter().map(ToString::to_string).collect();
-    assert_eq!(names, ["karpenter-base", "kibus-hub"]);
-    assert!(clusters[0].being_deleted);
+    assert_eq!(findings, ["K101 kibus-hub"]);
+    let (_, clusters) = status::status(&survey, &[].into()).unwrap();
+    assert_eq!(clusters, []);
 }
 
 #[test]
@@ -345,10 +365,10 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
         assert_eq!(intent.refusals, [], "{name}");
         let mut written: Vec<_> = intent
             .plan
-            .steps
+            .changes
             .iter()
-            .map(|step| match &step.op {
-                Op::Update { to, .. } => to,
+            .map(|change| match change.action {
+                Action::Update => change.resource(),
                 other => panic!("{name}: {other:?}"),
             })
             .collect();

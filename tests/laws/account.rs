@@ -1,5 +1,5 @@
 //! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law. A deleted
-//! queue answers some more reads (S9), unless its delete is waited for.
+//! queue answers some more reads (S9), until another of its name is created.
 
 mod effect;
 mod rules;
@@ -16,9 +16,8 @@ use kibus::model::policy::InlinePolicy;
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
-use kibus::model::status::QueueActivity;
-use kibus::model::tags::{CLUSTER, MARK_COUNTS};
-use kibus::plan::{Op, Plan};
+use kibus::model::tags::{CLUSTER, DELETING, MARK_COUNTS};
+use kibus::plan::{Action, Change, Plan};
 use tokio::sync::watch;
 
 use effect::{Published, half, marked, published, take};
@@ -68,7 +67,7 @@ struct State {
     resources: Desired,
     /// The published versions of each function.
     published: Published,
-    shown: Vec<Op>,
+    shown: Vec<Change>,
     writes: usize,
     /// Which of them create what.
     creates: Vec<(usize, ResourceId)>,
@@ -132,13 +131,9 @@ impl Account {
         self
     }
 
-    /// The time in which a run waits for queues that are being deleted: they are gone, or their marks are old.
-    pub(super) fn three_minutes_pass(&self) {
-        let mut state = self.state();
-        state.now += MARK_COUNTS.as_secs();
-        for gone in std::mem::take(&mut state.ghosts).into_keys() {
-            state.resources.remove(&gone);
-        }
+    /// The time in which SQS finishes the deletes of queues.
+    pub(super) fn a_minute_passes(&self) {
+        self.state().pass(Duration::from_secs(60));
     }
 
     /// All resources, without those that are deleted and still answer.
@@ -152,7 +147,7 @@ impl Account {
     /// Records the plan that was shown: only these writes may follow, once each.
     pub(super) fn show(&self, plan: &Plan, interruption: Option<Interruption>) -> watch::Receiver<bool> {
         let mut state = self.state();
-        state.shown = plan.steps.iter().map(|step| step.op.clone()).collect();
+        state.shown = plan.changes.clone();
         state.writes = 0;
         state.creates.clear();
         state.interruption = interruption;
@@ -331,7 +326,7 @@ impl Write for Account {
         self.read(id).await
     }
 
-    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
+    async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
         // Other tasks run between the call and its effect.
         tokio::task::yield_now().await;
         waiting.report("settling");
@@ -342,7 +337,7 @@ impl Write for Account {
         } = &mut *state;
         note_keys(keys, resources);
         let could = can_use(&self.scope, resources, keys, *now);
-        let answer = self.answer(&mut state, op);
+        let answer = self.answer(&mut state, change);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // A queue that is handed back is no longer one of the bus.
         let there = |id: &ResourceId| {
@@ -353,33 +348,15 @@ impl Write for Account {
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue, _)| there(policy) && there(queue))
-            .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", op.id()))
+            .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
             .collect();
         state.breaches.extend(shut_out);
         let locked_out = locked_out(&self.scope, &state.resources);
         let locked_out = locked_out
             .iter()
-            .map(|queue| format!("{}: the router may not send to {queue}", op.id()));
+            .map(|queue| format!("{}: the router may not send to {queue}", change.id));
         state.breaches.extend(locked_out);
         answer
-    }
-
-    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
-        if self.state().ghosts.contains_key(id) {
-            waiting.report("leaving");
-            tokio::task::yield_now().await;
-        }
-        let mut state = self.state();
-        if state
-            .interruption
-            .is_some_and(|now| now.killed && now.at < state.writes)
-        {
-            return Err(fault("killed"));
-        }
-        if state.ghosts.contains_key(id) {
-            state.forget(id);
-        }
-        Ok(())
     }
 }
 
@@ -390,14 +367,39 @@ impl State {
     }
 
     /// Makes a whole write. A deleted queue stays for a while, with its mark.
-    fn take(&mut self, op: &Op) {
-        match marked(op, self.now) {
+    fn take(&mut self, change: &Change) {
+        match marked(change, self.now) {
             Some(marked) => {
-                self.ghosts.insert(op.id(), self.ghost_reads);
-                self.resources.insert(op.id(), marked);
+                self.ghosts.insert(change.id.clone(), self.ghost_reads);
+                self.resources.insert(change.id.clone(), marked);
             }
-            None => take(&mut self.resources, &mut self.published, op),
+            None => take(&mut self.resources, &mut self.published, change),
         }
+    }
+
+    /// Lets at least a minute pass, in which SQS finishes all deletes.
+    fn pass(&mut self, time: Duration) {
+        self.now += time.as_secs();
+        for gone in std::mem::take(&mut self.ghosts).into_keys() {
+            self.resources.remove(&gone);
+        }
+    }
+
+    /// A create waits for a deleted queue of its name. One that stays until its mark is old loses the mark, and the create
+    /// fails.
+    fn wait_for_queue(&mut self, id: &ResourceId) -> Result<(), Fault> {
+        if self.ghosts.contains_key(id) {
+            self.pass(Duration::from_secs(60));
+        }
+        let tags = self.resources.get_mut(id).and_then(Resource::tags_mut);
+        if tags.and_then(|tags| tags.0.remove(DELETING)).is_none() {
+            return Ok(());
+        }
+        self.pass(MARK_COUNTS);
+        Err(Fault {
+            kind: FaultKind::Changed,
+            ..fault("stays")
+        })
     }
 }
 
@@ -410,44 +412,49 @@ fn stands(resources: &Desired, id: &ResourceId, now: u64) -> bool {
 }
 
 impl Account {
-    fn answer(&self, state: &mut State, op: &Op) -> Result<(), Fault> {
+    fn answer(&self, state: &mut State, change: &Change) -> Result<(), Fault> {
         let at = state.writes;
         state.writes += 1;
-        if matches!(op, Op::Create(_)) {
-            state.creates.push((at, op.id()));
+        let creates = change.action == Action::Create;
+        if creates {
+            state.creates.push((at, change.id.clone()));
         }
         let now = state.interruption.filter(|now| now.at <= at);
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));
         }
         // Only one of two runs creates the settings, and the other one learns of it.
-        if matches!(op, Op::Create(Resource::Parameter(_))) && state.resources.contains_key(&op.id()) {
+        let is_parameter = matches!(change.id, ResourceId::Parameter(_));
+        if creates && is_parameter && state.resources.contains_key(&change.id) {
             return Err(exists());
         }
-        if let Err(breach) = allowed(&self.scope, state, op) {
-            let breach = format!("{}: {breach}", op.id());
+        if creates && matches!(change.id, ResourceId::Queue(_)) {
+            state.wait_for_queue(&change.id)?;
+        }
+        if let Err(breach) = allowed(&self.scope, state, change) {
+            let breach = format!("{}: {breach}", change.id);
             state.breaches.push(breach.clone());
             return Err(fault(&breach));
         }
         match now.filter(|now| now.at == at).map(|now| now.trouble) {
-            None => state.take(op),
+            None => state.take(change),
             Some(Trouble::Stop) => {
-                state.take(op);
+                state.take(change);
                 self.stop.send_replace(true);
             }
-            Some(Trouble::AskedTwice) if matches!(op, Op::Create(_)) => {
-                match half(op, Trouble::AllButTags, state.now) {
+            Some(Trouble::AskedTwice) if creates => {
+                match half(change, Trouble::AllButTags, state.now) {
                     Some(half) => drop(state.resources.insert(half.id(), half)),
-                    None => state.take(op),
+                    None => state.take(change),
                 }
-                state.unfinished = Some(op.resource().clone());
+                state.unfinished = Some(change.resource().clone());
                 return Err(exists());
             }
             Some(trouble) => {
                 match trouble {
-                    Trouble::AnswerLost => state.take(op),
+                    Trouble::AnswerLost => state.take(change),
                     Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
-                        let half = half(op, trouble, state.now);
+                        let half = half(change, trouble, state.now);
                         state.resources.extend(half.map(|half| (half.id(), half)));
                     }
                     Trouble::Nothing | Trouble::Stop | Trouble::AskedTwice => {}

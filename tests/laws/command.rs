@@ -60,19 +60,23 @@ impl Listener for Nobody {
 }
 
 impl Command {
-    /// Runs the command: survey, reconcile, show, apply.
+    /// Runs the command: survey, reconcile, show, apply. A queue that was marked and stays is planned again.
     pub(super) async fn run(
         &self,
         scope: &Scope,
         account: &Account,
         limit: usize,
-        trouble: Option<Interruption>,
+        mut trouble: Option<Interruption>,
     ) -> Run {
-        let plan = self.plan(scope, account).await;
-        let stop = account.show(&plan, trouble);
-        let mut outcome = Outcome::of(&plan);
-        apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
-        Run { plan, outcome }
+        loop {
+            let plan = self.plan(scope, account).await;
+            let stop = account.show(&plan, trouble.take());
+            let mut outcome = Outcome::of(&plan);
+            apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
+            if !outcome.queue_stays(&plan) {
+                return Run { plan, outcome };
+            }
+        }
     }
 
     /// The plan of the command.
@@ -136,14 +140,9 @@ pub(super) fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName
     clusters.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// The intent for a target. A queue that is being deleted is waited for.
+/// The intent for a target.
 pub(super) async fn intent(scope: &Scope, account: &Account, target: &Target) -> Result<Intent, Blocked> {
-    let intent = reconcile(&survey(scope, account, target, 4).await, target);
-    if let Err(Blocked::BeingDeleted(_)) = &intent {
-        account.three_minutes_pass();
-        return reconcile(&survey(scope, account, target, 4).await, target);
-    }
-    intent
+    reconcile(&survey(scope, account, target, 4).await, target)
 }
 
 /// The plan for a target.

@@ -82,7 +82,7 @@ fn one_that_fails_stops_no_other_and_a_signal_stops_all() {
     ] {
         let hubs = ["us-west-2", "eu-west-1"].map(|region| hub(region, &history));
         let accounts = || [0, 1].map(|at: usize| Account::new(&hubs[at].scope, hubs[at].start.clone()));
-        let steps = wait(command.plan(&hubs[0].scope, &accounts()[0])).steps.len();
+        let steps = wait(command.plan(&hubs[0].scope, &accounts()[0])).changes.len();
         assert!(steps > 0, "{command:?}");
         for (at, trouble) in (0..steps).flat_map(|at| [(at, Trouble::Nothing), (at, Trouble::Stop)]) {
             let now = Interruption {
@@ -110,6 +110,7 @@ fn one_that_fails_stops_no_other_and_a_signal_stops_all() {
                 );
                 let again = wait(command.run(&hub.scope, account, 8, None));
                 assert!(again.outcome.is_complete(), "{name}, again: {:?}", again.outcome);
+                account.a_minute_passes();
                 assert!(wait(command.plan(&hub.scope, account)).is_empty(), "{name}");
                 assert_eq!(account.breaches(), [""; 0], "{name}");
             }

@@ -9,7 +9,7 @@ use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::resource::{Resource, Role};
 use kibus::model::tags::Tags;
 use kibus::model::{hub, policy};
-use kibus::plan::Op;
+use kibus::plan::Change;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ impl Bench {
             tags: Tags::default(),
         });
         self.cloud
-            .write(&Op::Create(role), Waiting::unattended())
+            .write(&Change::create(None, role), Waiting::unattended())
             .await
             .unwrap();
     }

@@ -9,7 +9,7 @@ use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::plan::{Op, diff, plan};
+use kibus::plan::{Change, diff, plan};
 use sha2::{Digest, Sha256};
 
 use super::corrected_emulator;
@@ -78,9 +78,9 @@ impl Bench {
 
     /// Applies the plan to reach these resources, and checks that they are reached.
     pub(crate) async fn reach(&self, desired: &Desired) {
-        let plan = plan(&self.scope, desired, &self.observe(desired).await);
-        for step in &plan.steps {
-            self.write(&step.op).await;
+        let plan = plan(&self.scope, desired, &self.observe(desired).await, 0);
+        for change in &plan.changes {
+            self.write(change).await;
         }
         for resource in desired.resources() {
             self.assert_is("reached", resource).await;
@@ -113,27 +113,16 @@ impl Bench {
         observed
     }
 
-    pub(crate) async fn write(&self, op: &Op) {
-        if let Err(fault) = self.archived(op).write(op, Waiting::unattended()).await {
-            let fields = if let Op::Update { fields, .. } = op {
-                fields.as_slice()
-            } else {
-                &[]
-            };
-            panic!("{} on {:?}: {fault:?} at {fields:?}", op.id(), self.kind);
+    pub(crate) async fn write(&self, change: &Change) {
+        if let Err(fault) = self.archived(change).write(change, Waiting::unattended()).await {
+            panic!("{} on {:?}: {fault:?} at {:?}", change.id, self.kind, change.fields);
         }
     }
 
-    /// The cloud with the archive that this operation needs.
-    pub(crate) fn archived(&self, op: &Op) -> AwsCloud {
-        let wanted = match op {
-            Op::Create(Resource::Function(function)) => Some(&function.settings.code.sha256),
-            Op::Update {
-                to: Resource::Function(function),
-                ..
-            } => Some(&function.settings.code.sha256),
-            _ => None,
-        };
+    /// The cloud with the archive that this change needs.
+    pub(crate) fn archived(&self, change: &Change) -> AwsCloud {
+        let function = change.after.as_ref().and_then(Resource::as_function);
+        let wanted = function.map(|function| &function.settings.code.sha256);
         let archive = ARCHIVES.into_iter().find(|archive| Some(&sha256(archive)) == wanted);
         self.cloud.clone().with_archive(archive.unwrap_or_default().to_vec())
     }

@@ -1,4 +1,4 @@
-//! A cloud that answers each step as its script says.
+//! A cloud that answers each change as its script says.
 
 use std::sync::Mutex;
 
@@ -7,28 +7,22 @@ use tokio::sync::watch;
 use crate::apply::{Event, Listener};
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::model::resource::{Resource, ResourceId};
-use crate::plan::{Change, Op, Plan, Step};
+use crate::plan::{Change, Plan};
 
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// The cloud reads what a step must know.
-    Preparing(usize),
-    /// It has read this.
-    Prepared(usize),
-    /// A step reached the cloud.
+    /// A change reached the cloud.
     Called(usize),
     /// The cloud answered; whether it was done.
     Answered(usize, bool),
-    /// What the step deletes is gone, or stays.
-    Gone(usize, bool),
     /// An event was reported for a change.
     Event(usize, &'static str),
     /// Someone asked to stop.
     Stop,
 }
 
-/// What a step does in the cloud.
+/// What a change does in the cloud.
 #[derive(Clone, Debug)]
 pub(super) struct Behavior {
     /// How often other tasks run before the answer; each time a reason to wait is emitted.
@@ -36,13 +30,11 @@ pub(super) struct Behavior {
     pub(super) fails: bool,
     /// Whether it waits until someone asks to stop.
     pub(super) waits: bool,
-    /// Whether what it deletes stays.
-    pub(super) remains: bool,
     /// Whether someone asks to stop while it runs.
     pub(super) stops: bool,
 }
 
-/// A cloud that does as the steps' behaviors say, and takes down what happens.
+/// A cloud that does as the changes' behaviors say, and takes down what happens.
 pub(super) struct Scripted<'a> {
     pub(super) plan: &'a Plan,
     pub(super) script: Vec<Behavior>,
@@ -54,10 +46,6 @@ impl Scripted<'_> {
     fn add(&self, moment: Moment) {
         self.moments.lock().unwrap().push(moment);
     }
-
-    fn place(&self, op: &Op) -> usize {
-        self.plan.steps.iter().position(|step| step.op == *op).unwrap()
-    }
 }
 
 impl Write for Scripted<'_> {
@@ -65,17 +53,8 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
-    async fn prepare(&self, op: &Op) {
-        let at = self.place(op);
-        self.add(Moment::Preparing(at));
-        for _ in 0..self.script[at].turns {
-            tokio::task::yield_now().await;
-        }
-        self.add(Moment::Prepared(at));
-    }
-
-    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let at = self.place(op);
+    async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let at = self.plan.changes.iter().position(|planned| planned == change).unwrap();
         self.add(Moment::Called(at));
         for turn in 0..self.script[at].turns {
             waiting.report(&format!("turn {turn}"));
@@ -95,17 +74,6 @@ impl Write for Scripted<'_> {
         }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
-    }
-
-    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
-        let at = self.plan.steps.iter().position(deletes).unwrap();
-        for turn in 0..10 * self.script[at].turns {
-            waiting.report(&format!("turn {turn}"));
-            tokio::task::yield_now().await;
-        }
-        self.add(Moment::Gone(at, !self.script[at].remains));
-        if self.script[at].remains { Err(fault()) } else { Ok(()) }
     }
 }
 

@@ -38,6 +38,7 @@ reasons! {
     ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
     QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds";
     QueueUnknown, 20, "SQS does not find the new queue yet";
+    MarkUnknown, 20, "SQS does not show the mark of the delete on the queue yet";
     DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet";
     // Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable, 15 * 60, "Lambda cannot assume the new role yet";

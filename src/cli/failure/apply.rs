@@ -66,9 +66,6 @@ fn other_run(change: &Change, fault: &Fault) -> Option<String> {
         .as_ref()
         .filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
     match (change.action, &fault.kind) {
-        (Action::Delete, FaultKind::Exists) => Some(format!(
-            "another run has registered cluster `{cluster}` while this one removed it"
-        )),
         (Action::Create | Action::Update, FaultKind::Gone) => Some(format!(
             "another run has removed cluster `{cluster}` while this one registered it"
         )),

@@ -7,10 +7,9 @@ use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, listed, quoted};
 use crate::model::answer::{Fact, Fault, FaultKind};
 use crate::model::karpenter::{SERVICE_ACCOUNT, usual_roles};
-use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
 use crate::model::settings::BadSettings;
-use crate::model::tags::DELETING;
 use crate::reconcile::{
     Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleSearch, RoleSource, UnknownCluster, permissions_for_eks,
 };
@@ -21,7 +20,6 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::NoHub => no_hub(hub),
         Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
             .hint_command("to create it:", hub.scope.kibus("bootstrap-hub")),
-        Blocked::BeingDeleted(queues) => being_deleted(hub, queues.keys().collect()),
         Blocked::Unreadable(id, fault) => unreadable(hub, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(hub, what, fault),
         Blocked::BadSettings {
@@ -72,22 +70,6 @@ fn lost_settings(hub: &ConnectedHub, restoring: &str) -> Error {
         "check these options, in which the hub differs from the defaults; to save them:",
         hub.scope.kibus(restoring),
     )
-}
-
-/// The wait for these queues is over, and their marks are young again.
-fn being_deleted(hub: &ConnectedHub, queues: Vec<&QueueName>) -> Error {
-    let (what, tag) = match queues.len() {
-        1 => ("queue", "its tag"),
-        _ => ("queues", "their tags"),
-    };
-    Error::failed(format!("still being deleted: {what} {}", listed(queues)))
-        .note(format!(
-            "{tag} `{DELETING}` was set again during the wait: by another run, or by someone else"
-        ))
-        .hint_command(
-            "when nothing deletes it any more, run again:",
-            hub.command_line.as_str(),
-        )
 }
 
 fn no_such_roles(hub: &ConnectedHub, roles: &[MissingRole]) -> Error {

@@ -86,7 +86,7 @@ impl Particulars for EventSourceMapping {
         ]
     }
 
-    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+    fn trouble(&self) -> Option<(FindingCode, String)> {
         let (code, message) = if !self.enabled {
             (FindingCode::MappingDisabled, "disabled")
         } else if !self.filters.is_empty() {

@@ -284,7 +284,19 @@ impl Particulars for Function {
         lowers.then_some(Effect::LowersReserved).into_iter().collect()
     }
 
-    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+    /// The reservation is lowered last, after the mapping has been limited.
+    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
+        let before = before.as_function()?;
+        let between = Resource::Function(Self {
+            reserved_concurrency: before.reserved_concurrency,
+            // With tags that kibus did not set. The last change removes the others.
+            tags: before.tags.clone().with_all(&self.tags),
+            ..self.clone()
+        });
+        (self.lowers_reserved(before) && between.fields() != before.fields()).then_some(between)
+    }
+
+    fn trouble(&self) -> Option<(FindingCode, String)> {
         let reason = self.failed_update.as_ref()?;
         Some((FindingCode::UpdateFailed, format!("the last update failed: {reason}")))
     }

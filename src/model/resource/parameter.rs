@@ -118,6 +118,20 @@ impl Particulars for Parameter {
         forgets.then_some(Effect::Forgets).into_iter().collect()
     }
 
+    /// What is needed no more is forgotten last, after it has gone from everything that has it.
+    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
+        let before = before.as_parameter()?;
+        let (was, is) = (before.settings()?, self.settings()?);
+        let kept = is.while_leaving(was);
+        (kept != *is && kept != *was).then(|| {
+            Resource::Parameter(Self {
+                settings: Ok(kept),
+                tags: before.tags.clone().with_all(&self.tags),
+                ..self.clone()
+            })
+        })
+    }
+
     fn summary(&self) -> String {
         let options = self
             .settings()

@@ -17,11 +17,6 @@ use crate::model::scope::Scope;
 
 /// All that is particular to a kind of resource, beside its line in the table of kinds.
 pub trait Particulars {
-    /// Whether AWS can change this field only by deleting and creating the resource.
-    fn is_fixed(&self, _path: &str) -> bool {
-        false
-    }
-
     /// How it is known which bus manages it.
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::Tags
@@ -37,14 +32,18 @@ pub trait Particulars {
         Vec::new()
     }
 
-    /// The effects that matter to the order when it is written. `before` is the resource that it replaces or changes.
+    /// The effects that matter to the order when it is written. `before` is the resource that it changes.
     fn effects(&self, _before: Option<&Resource>) -> Vec<Effect> {
         Vec::new()
     }
 
-    /// What is more urgent about an observed one than that its fields differ, with the message of the finding. `now` is the
-    /// time of the survey in Unix seconds.
-    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+    /// This resource with what an update from `before` must take away last; `None` if the update is one change.
+    fn before_the_last(&self, _before: &Resource) -> Option<Resource> {
+        None
+    }
+
+    /// What is more urgent about an observed one than that its fields differ, with the message of the finding.
+    fn trouble(&self) -> Option<(FindingCode, String)> {
         None
     }
 

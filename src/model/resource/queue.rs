@@ -237,11 +237,6 @@ impl Particulars for Queue {
         effects
     }
 
-    fn trouble(&self, now: u64) -> Option<(FindingCode, String)> {
-        let leaves = self.tags.being_deleted(now);
-        leaves.then(|| (FindingCode::QueueBeingDeleted, "being deleted".to_owned()))
-    }
-
     fn summary(&self) -> String {
         let encryption = match &self.encryption {
             Encryption::None => "not encrypted".to_owned(),

@@ -69,10 +69,6 @@ impl Scope {
 }
 
 impl Particulars for Role {
-    fn is_fixed(&self, path: &str) -> bool {
-        path == RoleField::Path.path()
-    }
-
     fn summary(&self) -> String {
         let statements = self.trust.statements();
         let principals = statements.iter().filter_map(|statement| statement.get("Principal"));

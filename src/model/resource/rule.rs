@@ -122,7 +122,7 @@ impl Particulars for Rule {
         drops_role.then_some(Effect::DropsRole).into_iter().collect()
     }
 
-    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+    fn trouble(&self) -> Option<(FindingCode, String)> {
         match (self.enabled, &self.target) {
             (false, _) => Some((FindingCode::RuleDisabled, "disabled".to_owned())),
             (true, None) => Some((FindingCode::RuleChanged, "target missing".to_owned())),

@@ -18,14 +18,8 @@ use crate::plan::{Action, Change, Plan, Refusal};
 const NAMED_FIELDS: usize = 3;
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
-/// to exist, `now` is the time of the survey in Unix seconds.
-pub fn changed(
-    scope: &Scope,
-    plan: &Plan,
-    refusals: &[Refusal],
-    absent_roles: &BTreeSet<RoleName>,
-    now: u64,
-) -> Vec<Finding> {
+/// to exist.
+pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &BTreeSet<RoleName>) -> Vec<Finding> {
     let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| refusal.resource(scope)).collect();
     plan.changes
         .iter()
@@ -38,7 +32,7 @@ pub fn changed(
             if unconfirmed.is_some() && change.action == Action::Delete {
                 return None;
             }
-            let (code, message) = judge(change, cluster.is_some(), now);
+            let (code, message) = judge(change, cluster.is_some());
             let finding = Finding {
                 code,
                 subject: Subject::Resource(change.id.clone()),
@@ -253,28 +247,18 @@ fn in_words(rules: &BTreeSet<RuleName>) -> String {
     }
 }
 
-/// The queue of a removed cluster that is being deleted.
-pub fn being_deleted(scope: &Scope, queue: ResourceId, cluster: ClusterName) -> Finding {
-    let subject = Subject::Resource(queue);
-    Finding {
-        cluster: Some(cluster.clone()),
-        ..Finding::new(scope, FindingCode::QueueBeingDeleted, subject, "being deleted")
-    }
-    .fixed_by(Fix::add_or_remove(scope, cluster))
-}
-
-fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
+fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     let [missing, changed] = change.id.of_kind().codes(of_cluster);
     match (change.action, &change.before) {
         (Action::Create, _) => (missing, "missing".to_owned()),
-        (Action::Update | Action::Replace, Some(before)) => different(change, before, changed, now),
+        (Action::Update, Some(before)) => different(change, before, changed),
         _ => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
     }
 }
 
 /// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
-fn different(change: &Change, before: &Resource, changed: FindingCode, now: u64) -> (FindingCode, String) {
-    if let Some(found) = before.particulars().trouble(now).or_else(|| code_changed(change)) {
+fn different(change: &Change, before: &Resource, changed: FindingCode) -> (FindingCode, String) {
+    if let Some(found) = before.particulars().trouble().or_else(|| code_changed(change)) {
         return found;
     }
     let code = match change.fields.iter().all(|field| field.tag().is_some()) {

@@ -6,8 +6,7 @@ mod drift;
 
 pub use delivery::{Traffic, dropped, foreign_mapping, invoke_permission, redriven, traffic};
 pub use drift::{
-    being_deleted, changed, duplicate_rules, fallen, key, not_registered, old_senders, only_tagged, orphan, refused,
-    unreadable,
+    changed, duplicate_rules, fallen, key, not_registered, old_senders, only_tagged, orphan, refused, unreadable,
 };
 
 pub use crate::model::finding_code::{FindingCode, Severity};

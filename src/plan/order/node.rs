@@ -1,42 +1,34 @@
-//! A step without a place, and which of two steps comes first.
+//! A change without a place, and which of two changes comes first.
 
 use std::cmp::Ordering;
 
-use crate::model::name::ClusterName;
-use crate::model::resource::{Edge, Effect, Other, ResourceId};
+use crate::model::resource::{Edge, Effect, Other};
 use crate::model::scope::Scope;
-use crate::plan::{Change, Op};
+use crate::plan::{Action, Change};
 
-/// A step without a place.
-pub(super) struct Node {
-    pub(super) change: usize,
-    pub(super) op: Op,
-    pub(super) id: ResourceId,
-    pub(super) cluster: Option<ClusterName>,
+/// A change without a place.
+pub(super) struct Node<'a> {
+    pub(super) change: &'a Change,
     pub(super) edges: Vec<Edge>,
     effects: Vec<Effect>,
 }
 
-impl Node {
-    pub(super) fn new(scope: &Scope, (place, change): (usize, &Change), op: Op) -> Self {
-        let resource = op.resource();
+impl<'a> Node<'a> {
+    pub(super) fn new(scope: &Scope, change: &'a Change) -> Self {
+        let resource = change.resource();
         Self {
-            change: place,
-            id: resource.id(),
-            cluster: change.cluster.clone(),
+            change,
             edges: resource.edges(scope),
-            effects: match &op {
-                Op::Create(to) => to.particulars().effects(change.before.as_ref()),
-                Op::Update { from, to, .. } => to.particulars().effects(Some(from)),
-                Op::Delete(_) => Vec::new(),
+            effects: match change.action {
+                Action::Create | Action::Update => resource.particulars().effects(change.before.as_ref()),
+                Action::Delete => Vec::new(),
             },
-            op,
         }
     }
 
-    /// Whether this step comes first (`Less`) or the other one (`Greater`), by the edges of this one, and why.
+    /// Whether this change comes first (`Less`) or the other one (`Greater`), by the edges of this one, and why.
     pub(super) fn order(&self, other: &Self) -> Option<(Ordering, &'static str)> {
-        if self.change == other.change {
+        if self.change.id == other.change.id {
             return None;
         }
         let between = || self.edges.iter().filter(|edge| self.has_edge_to(edge, other));
@@ -48,19 +40,17 @@ impl Node {
         let edge = between()
             .find(of_these)
             .or_else(|| between().find(|edge| edge.of_effects.is_none()))?;
-        let deletes = |node: &Self| matches!(node.op, Op::Delete(_));
+        let deletes = |node: &Self| node.change.action == Action::Delete;
         let first = edge.tie.order(deletes(self), deletes(other))?;
         Some((first, edge.because))
     }
 
     fn has_edge_to(&self, edge: &Edge, other: &Self) -> bool {
+        let (this, other) = (self.change, other.change);
         match &edge.other {
             Other::Id(id) => other.id == *id,
             Other::OfCluster(kind) => {
-                other.id.of_kind() == *kind
-                    && other.id != self.id
-                    && self.cluster.is_some()
-                    && other.cluster == self.cluster
+                other.id.of_kind() == *kind && this.cluster.is_some() && other.cluster == this.cluster
             }
         }
     }

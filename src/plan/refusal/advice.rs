@@ -76,6 +76,10 @@ impl Refusal {
             Self::OlderRouter { live, .. } => Hint::text(format!(
                 "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
             )),
+            Self::FixedPath { .. } => Hint::command(
+                "delete the role with its policy and run this command again, which recreates both; or delete the whole hub first:",
+                scope.kibus("teardown"),
+            ),
             Self::FunctionFailed { function, .. } => recreate_function(scope, function),
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
             Self::UnconfirmedRole {

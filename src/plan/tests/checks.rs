@@ -40,6 +40,11 @@ const CHANGED: &[Row] = &[
     ),
     ("a queue of ours", |b| b.queue("kibus-hub", |q| q.retention = 60), &[]),
     (
+        "the path of the role, which IAM cannot change",
+        |b| b.role(ROLE, |r| r.path = "/x/".parse().unwrap()),
+        &["role `kibus-router-us-west-2` has the path `/x/`, which cannot change"],
+    ),
+    (
         "a role of another tool, with a policy of kibus's name",
         |b| {
             b.role(ROLE, |r| disown(&mut r.tags));

@@ -128,7 +128,7 @@ fn each_difference_has_its_code() {
         edit(&mut bench);
         let plan = bench.plan();
         let refusals = check(&bench.scope, &plan, &bench.observed);
-        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new(), 0);
+        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new());
         findings.extend(finding::refused(&bench.scope, &refusals));
         let said: Vec<String> = findings
             .iter()
@@ -148,7 +148,7 @@ fn the_most_urgent_finding_comes_first() {
     bench.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None);
     bench.queue("karpenter-base", |q| q.retention = 60);
     let plan = bench.plan();
-    let mut findings = finding::changed(&bench.scope, &plan, &[], &BTreeSet::new(), 0);
+    let mut findings = finding::changed(&bench.scope, &plan, &[], &BTreeSet::new());
     findings.reverse();
     finding::sort(&mut findings);
     let found: Vec<String> = findings
@@ -190,7 +190,7 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
             )),
         ),
     ] {
-        let findings = finding::changed(&bench.scope, &plan, &[], &absent, 0);
+        let findings = finding::changed(&bench.scope, &plan, &[], &absent);
         let found: Vec<_> = findings
             .iter()
             .map(|finding| (finding.code.as_str(), &finding.fix))

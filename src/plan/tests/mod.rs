@@ -16,6 +16,8 @@ use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
 use crate::plan::{Action, Change, Plan, plan};
 
+/// The time of every survey, in Unix seconds.
+const NOW: u64 = 1_800_000_000;
 const HUB: &str = "kibus-hub";
 const DLQ: &str = "kibus-hub-dlq";
 const ROLE: &str = "kibus-router-us-west-2";
@@ -87,16 +89,16 @@ impl Bench {
         let wanted = self.wanted();
         let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Reading::Absent)).collect();
         observed.extend(self.observed.clone());
-        plan(&self.scope, &wanted, &observed)
+        plan(&self.scope, &wanted, &observed, NOW)
     }
 
     /// The plan that deletes everything.
     fn teardown(&self) -> Plan {
-        plan(&self.scope, &Desired::default(), &self.observed)
+        plan(&self.scope, &Desired::default(), &self.observed, NOW)
     }
 }
 
-/// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes, `±role(path)` replaces.
+/// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes.
 fn drawing(plan: &Plan) -> String {
     plan.changes.iter().map(draw).collect::<Vec<_>>().join(" ")
 }
@@ -117,26 +119,24 @@ fn draw(change: &Change) -> String {
         Action::Create => "+",
         Action::Update => "~",
         Action::Delete => "-",
-        Action::Replace => "±",
     };
     let paths: Vec<&str> = change.fields.iter().map(|field| field.path.as_str()).collect();
     match change.action {
-        Action::Update | Action::Replace if !paths.is_empty() => {
+        Action::Update if !paths.is_empty() => {
             format!("{sign}{}({})", change.id.kind(), paths.join(","))
         }
         _ => format!("{sign}{}", change.id.kind()),
     }
 }
 
-/// The place of the step that does this (`+`, `~` or `-`) to the resource of this kind and name.
+/// The place of the change that does this (`+`, `~` or `-`) to the resource of this kind and name.
 fn step(plan: &Plan, sign: char, id: &ResourceId) -> Option<usize> {
-    use crate::plan::Op;
-    plan.steps.iter().position(|step| {
-        let done = match step.op {
-            Op::Create(_) => '+',
-            Op::Update { .. } => '~',
-            Op::Delete(_) => '-',
+    plan.changes.iter().position(|change| {
+        let done = match change.action {
+            Action::Create => '+',
+            Action::Update => '~',
+            Action::Delete => '-',
         };
-        done == sign && step.op.id() == *id
+        done == sign && change.id == *id
     })
 }

@@ -1,4 +1,4 @@
-//! The order of steps, as laws over many pairs of inventories: every observed state of one cluster with every desired
+//! The order of changes, as laws over many pairs of inventories: every observed state of one cluster with every desired
 //! one, and hubs with any resource missing or changed.
 
 mod inventories;
@@ -15,15 +15,16 @@ use crate::model::options::HubOptions;
 use crate::model::resource::{Effect, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::order::before_by_pairs;
-use crate::plan::{Op, Plan};
+use crate::plan::{Action, Change, Plan};
 use inventories::{CLUSTERS, Pair, hub_options};
 
-/// Every step that must be done before this one, whichever way.
+/// Every change that must be made before this one, whichever way.
 fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut left = vec![at];
-    while let Some(step) = left.pop() {
-        left.extend(plan.steps[step].after.iter().filter(|earlier| found.insert(**earlier)));
+    while let Some(change) = left.pop() {
+        let earlier = plan.changes[change].waits_for.iter();
+        left.extend(earlier.filter(|earlier| found.insert(**earlier)));
     }
     found
 }
@@ -70,73 +71,74 @@ fn is_tested_with(alias: &ResourceId, used: &ResourceId) -> bool {
 }
 
 /// Whether this changes the role that a queue has saved.
-fn forgets(op: &Op) -> bool {
-    matches!(op, Op::Update { from, fields, .. }
-        if from.tags().is_some_and(|tags| tags.controller_role().is_some())
-            && fields.iter().any(|field| field.path == "tags.kibus:controller-role"))
+fn forgets(change: &Change) -> bool {
+    let tags = change.before.as_ref().and_then(Resource::tags);
+    change.action == Action::Update
+        && tags.is_some_and(|tags| tags.controller_role().is_some())
+        && change
+            .fields
+            .iter()
+            .any(|field| field.path == "tags.kibus:controller-role")
 }
 
 /// Whether this takes something from the settings of the hub.
-fn is_last(op: &Op) -> bool {
-    matches!(op, Op::Update { from, to, .. } if to.particulars().effects(Some(from)).contains(&Effect::Forgets))
+fn is_last(change: &Change) -> bool {
+    let effects = |to: &Resource| to.particulars().effects(change.before.as_ref());
+    change.action == Action::Update && effects(change.resource()).contains(&Effect::Forgets)
 }
 
 /// Whether this leaves a function less reserved concurrency than it had.
-fn lowers(op: &Op) -> bool {
+fn lowers(change: &Change) -> bool {
     let reserved = |resource: &Resource| resource.as_function()?.reserved_concurrency;
-    matches!(op, Op::Update { from, to, .. }
-        if reserved(to).is_some_and(|to| reserved(from).is_none_or(|from| to < from)))
+    let (Some(from), Some(to)) = (&change.before, &change.after) else {
+        return false;
+    };
+    reserved(to).is_some_and(|to| reserved(from).is_none_or(|from| to < from))
 }
 
 /// All laws, over one plan.
 fn hold(plan: &Plan) {
     let memory = ResourceId::Parameter(scope().settings_parameter());
-    let before: Vec<_> = (0..plan.steps.len()).map(|at| all_before(plan, at)).collect();
-    for (at, step) in plan.steps.iter().enumerate() {
+    let before: Vec<_> = (0..plan.changes.len()).map(|at| all_before(plan, at)).collect();
+    for (at, change) in plan.changes.iter().enumerate() {
         assert!(
-            step.after.iter().all(|earlier| *earlier < at),
-            "{} waits for a later step",
-            step.op.id()
+            change.waits_for.iter().all(|earlier| *earlier < at),
+            "{} waits for a later change",
+            change.id
         );
-        assert_eq!(plan.changes[step.change].id, step.op.id());
+        assert_eq!(change.id, change.resource().id());
     }
-    for (b, late) in plan.steps.iter().enumerate() {
-        for (a, early) in plan.steps.iter().enumerate() {
-            let (x, y) = (early.op.id(), late.op.id());
+    for (b, late) in plan.changes.iter().enumerate() {
+        for (a, early) in plan.changes.iter().enumerate() {
+            let (x, y) = (&early.id, &late.id);
             let waits = before[b].contains(&a);
-            let must = match (&early.op, &late.op) {
-                _ if is_last(&late.op) => x != y,
-                _ if is_last(&early.op) => false,
-                (Op::Delete(_), Op::Delete(_)) => refers(&x, &y) || y == memory && x != y,
-                (Op::Delete(_), Op::Create(_)) => x == y,
-                (_, Op::Delete(_)) => x == memory,
-                (Op::Delete(_), Op::Update { .. }) => forgets(&late.op) && refers(&x, &y),
-                _ if forgets(&late.op) && refers(&x, &y) => true,
-                _ if lowers(&late.op) && refers(&x, &y) && x.kind() != "alias" => true,
-                _ if is_tested_with(&y, &x) => true,
-                _ => x == memory && x != y || refers(&y, &x) && !forgets(&early.op) && !lowers(&early.op),
+            let must = match (early.action, late.action) {
+                _ if x == y => a < b,
+                _ if is_last(late) => true,
+                _ if is_last(early) => false,
+                (Action::Delete, Action::Delete) => refers(x, y) || *y == memory,
+                (Action::Delete, Action::Create) => false,
+                (_, Action::Delete) => *x == memory,
+                (Action::Delete, Action::Update) => forgets(late) && refers(x, y),
+                _ if forgets(late) && refers(x, y) => true,
+                _ if lowers(late) && refers(x, y) && x.kind() != "alias" => true,
+                _ if is_tested_with(y, x) => true,
+                _ => *x == memory || refers(y, x) && !forgets(early) && !lowers(early),
             };
-            assert!(
-                !must || waits,
-                "{x} must be done before {y}:\n{:?}\n{:?}",
-                early.op,
-                late.op
-            );
+            assert!(!must || waits, "{x} must be made before {y}:\n{early:?}\n{late:?}");
             let other_role =
-                matches!((&x, &y), (ResourceId::RolePolicy(r, p), ResourceId::RolePolicy(s, q)) if p == q && r != s);
-            if other_role && matches!(late.op, Op::Delete(_)) && !matches!(early.op, Op::Delete(_)) {
+                matches!((x, y), (ResourceId::RolePolicy(r, p), ResourceId::RolePolicy(s, q)) if p == q && r != s);
+            if other_role && late.action == Action::Delete && early.action != Action::Delete {
                 assert!(waits, "{x} must be there before {y} goes");
             }
         }
     }
-    let waits: Vec<_> = plan.steps.iter().map(|step| step.after.clone()).collect();
+    let waits: Vec<_> = plan.changes.iter().map(|change| change.waits_for.clone()).collect();
     assert_eq!(
         waits,
         before_by_pairs(&scope(), plan),
-        "each step waits for all that it must"
+        "each change waits for all that it must"
     );
-    let made: BTreeSet<usize> = plan.steps.iter().map(|step| step.change).collect();
-    assert_eq!(made.len(), plan.changes.len(), "every change has a step");
 }
 
 #[test]
@@ -169,7 +171,7 @@ proptest! {
     }
 }
 
-/// M10: after every step of a plan that changes the reserved concurrency, also with another version of the router, the
+/// M10: after every change of a plan that changes the reserved concurrency, also with another version of the router, the
 /// mapping runs no more invocations than are reserved.
 #[test]
 fn the_mapping_never_exceeds_the_reserved_concurrency() {
@@ -201,8 +203,8 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
             .find_map(Resource::as_mapping)
             .unwrap()
             .maximum_concurrency;
-        for step in &plan.steps {
-            match step.op.resource() {
+        for change in &plan.changes {
+            match change.resource() {
                 Resource::Function(function) => reserved = function.reserved_concurrency,
                 Resource::EventSourceMapping(mapping) => maximum = mapping.maximum_concurrency,
                 _ => {}
@@ -210,7 +212,7 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
             assert!(
                 maximum.is_some() && reserved.is_none_or(|reserved| maximum <= Some(reserved)),
                 "{from} to {to}: {maximum:?} of {reserved:?} after {}",
-                step.op.id()
+                change.id
             );
         }
     }
@@ -262,10 +264,10 @@ fn a_queue_outlives_the_policy_on_its_saved_role() {
         let plan = change_of_role(from, to);
         let places: Vec<_> = steps.iter().map(|(sign, id)| step(&plan, *sign, id)).collect();
         assert_eq!(places, (0..steps.len()).map(Some).collect::<Vec<_>>(), "{name}");
-        for at in 1..plan.steps.len() {
+        for at in 1..plan.changes.len() {
             assert!(
                 all_before(&plan, at).contains(&(at - 1)),
-                "{name}: step {at} does not wait"
+                "{name}: change {at} does not wait"
             );
         }
     }

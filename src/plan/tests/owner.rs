@@ -13,7 +13,7 @@ fn a_change_knows_its_owner() {
     let bench = Bench::new();
     let ids = bench.observed.iter().map(|(id, _)| id.clone());
     let absent: Observed = ids.map(|id| (id, Reading::Absent)).collect();
-    let create = plan(&bench.scope, &bench.wanted(), &absent);
+    let create = plan(&bench.scope, &bench.wanted(), &absent, 0);
     for plan in [create, bench.teardown()] {
         let changes = plan.changes.iter();
         let mut of_clusters: Vec<String> = changes

@@ -20,7 +20,7 @@ fn calls(before: Option<&HubOptions>, after: &HubOptions) -> PlannedCalls {
     let ids: BTreeSet<&ResourceId> = wanted.ids().chain(had.ids()).collect();
     let observed: Observed = ids.into_iter().map(|id| (id.clone(), reading(id))).collect();
     let document = operator_policy::operator(&scope(), after, &BTreeSet::new());
-    planned_calls(&scope(), after, &document, &plan(&scope(), &wanted, &observed))
+    planned_calls(&scope(), after, &document, &plan(&scope(), &wanted, &observed, 0))
 }
 
 fn writes(planned: &PlannedCalls) -> BTreeSet<&str> {

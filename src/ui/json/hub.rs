@@ -100,7 +100,7 @@ objects! {
 
     /// A cluster, its queue and its controller role.
     ClusterObject<'a>(
-        ClusterSummary { name, queue, queue_arn, controller_role, found_by, being_deleted } in &'a ClusterSummary
+        ClusterSummary { name, queue, queue_arn, controller_role, found_by } in &'a ClusterSummary
     ) {
         name: &'a str = name.as_str(),
         /// The value for Karpenter's `settings.interruptionQueue`.
@@ -112,9 +112,6 @@ objects! {
     } optional {
         /// What that role was found by. Present only if it was searched for and does not have the policy yet.
         controller_role_found_by: Vec<String> = (!found_by.is_empty()).then(|| found_by.iter().map(ToString::to_string).collect()),
-        /// Present only if the queue is being deleted.
-        #[cfg_attr(test, schemars(extend("const" = true)))]
-        being_deleted: bool = being_deleted.then_some(true),
     }
 
     /// A finding.
@@ -156,7 +153,6 @@ objects! {
         create: usize = plan.count(Action::Create),
         update: usize = plan.count(Action::Update),
         delete: usize = plan.count(Action::Delete),
-        replace: usize = plan.count(Action::Replace),
     }
 
     /// The result of a probe.

@@ -10,7 +10,7 @@ objects! {
     /// The state of the hub and its clusters.
     StatusObject<'a>(
         StatusReport {
-            router, standing, mapping, queues, being_deleted, rules, missing, unreadable,
+            router, standing, mapping, queues, rules, missing, unreadable,
             dead_letter_queue: _, // has its name
             undiscovered: _, // the document has an error then
         } in &'a StatusReport
@@ -19,10 +19,7 @@ objects! {
         /// An explanation if the live router is not the newest one.
         standing: Option<&'a str> = standing.as_deref(),
         mapping: Option<MappingObject<'a>> = mapping.as_ref().map(MappingObject::of),
-        queues: Vec<QueueObject<'a>> = queues
-            .iter()
-            .map(|(name, depth)| QueueObject::of(name, *depth, being_deleted.contains(name)))
-            .collect(),
+        queues: Vec<QueueObject<'a>> = queues.iter().map(|(name, depth)| QueueObject::of(name, *depth)).collect(),
         rules: Vec<RuleObject<'a>> = rules.iter().map(RuleObject::of).collect(),
         missing: Vec<ResourceObject> = missing.iter().map(ResourceObject::of).collect(),
         unreadable: Vec<ResourceObject> = unreadable.iter().map(|(id, _)| ResourceObject::of(id)).collect(),
@@ -45,14 +42,10 @@ objects! {
     }
 
     /// A queue and the number of its messages.
-    QueueObject<'a>(name in &'a QueueName, Depth { waiting, in_flight } in Depth, being_deleted in bool) {
+    QueueObject<'a>(name in &'a QueueName, Depth { waiting, in_flight } in Depth) {
         name: &'a str = name.as_str(),
         waiting: u64 = waiting,
         in_flight: u64 = in_flight,
-    } optional {
-        /// Present only if the queue is being deleted.
-        #[cfg_attr(test, schemars(extend("const" = true)))]
-        being_deleted: bool = being_deleted.then_some(true),
     }
 
     /// A rule.

@@ -64,7 +64,6 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
         controller_role: role.map(|role| role.parse().unwrap()),
         found_by: Default::default(),
-        being_deleted: name == "other",
     };
     let intent = Intent {
         plan: plan.clone(),
@@ -165,7 +164,6 @@ fn the_schema_refuses_what_is_not_written() {
         ("/hubs/0/error/kind", json!("bad")),
         ("/hubs/0/error/hints/0", json!("a text")),
         ("/hubs/0/clusters/0", json!({"name": "base"})),
-        ("/hubs/0/clusters/1/being_deleted", json!(false)),
         ("/hubs/0/bus", json!("Kibus")),
         ("/hubs/0/problems/0/code", json!("K000")),
         ("/hubs/0/problems/0/kind", json!("bucket")),

@@ -88,14 +88,13 @@ fn last_lines(plan: &Plan, open: bool, style: Style) -> Vec<String> {
 
 /// Whether the fields are shown without `-v`.
 fn shows_fields(change: &Change) -> bool {
-    matches!(change.action, Action::Update | Action::Replace)
+    change.action == Action::Update
 }
 
 pub(super) fn sign(action: Action, paint: Paint) -> String {
     match action {
         Action::Create => paint.green("+"),
         Action::Update => paint.yellow("~"),
-        Action::Replace => paint.yellow("±"),
         Action::Delete => paint.red("-"),
     }
 }
@@ -104,7 +103,6 @@ fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> 
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => escape(&resource.particulars().summary()).into_owned(),
-        _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
     let sign = sign(change.action, style.paint);
@@ -116,7 +114,7 @@ fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> 
         lines.extend(fields().flat_map(|field| match change.action {
             Action::Create => value_lines(&field.path, &field.to, width),
             Action::Delete => value_lines(&field.path, &field.from, width),
-            Action::Update | Action::Replace => field_lines(field, width, style, |old, new| format!("{old} → {new}")),
+            Action::Update => field_lines(field, width, style, |old, new| format!("{old} → {new}")),
         }));
     }
     lines

@@ -15,7 +15,6 @@ use crate::ui::{Heading, Table};
 const INDENT: usize = 2;
 /// The column of the values about the hub.
 const FACTS: usize = 12;
-const BEING_DELETED: &str = "being deleted";
 /// The controller role of a cluster that was added with `--no-controller-role`.
 const NO_ROLE: &str = "not managed by kibus";
 
@@ -54,10 +53,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             queue.to_string(),
             waiting(*depth, dead, paint),
             depth.in_flight.to_string(),
-            match status.being_deleted.contains(queue) {
-                true => paint.yellow(BEING_DELETED),
-                false => paint.dim(after),
-            },
+            paint.dim(after),
         ]);
     }
     lines.extend([String::new(), queues.render(INDENT, style.width), String::new()]);
@@ -77,10 +73,7 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, create: &str,
         let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
-            let role = match cluster.being_deleted {
-                true => BEING_DELETED,
-                false => cluster.controller_role.as_ref().map_or(NO_ROLE, RoleName::as_str),
-            };
+            let role = cluster.controller_role.as_ref().map_or(NO_ROLE, RoleName::as_str);
             table.row([cluster.name.as_str(), cluster.queue.as_str(), role]);
         }
         lines.push(match clusters.as_slice() {
@@ -124,10 +117,9 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
         let rest = [
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
-            match (cluster.being_deleted, &cluster.controller_role) {
-                (true, _) => paint.yellow(BEING_DELETED),
-                (false, Some(role)) => role.to_string(),
-                (false, None) => paint.dim(NO_ROLE),
+            match &cluster.controller_role {
+                Some(role) => role.to_string(),
+                None => paint.dim(NO_ROLE),
             },
         ];
         row(cluster.name.to_string(), cluster.queue.to_string(), rest);
@@ -196,7 +188,6 @@ mod tests {
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
             found_by: Default::default(),
-            being_deleted: false,
         }
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
             (id.clone(), seen)
         })
         .collect();
-    plan_of(&scope(), after, &observed)
+    plan_of(&scope(), after, &observed, 0)
 }
 
 /// The same resources after changes by someone else.

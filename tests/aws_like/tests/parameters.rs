@@ -5,7 +5,7 @@ use kibus::model::options::HubOptions;
 use kibus::model::resource::{Parameter, Resource, ResourceId};
 use kibus::model::settings::Settings;
 use kibus::model::tags::Tags;
-use kibus::plan::{Op, diff};
+use kibus::plan::{Change, diff};
 use serde_json::{Value, json};
 
 use super::{Clients, said, with};
@@ -116,10 +116,10 @@ async fn settings(cloud: &BehavingCloud) -> Option<Settings> {
     found.as_parameter()?.settings().cloned()
 }
 
-async fn written(cloud: &BehavingCloud, op: &Op, waits: &std::sync::Mutex<Vec<String>>) -> Result<(), Fault> {
+async fn written(cloud: &BehavingCloud, change: &Change, waits: &std::sync::Mutex<Vec<String>>) -> Result<(), Fault> {
     let (_stop, stop) = tokio::sync::watch::channel(false);
     let report = |reason: &str| waits.lock().unwrap().push(reason.to_owned());
-    cloud.cloud.write(op, Waiting::new(&report, &stop)).await
+    cloud.cloud.write(change, Waiting::new(&report, &stop)).await
 }
 
 /// Right after a teardown, the settings of a new hub wait for the name.
@@ -130,10 +130,14 @@ fn n3_kibus_waits_for_the_name_of_deleted_settings() {
         cloud.proxy.like.switch("N3");
         let waits = std::sync::Mutex::default();
         let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Op::Create(old.clone()), &waits).await.unwrap();
-        written(&cloud, &Op::Delete(old), &waits).await.unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits)
+            .await
+            .unwrap();
+        written(&cloud, &Change::delete(None, old), &waits).await.unwrap();
         assert_eq!(*waits.lock().unwrap(), [""; 0]);
-        written(&cloud, &Op::Create(new.clone()), &waits).await.unwrap();
+        written(&cloud, &Change::create(None, new.clone()), &waits)
+            .await
+            .unwrap();
         let reason = "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
         assert!(waits.lock().unwrap().iter().all(|wait| wait == reason), "{waits:?}");
         assert!(!waits.lock().unwrap().is_empty());
@@ -141,7 +145,7 @@ fn n3_kibus_waits_for_the_name_of_deleted_settings() {
         assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
         // What exists is not waited for.
         waits.lock().unwrap().clear();
-        let fault = written(&cloud, &Op::Create(new), &waits).await.unwrap_err();
+        let fault = written(&cloud, &Change::create(None, new), &waits).await.unwrap_err();
         assert_eq!(
             (fault.kind, waits.into_inner().unwrap().len()),
             (kibus::cloud::FaultKind::Exists, 0)
@@ -157,7 +161,9 @@ fn n4_an_old_answer_repeats_a_change() {
         cloud.proxy.like.switch("held N4");
         let waits = std::sync::Mutex::default();
         let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Op::Create(old.clone()), &waits).await.unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits)
+            .await
+            .unwrap();
         assert_eq!(settings(&cloud).await, None);
         cloud.proxy.like.settle().await;
         cloud.proxy.like.switch("held N4");
@@ -165,11 +171,7 @@ fn n4_an_old_answer_repeats_a_change() {
             let from = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
             let fields = diff(&new, &from, &Default::default());
             assert_eq!(fields.len(), 1, "{fields:?}");
-            let update = Op::Update {
-                from: Box::new(from),
-                to: new.clone(),
-                fields,
-            };
+            let update = Change::update(None, from, new.clone(), fields);
             written(&cloud, &update, &waits).await.unwrap();
         }
         cloud.proxy.like.settle().await;
@@ -186,7 +188,9 @@ fn tags_that_leave_are_removed_before_the_value_is_written() {
         let waits = std::sync::Mutex::default();
         let mut old = parameter(&cloud, "512");
         old.tags_mut().unwrap().0.insert("team".to_owned(), "a".to_owned());
-        written(&cloud, &Op::Create(old.clone()), &waits).await.unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits)
+            .await
+            .unwrap();
         // A value that Parameter Store refuses stands for a run that is killed before this call.
         cloud.proxy.like.switch("N1");
         let tags = (10..30).map(|number| format!("t{number}={}", "x".repeat(230)).parse().unwrap());
@@ -200,11 +204,7 @@ fn tags_that_leave_are_removed_before_the_value_is_written() {
         }
         let from = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
         let fields = diff(&new, &from, &["team".to_owned()].into());
-        let update = Op::Update {
-            from: Box::new(from),
-            to: new,
-            fields,
-        };
+        let update = Change::update(None, from, new, fields);
         written(&cloud, &update, &waits).await.unwrap_err();
         let left = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
         assert_eq!(left.tags().unwrap().get("team"), None);

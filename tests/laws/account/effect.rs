@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kibus::model::name::FunctionName;
 use kibus::model::resource::{Alias, Code, FieldValue, FunctionSettings, Resource, ResourceId};
 use kibus::model::tags::{BUS, DELETING};
-use kibus::plan::{FieldChange, Op};
+use kibus::plan::{Action, Change, FieldChange};
 
 use super::{Desired, Trouble};
 
@@ -39,22 +39,20 @@ fn current(resources: &Desired, alias: &Alias) -> FunctionSettings {
     settings.unwrap_or(&alias.settings).clone()
 }
 
-/// The queue that a step deletes, with the mark that comes before the delete, at the time `now` in Unix seconds.
-pub(super) fn marked(op: &Op, now: u64) -> Option<Resource> {
-    let Op::Delete(Resource::Queue(queue)) = op else {
-        return None;
-    };
-    let mut queue = queue.clone();
+/// The queue that a change deletes, with the mark that comes before the delete, at the time `now` in Unix seconds.
+pub(super) fn marked(change: &Change, now: u64) -> Option<Resource> {
+    let queue = change.before.as_ref().filter(|_| change.action == Action::Delete);
+    let mut queue = queue.and_then(Resource::as_queue)?.clone();
     queue.tags = queue.tags.with(DELETING, now.to_string());
     Some(Resource::Queue(queue))
 }
 
-pub(super) fn take(resources: &mut Desired, published: &mut Published, op: &Op) {
-    let after = match op {
-        Op::Create(after) => after.clone(),
-        Op::Update { from, to, fields } => updated(from, to, fields),
-        Op::Delete(before) => {
-            resources.remove(&before.id());
+pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &Change) {
+    let after = match (&change.before, &change.after) {
+        (None, Some(after)) => after.clone(),
+        (Some(from), Some(to)) => updated(from, to, &change.fields),
+        (_, None) => {
+            resources.remove(&change.id);
             return;
         }
     };
@@ -117,9 +115,10 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
 
 /// The ways in which this can be partly done. A queue that is taken over has its tags first, and one that is handed back
 /// loses them last.
-pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
-    match op {
-        Op::Update { from, to, fields } => {
+pub(in crate::laws) fn halves(change: &Change) -> Vec<Trouble> {
+    let fields = &change.fields;
+    match (&change.before, &change.after) {
+        (Some(from), Some(to)) => {
             let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
             let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
             let is_split = (1..fields.len()).contains(&tags.count());
@@ -138,50 +137,54 @@ pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
         }
         _ => [Trouble::AllButTags, Trouble::OnlyTags]
             .into_iter()
-            .find(|trouble| half(op, *trouble, 0).is_some())
+            .find(|trouble| half(change, *trouble, 0).is_some())
             .into_iter()
             .collect(),
     }
 }
 
-/// The resource after a part of an operation of several calls; `None` for a single call.
-pub(super) fn half(op: &Op, trouble: Trouble, now: u64) -> Option<Resource> {
-    match op {
-        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op, now),
-        Op::Update { from, to, fields } => {
-            let after = updated(from, to, fields);
-            let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
-            let left = || {
-                let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-                tags.into_iter().filter(|(key, _)| stays(key)).collect()
-            };
-            let (mut half, tags) = match trouble {
-                Trouble::OnlyTags if matches!(to, Resource::Parameter(_)) => (from.as_ref().clone(), Some(left())),
-                Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
-                Trouble::TagsRemoved => (after.clone(), Some(left())),
-                _ => (after, from.tags().cloned()),
-            };
-            if let (Some(place), Some(tags)) = (half.tags_mut(), tags) {
-                *place = tags;
-            }
-            Some(half)
-        }
+/// The resource after a part of a change of several calls; `None` for a single call.
+pub(super) fn half(change: &Change, trouble: Trouble, now: u64) -> Option<Resource> {
+    if let (Some(from), Some(to)) = (&change.before, &change.after) {
+        return Some(half_updated(from, to, &change.fields, trouble));
+    }
+    match change.resource() {
+        Resource::Queue(_) if trouble == Trouble::OnlyTags => marked(change, now),
         // The target, the retention and the reserved concurrency are calls of their own.
-        Op::Create(Resource::Rule(rule)) | Op::Delete(Resource::Rule(rule)) => {
+        Resource::Rule(rule) => {
             let mut rule = rule.clone();
             rule.target = None;
             Some(Resource::Rule(rule))
         }
-        Op::Create(Resource::LogGroup(group)) => {
+        Resource::LogGroup(group) if change.action == Action::Create => {
             let mut group = group.clone();
             group.retention_days = None;
             Some(Resource::LogGroup(group))
         }
-        Op::Create(Resource::Function(function)) => {
+        Resource::Function(function) if change.action == Action::Create => {
             let mut function = function.clone();
             function.reserved_concurrency = None;
             Some(Resource::Function(function))
         }
-        Op::Create(_) | Op::Delete(_) => None,
+        _ => None,
     }
+}
+
+fn half_updated(from: &Resource, to: &Resource, fields: &[FieldChange], trouble: Trouble) -> Resource {
+    let after = updated(from, to, fields);
+    let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
+    let left = || {
+        let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
+        tags.into_iter().filter(|(key, _)| stays(key)).collect()
+    };
+    let (mut half, tags) = match trouble {
+        Trouble::OnlyTags if matches!(to, Resource::Parameter(_)) => (from.clone(), Some(left())),
+        Trouble::OnlyTags => (from.clone(), after.tags().cloned()),
+        Trouble::TagsRemoved => (after.clone(), Some(left())),
+        _ => (after, from.tags().cloned()),
+    };
+    if let (Some(place), Some(tags)) = (half.tags_mut(), tags) {
+        *place = tags;
+    }
+    half
 }

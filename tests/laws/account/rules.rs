@@ -9,7 +9,7 @@ use kibus::model::policy::{self, QueueOrigin};
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::CLUSTER;
-use kibus::plan::Op;
+use kibus::plan::{Action, Change};
 
 use super::{Desired, State, stands};
 use crate::queue_policies::Sender;
@@ -87,42 +87,42 @@ pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
 }
 
 /// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it.
-pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
+pub(super) fn allowed(scope: &Scope, state: &mut State, change: &Change) -> Result<(), String> {
     // Other tasks may run in between.
-    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == state.unfinished.as_ref());
-    match state.shown.iter().position(|shown| shown == op) {
+    let goes_on = change.action == Action::Update && change.after == state.unfinished;
+    match state.shown.iter().position(|shown| shown == change) {
         Some(place) => drop(state.shown.swap_remove(place)),
         None if goes_on => state.unfinished = None,
-        None => return Err("was not shown, or is done twice".to_owned()),
+        None => return Err("was not shown, or is made twice".to_owned()),
     }
     let (resources, now) = (&state.resources, state.now);
-    let there = resources.get(&op.id());
-    match (op, there) {
-        (Op::Create(_), Some(_)) => return Err("exists".to_owned()),
-        (Op::Create(after), None) => {
-            if after.tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
+    let there = resources.get(&change.id);
+    match (change.action, there) {
+        (Action::Create, Some(_)) => return Err("exists".to_owned()),
+        (Action::Create, None) => {
+            if change.resource().tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
                 return Err("would not be known as ours".to_owned());
             }
         }
-        (Op::Update { .. } | Op::Delete(_), None) => return Err("is gone".to_owned()),
-        (Op::Update { from, .. }, Some(there)) if numberless(from) != numberless(there) => {
+        (Action::Update | Action::Delete, None) => return Err("is gone".to_owned()),
+        (Action::Update, Some(there)) if change.before.as_ref().map(numberless) != Some(numberless(there)) => {
             return Err("is not what was seen".to_owned());
         }
-        (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
-            if !ours(scope, resources, there) && !takes_over(scope, op) {
+        (Action::Delete | Action::Update, Some(there)) => {
+            if !ours(scope, resources, there) && !takes_over(scope, change) {
                 return Err("is not managed by kibus".to_owned());
             }
         }
     }
-    match op {
+    match change.action {
         // Nothing works with a queue that is being deleted.
-        Op::Delete(before) if !stands(resources, &before.id(), now) => Ok(()),
-        Op::Delete(before) => match users(scope, resources, before).next() {
+        Action::Delete if !stands(resources, &change.id, now) => Ok(()),
+        Action::Delete => match users(scope, resources, change.resource(), now).next() {
             Some(user) => Err(format!("goes while {user} needs it")),
             None => Ok(()),
         },
-        Op::Create(after) | Op::Update { to: after, .. } => {
-            match needed(scope, after).find(|id| !stands(resources, id, now)) {
+        Action::Create | Action::Update => {
+            match needed(scope, change.resource()).find(|id| !stands(resources, id, now)) {
                 Some(missing) => Err(format!("needs {missing}, which is missing")),
                 None => Ok(()),
             }
@@ -130,7 +130,7 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
     }
 }
 
-/// A resource without the number of the last write, which a plan of two writes does not know.
+/// A resource without the number of the last write, which a plan of two changes does not know.
 fn numberless(resource: &Resource) -> Resource {
     let mut resource = resource.clone();
     if let Resource::Parameter(parameter) = &mut resource {
@@ -140,9 +140,9 @@ fn numberless(resource: &Resource) -> Resource {
 }
 
 /// Whether a queue without a statement of kibus is taken over, as the command asks.
-fn takes_over(scope: &Scope, op: &Op) -> bool {
-    let Op::Update { from, to, .. } = op else { return false };
-    let (Some(from), Some(to)) = (from.as_queue(), to.as_queue()) else {
+fn takes_over(scope: &Scope, change: &Change) -> bool {
+    let queue = |resource: &Option<Resource>| resource.as_ref().and_then(Resource::as_queue).cloned();
+    let (Some(from), Some(to)) = (queue(&change.before), queue(&change.after)) else {
         return false;
     };
     from.origin(scope).is_none() && to.origin(scope) == Some(QueueOrigin::Adopted)
@@ -203,22 +203,17 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter().chain(settings)
 }
 
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An
+/// The managed resources that need this one. An
 /// alias needs more only while it moves.
-fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
+fn users(scope: &Scope, resources: &Desired, used: &Resource, now: u64) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
-        .filter(|user| ours(scope, resources, user))
+        .filter(|user| ours(scope, resources, user) && stands(resources, &user.id(), now))
         .filter(|user| needed(scope, user).any(|id| id == used.id()))
         .filter(|user| {
             !matches!(
                 (user, used),
-                (Resource::Function(_), Resource::Role(_))
-                    | (
-                        Resource::EventSourceMapping(_) | Resource::Alias(_),
-                        Resource::RolePolicy(_)
-                    )
-                    | (Resource::Alias(_), Resource::Queue(_))
+                (Resource::Alias(_), Resource::RolePolicy(_) | Resource::Queue(_))
             )
         })
         .map(Resource::id)

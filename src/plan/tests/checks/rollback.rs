@@ -81,7 +81,7 @@ fn a_rollback_must_not_change_where_events_go() {
             ..live.clone()
         });
         let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
-        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
+        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only, 0);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);
         let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();

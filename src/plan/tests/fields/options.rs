@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "a role path",
         |b| b.options.role_path = Some("/x/".parse().unwrap()),
-        "~parameter(options.role-path) ±role-policy ±role(path) ~function(role) ~alias(role)",
+        "~parameter(options.role-path) ~role(path) ~function(role) ~alias(role)",
     ),
     (
         "a queue prefix",

@@ -1,7 +1,6 @@
 //! Drift of roles and their policies.
 
 use super::{CONTROLLER, ROLE, Row, other};
-use crate::model::resource::Reading;
 
 pub(super) const ROWS: &[Row] = &[
     (
@@ -19,25 +18,9 @@ pub(super) const ROWS: &[Row] = &[
         "~role(permissions_boundary)",
     ),
     (
-        "path of the role, which takes its policy with it",
+        "path of the role, which a check refuses",
         |b| b.role(ROLE, |r| r.path = "/x/".parse().unwrap()),
-        "±role-policy ±role(path)",
-    ),
-    (
-        "path of the role, whose policy is missing",
-        |b| {
-            b.role(ROLE, |r| r.path = "/x/".parse().unwrap());
-            b.answer("role-policy", ROLE, Reading::Absent);
-        },
-        "±role(path) +role-policy",
-    ),
-    (
-        "path of the role, and its policy",
-        |b| {
-            b.role(ROLE, |r| r.path = "/x/".parse().unwrap());
-            b.role_policy(ROLE, |p| p.document = other());
-        },
-        "±role-policy(document) ±role(path)",
+        "~role(path)",
     ),
     (
         "policy of the router's role",

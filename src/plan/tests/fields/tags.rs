@@ -65,7 +65,7 @@ fn a_tag_of_the_user_is_removed_by_its_key() {
     let mut wanted = bench.wanted();
     let id = ResourceId::Queue("karpenter-base".parse().unwrap());
     wanted.untag(id, ["team", "absent", "kibus:bus"].map(str::to_owned));
-    let plan = plan(&bench.scope, &wanted, &bench.observed);
+    let plan = plan(&bench.scope, &wanted, &bench.observed, 0);
     assert_eq!(drawing(&plan), "~queue(tags.team)");
 }
 

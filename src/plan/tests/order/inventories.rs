@@ -7,7 +7,7 @@ use crate::model::options::HubOptions;
 use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::tags::DELETING;
-use crate::plan::tests::code;
+use crate::plan::tests::{NOW, code};
 use crate::plan::{Plan, plan};
 
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
@@ -25,7 +25,7 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn plan(&self) -> Plan {
-        plan(&scope(), &self.wanted, &self.observed)
+        plan(&scope(), &self.wanted, &self.observed, NOW)
     }
 
     pub(super) fn see(&mut self, resource: Resource) {

@@ -42,7 +42,7 @@ fn ten_faults() -> Intent {
         _ => {}
     });
     let plan = between(&found, &wanted);
-    let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new(), 0);
+    let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new());
     findings.push(finding::orphan(
         &reached(),
         &"KarpenterServiceAccount-one".parse().unwrap(),
