@@ -1,5 +1,6 @@
 //! Dead letters: received, released, routed and deleted, and the router's log about them.
 
+use crate::model::resource::calls::sqs;
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
@@ -10,7 +11,6 @@ use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, RouterAnswer, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
-use crate::model::resource::calls::sqs;
 
 /// The lines of the router about messages that it returned to their queue.
 const RETRIES: &str = "{ $.message = \"retried\" }";

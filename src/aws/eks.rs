@@ -1,5 +1,6 @@
 //! EKS: which clusters exist, and as which roles Karpenter may run in them.
 
+use crate::model::resource::calls::eks;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::karpenter::{self, SERVICE_ACCOUNT};
 use crate::model::name::ClusterName;
-use crate::model::resource::calls::eks;
 
 /// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
 const LONGEST: Duration = Duration::from_secs(20);

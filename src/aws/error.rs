@@ -7,7 +7,6 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::empty_answer::EMPTY;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::wire::aws_code;
@@ -16,6 +15,9 @@ use crate::wire::aws_code;
 const SHOWN: usize = 1_000;
 /// The longest code. What is longer, or has other characters than a code, is not one.
 const CODE: usize = 100;
+
+/// What is wrong with an empty answer.
+pub(super) const EMPTY: &str = "the answer is empty, so it is not from AWS";
 
 /// The HTTP status of a throttled call, whatever its code: Too Many Requests.
 pub(super) const THROTTLED: u16 = 429;

@@ -4,31 +4,25 @@
 //! decided by them. They are written before the code, so that the run after an interruption, which sees other code and
 //! uploads it, writes them too.
 
-mod archive;
-mod configuration;
-pub(super) mod permissions;
-mod ready;
-
+use crate::model::resource::calls::lambda;
 use std::collections::BTreeMap;
 
 use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
 use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationInputBuilder;
-use aws_sdk_lambda::types::{Environment, FunctionCode, LoggingConfig, State, VpcConfig};
-
-use archive::archive;
-use configuration::{LambdaFailure, failure, unsigned};
-pub(super) use configuration::{base64_of, nothing, settings};
-use ready::gone;
-pub(super) use ready::ready;
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::{
+    Architecture as LambdaArchitecture, Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LogFormat,
+    LoggingConfig, Runtime, State, VpcConfig,
+};
+use sha2::{Digest, Sha256};
 
 use super::changes::{Changes, Update};
-use super::error::{if_present, refusal};
-use super::wait::Waiting;
+use super::error::{fault, if_present, refusal, rejected};
+use super::wait::{Tried, WaitReason, Waiting, settled};
 use super::{AwsCloud, signed};
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::calls::lambda;
-use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
+use crate::model::resource::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
@@ -259,4 +253,167 @@ fn logging_config(Logging { group, format }: &Logging) -> LoggingConfig {
         .log_group(group)
         .log_format(format.as_str().into())
         .build()
+}
+
+/// The settings of a function or a version. The version of its code is unknown.
+pub(super) fn settings(configuration: &FunctionConfiguration) -> FunctionSettings {
+    let environment = configuration
+        .environment()
+        .and_then(|environment| environment.variables());
+    let architecture = configuration.architectures().first().map(LambdaArchitecture::as_str);
+    FunctionSettings {
+        role: configuration.role().unwrap_or_default().to_owned(),
+        runtime: configuration
+            .runtime()
+            .map(Runtime::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        // Lambda's default, where an answer leaves it out.
+        architecture: architecture
+            .and_then(|name| name.parse().ok())
+            .unwrap_or(Architecture::X86_64),
+        handler: configuration.handler().unwrap_or_default().to_owned(),
+        memory: configuration.memory_size().map_or(0, unsigned),
+        timeout: configuration.timeout().map_or(0, unsigned),
+        environment: environment.cloned().unwrap_or_default().into_iter().collect(),
+        code: Code::of_unknown_version(hex_of(configuration.code_sha256().unwrap_or_default())),
+        logging: logging(configuration),
+        extras: extras(configuration),
+    }
+}
+
+/// Where the log goes: by default, and if an answer leaves it out, to a group of the function's name.
+fn logging(configuration: &FunctionConfiguration) -> Logging {
+    let config = configuration.logging_config();
+    let group = config.and_then(LoggingConfig::log_group).map(str::to_owned);
+    let format = config.and_then(LoggingConfig::log_format).map(LogFormat::as_str);
+    Logging {
+        group: group.unwrap_or_else(|| format!("/aws/lambda/{}", configuration.function_name().unwrap_or_default())),
+        format: format.unwrap_or("Text").to_owned(),
+    }
+}
+
+fn extras(configuration: &FunctionConfiguration) -> Extras {
+    let layers = configuration.layers().iter().filter_map(|layer| layer.arn());
+    let network = configuration
+        .vpc_config()
+        .map(|vpc| vpc.subnet_ids().iter().chain(vpc.security_group_ids()));
+    let key = configuration.kms_key_arn().filter(|key| !key.is_empty());
+    Extras {
+        layers: layers.map(str::to_owned).collect(),
+        network: network.into_iter().flatten().cloned().collect(),
+        file_systems: configuration
+            .file_system_configs()
+            .iter()
+            .map(|system| system.arn().to_owned())
+            .collect(),
+        kms_key: key.map(str::to_owned),
+    }
+}
+
+/// An empty configuration.
+pub(super) fn nothing() -> FunctionConfiguration {
+    FunctionConfiguration::builder().build()
+}
+
+/// What failed in Lambda.
+enum LambdaFailure {
+    /// Setting up the function.
+    Function,
+    /// The last update.
+    Update,
+}
+
+/// What failed in Lambda for a function, with the reason.
+fn failure(configuration: &FunctionConfiguration) -> Option<(LambdaFailure, String)> {
+    let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
+        (Some(State::Failed), _) => (LambdaFailure::Function, configuration.state_reason()),
+        (_, Some(LastUpdateStatus::Failed)) => (LambdaFailure::Update, configuration.last_update_status_reason()),
+        _ => return None,
+    };
+    let reason = reason.unwrap_or("Lambda failed to set up the function and gave no reason");
+    Some((failure, reason.to_owned()))
+}
+
+/// The hex of a hash that Lambda reports in base64; empty if it is invalid.
+fn hex_of(base64: &str) -> String {
+    aws_smithy_types::base64::decode(base64)
+        .map(hex::encode)
+        .unwrap_or_default()
+}
+
+/// The base64 of a hash in hex, as Lambda expects it; empty if it is invalid.
+pub(super) fn base64_of(hex: &str) -> String {
+    aws_smithy_types::base64::encode(hex::decode(hex).unwrap_or_default())
+}
+
+/// Lambda's numbers are never negative, whatever their type.
+fn unsigned(number: i32) -> u32 {
+    number.try_into().unwrap_or_default()
+}
+
+const GET: &str = lambda::GET_FUNCTION;
+
+/// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
+pub(super) async fn ready(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    version: Option<&str>,
+    waiting: Waiting<'_>,
+) -> Result<FunctionConfiguration, Fault> {
+    let call = cloud.lambda.get_function().function_name(name);
+    let call = &call.set_qualifier(version.map(str::to_owned));
+    settled(GET, waiting, || async move {
+        // It was found a moment ago, or is new.
+        let unseen = &[WaitReason::FunctionUnknown];
+        let answer = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
+        let configuration = answer.configuration.unwrap_or_else(nothing);
+        match failure(&configuration) {
+            Some((LambdaFailure::Function, reason)) => {
+                let function = name.clone();
+                return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
+            }
+            Some((LambdaFailure::Update, reason)) => {
+                return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason));
+            }
+            None => {}
+        }
+        match (configuration.state(), configuration.last_update_status()) {
+            (_, Some(LastUpdateStatus::InProgress)) => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
+            // An invocation activates an inactive function. Not every server reports a state.
+            (None | Some(State::Active | State::Inactive), _) => Ok(Tried::Done(configuration)),
+            _ => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
+        }
+    })
+    .await
+}
+
+/// Waits until Lambda has deleted a function: its name cannot be used before.
+async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    settled(GET, waiting, || async move {
+        let call = cloud.lambda.get_function().function_name(name);
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
+            Some(_) => Tried::NotYet(WaitReason::FunctionLeaving),
+            None => Tried::Done(()),
+        })
+    })
+    .await
+}
+
+/// The planned archive. Any other is refused, so that only code is uploaded that was shown.
+fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<Blob, Fault> {
+    let unplanned = |has: &str| {
+        let planned = &planned.sha256;
+        rejected(
+            action,
+            format!("the plan needs the archive with SHA-256 {planned}, and {has}"),
+        )
+    };
+    let archive = cloud.archive.as_deref().ok_or_else(|| unplanned("this run has none"))?;
+    let sha256 = hex::encode(Sha256::digest(archive));
+    if sha256 == planned.sha256 {
+        Ok(Blob::new(archive))
+    } else {
+        Err(unplanned(&format!("this run has one with {sha256}")))
+    }
 }

@@ -1,5 +1,6 @@
 //! CloudWatch log groups.
 
+use crate::model::resource::calls::logs;
 use std::collections::BTreeMap;
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -14,7 +15,6 @@ use super::wait::Waiting;
 use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
-use crate::model::resource::calls::logs;
 use crate::model::resource::{LogGroup, LogGroupField};
 use crate::wire::aws_json::ErrorResponse;
 

@@ -1,5 +1,6 @@
 //! The lines in a log group.
 
+use crate::model::resource::calls::logs;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -7,7 +8,6 @@ use super::AwsCloud;
 use super::error::if_present;
 use crate::cloud::{Fault, Read};
 use crate::model::name::LogGroupName;
-use crate::model::resource::calls::logs;
 use crate::model::status::{DroppedClusters, REASONS};
 
 /// A page of `FilterLogEvents`.

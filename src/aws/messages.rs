@@ -1,5 +1,6 @@
 //! Sends and receives messages.
 
+use crate::model::resource::calls::sqs;
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::Message;
 
@@ -7,7 +8,6 @@ use super::AwsCloud;
 use crate::cloud::Fault;
 use crate::dead_letters::DeadLetters;
 use crate::model::name::QueueName;
-use crate::model::resource::calls::sqs;
 
 impl AwsCloud {
     /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.

@@ -7,18 +7,14 @@ mod alias;
 mod call_log;
 mod changes;
 mod connect_error;
-mod credentials;
 mod dead_letters;
 mod document;
 mod eks;
-mod empty_answer;
 mod error;
-mod event_rules;
 mod event_source_mapping;
 mod function;
 mod http_client;
 mod invoke;
-mod key_policy;
 mod log_group;
 mod log_lines;
 mod messages;
@@ -32,15 +28,13 @@ mod queue_metrics;
 mod read;
 mod retry;
 mod role;
-mod role_details;
 mod role_policy;
 mod rule;
 mod self_test;
 mod session;
-mod tagging;
-mod version;
 mod wait;
 
+use crate::model::resource::calls::{self, iam, lambda};
 use std::error::Error as StdError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,7 +51,6 @@ pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName};
-use crate::model::resource::calls::{self, iam, lambda};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
@@ -76,8 +69,8 @@ pub struct AwsCloud {
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
-    roles_denied: role_details::Denied,
-    last_versions: version::LastList,
+    roles_denied: role_policy::Denied,
+    last_versions: alias::LastList,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
     /// Whether AWS has executed a call of the current write.
@@ -103,7 +96,7 @@ impl AwsCloud {
                 $sdk::Client::from_conf(
                     $sdk::config::Builder::from(config)
                         .interceptor(call_log::CallLog)
-                        .interceptor(empty_answer::NoEmptyAnswer)
+                        .interceptor(retry::NoEmptyAnswer)
                         .retry_classifier(retry::FinalAnswers)
                         .build(),
                 )
@@ -112,7 +105,7 @@ impl AwsCloud {
         let further = || {
             let components = RuntimeComponentsBuilder::new("kibus")
                 .with_interceptor(call_log::CallLog)
-                .with_interceptor(empty_answer::NoEmptyAnswer)
+                .with_interceptor(retry::NoEmptyAnswer)
                 .with_retry_classifier(retry::FinalAnswers);
             StaticRuntimePlugin::new().with_runtime_components(components)
         };
@@ -123,8 +116,8 @@ impl AwsCloud {
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             bounded: role::Bounded::default(),
-            roles_denied: role_details::Denied::default(),
-            last_versions: version::LastList::default(),
+            roles_denied: role_policy::Denied::default(),
+            last_versions: alias::LastList::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
             has_written: Arc::default(),

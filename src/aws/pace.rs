@@ -2,9 +2,7 @@
 //! of its service succeed. The SDK retries no throttled call, so these waits count toward neither its attempts nor its
 //! time limit.
 
-mod group;
 mod line;
-mod silence;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -16,10 +14,9 @@ use super::error::fault;
 use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::answer::{Slowdown, slowed_by};
+use crate::model::notation::duration_text;
 use crate::model::resource::calls;
-use group::Group;
 use line::{Line, Ticket, Turn};
-use silence::Silence;
 
 /// The calls of one caller in one account and Region.
 #[derive(Debug)]
@@ -140,6 +137,83 @@ impl Drop for Place<'_> {
     }
 }
 
+/// The calls that share a rate.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    service: &'static str,
+    /// The action, for a service that counts each apart, or what they have in common.
+    actions: String,
+}
+
+/// What a group of actions is called that a service counts together.
+const TOGETHER: &str = "*";
+
+impl Group {
+    /// The group of an action, as IAM names it. IAM counts all of its actions together; Lambda those of its control plane,
+    /// without `GetFunction` (Lambda developer guide, "Lambda quotas"); SQS those about tags (SQS developer guide, "Amazon
+    /// SQS cost allocation tags"). The other services count each action apart.
+    fn of(action: &str) -> Self {
+        let (service, name) = action.split_once(':').unwrap_or((action, ""));
+        let (service, actions) = match service {
+            "iam" => ("IAM", TOGETHER),
+            "lambda" if matches!(name, "GetFunction" | "InvokeFunction") => ("Lambda", name),
+            "lambda" => ("Lambda", TOGETHER),
+            "sqs" if matches!(name, "ListQueueTags" | "TagQueue" | "UntagQueue") => ("SQS", TOGETHER),
+            "sqs" => ("SQS", name),
+            "events" => ("EventBridge", name),
+            "logs" => ("CloudWatch Logs", name),
+            "tag" => ("the tagging API", name),
+            "kms" => ("KMS", name),
+            "eks" => ("EKS", name),
+            "cloudwatch" => ("CloudWatch", name),
+            "ssm" => ("Parameter Store", name),
+            "sts" => ("STS", name),
+            _ => ("AWS", action),
+        };
+        Self {
+            service,
+            actions: actions.to_owned(),
+        }
+    }
+
+    /// The service, as text names it.
+    fn service(&self) -> &'static str {
+        self.service
+    }
+}
+
+/// How long a service may throttle every call. STS is asked first, and by one call.
+fn longest(service: &str) -> Duration {
+    Duration::from_secs(if service == "STS" { 30 } else { 600 })
+}
+
+/// Since when each service has throttled every call, from any start.
+#[derive(Debug, Default)]
+struct Silence(BTreeMap<&'static str, Duration>);
+
+impl Silence {
+    /// Takes an answer of a service.
+    fn answered(&mut self, service: &'static str) {
+        self.0.remove(service);
+    }
+
+    /// Takes a throttled call.
+    ///
+    /// # Errors
+    /// What to report, if the service has throttled every call for too long.
+    fn throttled(&mut self, service: &'static str, now: Duration) -> Result<(), String> {
+        let since = *self.0.entry(service).or_insert(now);
+        let longest = longest(service);
+        if now - since < longest {
+            return Ok(());
+        }
+        Err(format!(
+            "{service} has throttled every call for {}",
+            duration_text(longest.as_secs())
+        ))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,5 +272,36 @@ mod tests {
         let fault = pace.call("iam:PutRolePolicy", waiting, attempt).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Stopped);
         assert_eq!(fault.message, "slowed down by IAM's rate");
+    }
+
+    #[test]
+    fn actions_that_aws_counts_together_share_a_group() {
+        for (one, other, together) in [
+            ("iam:GetRole", "iam:PutRolePolicy", true),
+            ("lambda:GetAlias", "lambda:UpdateAlias", true),
+            ("lambda:GetAlias", "lambda:GetFunction", false),
+            ("sqs:TagQueue", "sqs:ListQueueTags", true),
+            ("sqs:CreateQueue", "sqs:ListQueueTags", false),
+            ("sqs:CreateQueue", "sqs:DeleteQueue", false),
+            ("events:PutRule", "logs:PutRule", false),
+        ] {
+            assert_eq!(Group::of(one) == Group::of(other), together, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn ten_minutes_without_an_answer_of_its_service_end_a_call_and_30_seconds_for_sts() {
+        let at = Duration::from_secs;
+        let mut silence = Silence::default();
+        assert_eq!(silence.throttled("IAM", at(5)), Ok(()));
+        assert_eq!(silence.throttled("IAM", at(604)), Ok(()));
+        assert_eq!(silence.throttled("SQS", at(605)), Ok(()));
+        let ended = Err("IAM has throttled every call for 10m".to_owned());
+        assert_eq!(silence.throttled("IAM", at(605)), ended);
+        silence.answered("IAM");
+        assert_eq!(silence.throttled("IAM", at(606)), Ok(()));
+        assert_eq!(silence.throttled("STS", at(606)), Ok(()));
+        let ended = Err("STS has throttled every call for 30s".to_owned());
+        assert_eq!(silence.throttled("STS", at(636)), ended);
     }
 }

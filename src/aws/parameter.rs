@@ -1,6 +1,7 @@
 //! The parameter with the settings of a hub. Creating is atomic: without `Overwrite`, Parameter Store refuses a name that
 //! exists (Systems Manager API reference, `PutParameter`).
 
+use crate::model::resource::calls::ssm;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -10,10 +11,9 @@ use serde_json::{Value, json};
 use super::changes::{Changes, Update};
 use super::error::{if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, settled};
-use super::{AwsCloud, pages, self_test, version};
+use super::{AwsCloud, alias, pages, self_test};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
-use crate::model::resource::calls::ssm;
 use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 use crate::model::settings::{Settings, SettingsChange};
 use crate::model::tags::Tags;
@@ -199,8 +199,8 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &ParameterName, waiting: Wait
 
 async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
     let function = cloud.scope.router_function();
-    let found = version::configuration(cloud, &function, &version.to_string()).await?;
-    let Some(settings) = found.as_ref().map(version::published) else {
+    let found = alias::configuration(cloud, &function, &version.to_string()).await?;
+    let Some(settings) = found.as_ref().map(alias::published) else {
         return Err(rejected(
             PUT,
             format!("version {version} of function `{function}` does not exist"),

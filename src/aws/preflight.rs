@@ -1,5 +1,6 @@
 //! What a preflight asks: simulations of the caller's permissions, and the number of rules.
 
+use crate::model::resource::calls::{CONDITION_KEYS, iam};
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{
@@ -9,10 +10,9 @@ use aws_sdk_iam::types::{
 
 use futures_util::future::join_all;
 
-use super::{AwsCloud, event_rules, pages};
+use super::{AwsCloud, pages, rule};
 use crate::cloud::Fault;
 use crate::model::answer::{Answered, Call, Decision, Simulation};
-use crate::model::resource::calls::{CONDITION_KEYS, iam};
 use crate::preflight::Preflight;
 use crate::wire::aws_code;
 
@@ -22,7 +22,7 @@ impl Preflight for AwsCloud {
     }
 
     async fn rule_count(&self) -> Result<usize, Fault> {
-        Ok(event_rules::all(self).await?.len())
+        Ok(rule::all_rules(self).await?.len())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Probes: events that kibus sends through the bus or the router, and looks for in queues.
 
+use crate::model::resource::calls::{events, sqs};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -13,14 +14,14 @@ use serde_json::{Value, json};
 use super::AwsCloud;
 use super::error::{if_present, rejected};
 use super::invoke::{Invoked, invoke_once};
-use super::queue::attributes::depth;
+use super::queue::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::resource::calls::{events, sqs};
 use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsEvent};
 use crate::model::router_function::{self, LiveTest};
 use crate::model::signal::PROBE_SOURCE;
-use crate::model::status::{Depth, Look};
+use crate::model::status::Depth;
+use crate::model::status::Look;
 
 /// How long a receive hides what it shows, in seconds. With none, one answer may hold the same message ten times (S28).
 const HIDES: i32 = 1;

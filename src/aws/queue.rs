@@ -3,29 +3,36 @@
 //! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
-mod age;
-pub(super) mod attributes;
-
-use std::collections::BTreeSet;
+use crate::model::resource::calls::sqs;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::interceptors::context::AfterDeserializationInterceptorContextRef;
+use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::date_time::Format;
+use serde_json::{Value, json};
 
-use super::AwsCloud;
 use super::changes::{Changes, TagChanges, Update};
 use super::error::{fault, if_present};
 use super::wait::{Tried, WaitReason, Waiting, pause, settled};
+use super::{AwsCloud, document, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
+use crate::model::document::Document;
 use crate::model::name::QueueName;
-use crate::model::resource::calls::sqs;
-use crate::model::resource::{FieldValue, Queue, QueueField};
-use crate::model::status::QueueState;
+use crate::model::resource::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
+use crate::model::resource::{FieldName, FieldValue};
+use crate::model::status::{Depth, QueueState};
 use crate::model::tags::{BUS, CLUSTER, DELETING, MARK_COUNTS, Tags};
 use crate::plan::FieldChange;
-use age::age;
 
 const CREATE: &str = sqs::CREATE_QUEUE;
 
@@ -63,7 +70,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
     };
     Ok(attributes.zip(tags).map(|(answer, tags)| {
         let attributes = answer.attributes.unwrap_or_default();
-        attributes::read(name, &attributes, tags)
+        described(name, &attributes, tags)
     }))
 }
 
@@ -114,7 +121,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
 /// Removes an old mark: the delete was not requested, or someone else has set the mark.
 async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
     let untag = cloud.sqs.untag_queue().queue_url(url).tag_keys(DELETING);
-    match cloud.call("sqs:UntagQueue", || untag.clone().send()).await {
+    match cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()).await {
         Ok(_) => fault(
             FaultKind::Changed,
             CREATE,
@@ -148,7 +155,7 @@ fn not_managed() -> Fault {
 
 async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.sqs.create_queue().queue_name(&queue.name);
-    let call = call.set_attributes(Some(attributes::of_new(queue)));
+    let call = call.set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
     let answer = cloud.accepted(CREATE, waiting, || call.clone().send());
     answer.await.map(drop)
@@ -186,7 +193,7 @@ pub(super) async fn update(
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(attributes::of(queue, &fields)));
+        let call = call.set_attributes(Some(attributes_of(queue, &fields)));
         cloud.seen(action, unseen, waiting, || call.clone().send()).await?;
     }
     if leaves {
@@ -249,4 +256,232 @@ async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
     let call = call.attribute_names(Attribute::QueueArn);
     let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)?;
     Ok(answer.is_some())
+}
+
+/// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
+async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fault> {
+    let date = AnswerDate::default();
+    let call = cloud.sqs.get_queue_attributes().queue_url(url);
+    let call = call.attribute_names(Attribute::CreatedTimestamp);
+    let send = || call.clone().customize().interceptor(date.clone()).send();
+    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
+    Ok(answer.map(|answer| {
+        let created = answer.attributes()?.get(&Attribute::CreatedTimestamp)?.parse().ok()?;
+        between(created, date.seconds()?)
+    }))
+}
+
+/// The time between two times in Unix seconds. A queue that is newer than the answer about it has no age yet.
+fn between(created: i64, answered: i64) -> Option<Duration> {
+    let seconds = answered.checked_sub(created)?.max(0);
+    Some(Duration::from_secs(seconds.unsigned_abs()))
+}
+
+/// Keeps the `Date` header of an answer, in Unix seconds.
+#[derive(Clone, Debug, Default)]
+struct AnswerDate(Arc<Mutex<Option<i64>>>);
+
+impl AnswerDate {
+    fn seconds(&self) -> Option<i64> {
+        *locked(&self.0)
+    }
+}
+
+#[dyn_dispatch_hint]
+impl Intercept for AnswerDate {
+    fn name(&self) -> &'static str {
+        "kibus date of an answer"
+    }
+
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date");
+        let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
+        *locked(&self.0) = date.map(|date| date.secs());
+        Ok(())
+    }
+}
+
+/// The queue that these attributes and tags describe, and its state.
+fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, QueueState) {
+    // A removed attribute may come back as empty text.
+    let text = |attribute| {
+        attributes
+            .get(&attribute)
+            .map(String::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let state = QueueState {
+        depth: depth(attributes),
+        changed: text(Attribute::LastModifiedTimestamp).and_then(|text| text.parse().ok()),
+    };
+    let queue = Queue {
+        name: name.clone(),
+        retention: number(Attribute::MessageRetentionPeriod),
+        visibility: number(Attribute::VisibilityTimeout),
+        delay: number(Attribute::DelaySeconds),
+        receive_wait: number(Attribute::ReceiveMessageWaitTimeSeconds),
+        max_message_size: number(Attribute::MaximumMessageSize).min(LARGEST_EVENT),
+        redrive: text(Attribute::RedrivePolicy).map(redrive),
+        redrive_allow: text(Attribute::RedriveAllowPolicy).map(document::read),
+        encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
+        policy: text(Attribute::Policy).map(document::read),
+        tags,
+    };
+    (queue, state)
+}
+
+/// How many messages a queue with these attributes holds.
+pub(super) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {
+    let count = |attribute| attributes.get(&attribute).and_then(|text| text.parse().ok());
+    Depth {
+        waiting: count(Attribute::ApproximateNumberOfMessages).unwrap_or_default(),
+        in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible).unwrap_or_default(),
+    }
+}
+
+/// The attributes of a new queue. It has nothing to remove, and without a limit SQS gives it the largest of its Region.
+fn attributes_of_new(queue: &Queue) -> HashMap<Attribute, String> {
+    let mut attributes = attributes_of(queue, QueueField::ALL);
+    attributes.retain(|_, value| !value.is_empty());
+    if queue.max_message_size == LARGEST_EVENT {
+        attributes.remove(&Attribute::MaximumMessageSize);
+    }
+    attributes
+}
+
+/// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
+fn attributes_of(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String> {
+    let document = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
+    let mut attributes = HashMap::new();
+    for field in fields {
+        let (attribute, value) = match field {
+            QueueField::Retention => (Attribute::MessageRetentionPeriod, queue.retention.to_string()),
+            QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
+            QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
+            QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
+            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
+            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
+                Attribute::RedrivePolicy,
+                queue.redrive.as_ref().map(redrive_text).unwrap_or_default(),
+            ),
+            QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
+            QueueField::Encryption => {
+                // Only one of the two may be on, so both are sent.
+                let (managed, key) = match &queue.encryption {
+                    Encryption::None => (false, ""),
+                    Encryption::SqsManaged => (true, ""),
+                    Encryption::Kms(key) => (false, key.as_str()),
+                    Encryption::OtherKms(key) => (false, key.as_str()),
+                };
+                attributes.insert(Attribute::SqsManagedSseEnabled, managed.to_string());
+                (Attribute::KmsMasterKeyId, key.to_owned())
+            }
+            QueueField::Policy => (Attribute::Policy, document(&queue.policy)),
+        };
+        attributes.insert(attribute, value);
+    }
+    attributes
+}
+
+fn redrive_text(redrive: &Redrive) -> String {
+    json!({ "deadLetterTargetArn": redrive.dead_letters, "maxReceiveCount": redrive.max_receives }).to_string()
+}
+
+/// A key takes precedence over the flag.
+fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
+    match (key, managed) {
+        (Some(key), _) => key
+            .parse()
+            .map_or_else(|_| Encryption::OtherKms(key.to_owned()), Encryption::Kms),
+        (None, Some("true")) => Encryption::SqsManaged,
+        (None, _) => Encryption::None,
+    }
+}
+
+/// A redrive policy; an invalid one is kept as text, so that it differs.
+fn redrive(text: &str) -> Redrive {
+    let policy = document::read(text);
+    let policy = policy.value();
+    let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
+    // SQS returns the count as it was sent, which may be text.
+    let count = policy.get("maxReceiveCount").and_then(|count| match count {
+        Value::String(text) => text.parse().ok(),
+        other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
+    });
+    Redrive {
+        dead_letters: arn.unwrap_or(text).to_owned(),
+        max_receives: count.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::readings::{any_json, any_text};
+
+    proptest! {
+        #[test]
+        fn any_attributes_are_settings(text in any_text(), policy in any_json(), key in any::<Option<String>>()) {
+            for text in [text, policy.to_string()] {
+                let _ = (redrive(&text), encryption(key.as_deref(), Some(&text)), document::read_encoded(&text));
+            }
+        }
+
+        #[test]
+        fn a_redrive_policy_is_read_as_it_was_written(dead_letters in any_text(), max_receives in any::<u32>()) {
+            let written = Redrive { dead_letters, max_receives };
+            prop_assert_eq!(redrive(&redrive_text(&written)), written);
+        }
+    }
+
+    /// S11: the most that SQS accepts differs by Region.
+    #[test]
+    fn a_new_queue_has_the_limit_of_its_region_and_a_lower_one_is_raised_to_what_every_region_accepts() {
+        let queue = |bytes: u32| {
+            let attributes = HashMap::from([(Attribute::MaximumMessageSize, bytes.to_string())]);
+            described(&"q".parse().unwrap(), &attributes, Tags::default()).0
+        };
+        for (bytes, limit) in [
+            (1_048_576, LARGEST_EVENT),
+            (262_144, LARGEST_EVENT),
+            (262_143, 262_143),
+            (0, 0),
+        ] {
+            assert_eq!(queue(bytes).max_message_size, limit, "{bytes}");
+        }
+        let largest = queue(1_048_576);
+        assert_eq!(attributes_of_new(&largest).get(&Attribute::MaximumMessageSize), None);
+        assert_eq!(
+            attributes_of(&largest, &[QueueField::MaxMessageSize])[&Attribute::MaximumMessageSize],
+            "262144"
+        );
+    }
+
+    /// S11: values are text, and SQS returns the count as it was sent.
+    #[test]
+    fn a_count_is_a_number_or_its_text() {
+        for (count, read) in [
+            ("5", 5),
+            ("\"5\"", 5),
+            ("-1", 0),
+            ("5.5", 0),
+            ("99999999999", 0),
+            ("[5]", 0),
+        ] {
+            let policy = format!(r#"{{"deadLetterTargetArn": "arn", "maxReceiveCount": {count}}}"#);
+            assert_eq!(
+                (redrive(&policy).max_receives, redrive(&policy).dead_letters.as_str()),
+                (read, "arn"),
+                "{count}"
+            );
+        }
+    }
 }

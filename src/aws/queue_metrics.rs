@@ -1,5 +1,6 @@
 //! What SQS reports to CloudWatch about queues.
 
+use crate::model::resource::calls::cloudwatch;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 use super::{AwsCloud, pages};
 use crate::cloud::{Fault, Read};
 use crate::model::name::QueueName;
-use crate::model::resource::calls::cloudwatch;
 use crate::model::status::QueueActivity;
 
 /// The most queries of one call (CloudWatch API reference, `GetMetricData`).

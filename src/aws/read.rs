@@ -1,19 +1,20 @@
 //! What can be asked of an account and Region.
 
+use crate::model::resource::calls::{iam, kms, lambda, sqs, tag};
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::alias::{permissions_of_router as function_permissions, published_settings as versions};
 use super::document::{decoded, read};
 use super::eks::{associations, clusters as eks_clusters, oidc_issuer as oidc_issuers};
-use super::error::{if_present, session_role};
-use super::event_rules::{all as event_rules, targets as rule_targets};
+use super::error::{if_present, rejected, session_role};
 use super::event_source_mapping::of_router as function_mappings;
-use super::function::permissions::of_router as function_permissions;
-use super::key_policy::key_policy as key_policies;
 use super::log_lines::dropped as dropped_clusters;
-use super::parameter::{self, buses};
-use super::rule::tags as rule_tags;
-use super::version::published_settings as versions;
-use super::{AwsCloud, pages, preflight, queue_metrics, role_details, tagging};
+use super::parameter::buses;
+use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
+use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_policy};
 use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
@@ -21,10 +22,10 @@ use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::policy::InlinePolicy;
-use crate::model::resource::calls::{iam, lambda, sqs};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::settings::SettingsChange;
-use crate::model::status::{DroppedClusters, QueueActivity};
+use crate::model::status::DroppedClusters;
+use crate::model::status::QueueActivity;
 use crate::model::tags::{self, Tags};
 
 macro_rules! forwards {
@@ -87,7 +88,7 @@ impl Read for AwsCloud {
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
-        role_details::read(self, roles).await
+        role_policy::of_roles(self, roles).await
     }
 
     async fn simulate(&self, principal: &str, simulation: &Simulation) -> Vec<Answered> {
@@ -108,16 +109,14 @@ impl Read for AwsCloud {
 /// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed
 /// to call it, and it has no FIPS host in any partition (botocore, endpoints.json).
 async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-    let of_bus = [(tags::BUS, Some(cloud.scope.bus.as_str())), (tags::CLUSTER, None)];
-    let tagged = tagging::queues(cloud, &of_bus);
+    let tagged = tagged_queues(cloud);
     let prefix = prefix.to_string();
     let (tagged, listed) = tokio::join!(tagged, queues(cloud, &prefix));
     let mut queues = listed?;
     match tagged {
         Ok(tagged) => {
-            let arns = tagged.into_iter().filter_map(|queue| queue.arn);
             // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
-            queues.extend(arns.filter_map(|arn| arn.rsplit(':').next()?.parse().ok()));
+            queues.extend(tagged.iter().filter_map(|arn| arn.rsplit(':').next()?.parse().ok()));
         }
         Err(fault) if !prefix.is_empty() => {
             tracing::debug!("without {}: {}", fault.action, fault.message);
@@ -130,6 +129,36 @@ async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeS
         }
     }
     Ok(queues)
+}
+
+/// A page of `GetResources`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TaggedPage {
+    resource_tag_mapping_list: Option<Vec<TaggedQueue>>,
+    pagination_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct TaggedQueue {
+    #[serde(rename = "ResourceARN")]
+    arn: Option<String>,
+}
+
+/// The ARNs of the queues with the tags of a cluster of the bus.
+async fn tagged_queues(cloud: &AwsCloud) -> Result<Vec<String>, Fault> {
+    let bus = json!({ "Key": tags::BUS, "Values": [cloud.scope.bus.as_str()] });
+    // A tag without a value stands for every value.
+    let filters = json!([bus, { "Key": tags::CLUSTER }]);
+    let page = |token: Option<String>| {
+        let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters, "PaginationToken": token });
+        async {
+            let page = cloud.tagging.call::<TaggedPage>("GetResources", input).await;
+            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
+        }
+    };
+    let queues = pages::all(cloud, tag::GET_RESOURCES, page).await?;
+    Ok(queues.into_iter().filter_map(|queue| queue.arn).collect())
 }
 
 #[expect(clippy::ptr_arg, reason = "this is the key of the question")]
@@ -176,6 +205,18 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
             Some((role.role_name.parse().ok()?, listed))
         })
         .collect())
+}
+
+async fn key_policies(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>, Fault> {
+    let action = kms::GET_KEY_POLICY;
+    // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
+    let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" });
+    let answer = cloud.call(action, || cloud.kms.call::<Value>("GetKeyPolicy", input.clone()));
+    let policy = |answer: Value| match answer["Policy"].as_str() {
+        Some(policy) => Ok(read(policy)),
+        None => Err(rejected(action, "the answer holds no policy")),
+    };
+    if_present(answer.await)?.map(policy).transpose()
 }
 
 async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> {

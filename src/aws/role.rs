@@ -1,17 +1,18 @@
 //! IAM roles.
 
+use crate::model::resource::calls::iam;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_iam::types::Tag;
 
 use super::changes::{Changes, Update};
+use super::document;
 use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting};
-use super::{AwsCloud, document, locked};
+use super::{AwsCloud, locked};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
-use crate::model::resource::calls::iam;
 use crate::model::resource::{Role, RoleField};
 use crate::model::tags::Tags;
 

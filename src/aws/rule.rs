@@ -1,20 +1,19 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
-pub(super) mod target;
-
-use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
+use crate::model::resource::calls::events;
+use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Rule as AwsRule, RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
 use super::changes::{Changes, Update};
-use super::error::{if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled, settling};
-use super::{AwsCloud, document, still_absent};
+use super::error::{if_present, refusal, rejected};
+use super::wait::{self, Tried, WaitReason, Waiting, settled, settling};
+use super::{AwsCloud, document, pages, signed, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
+use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::name::RuleName;
-use crate::model::resource::calls::events;
-use crate::model::resource::{ResourceId, Rule, RuleField};
+use crate::model::resource::{self, ResourceId, Rule, RuleField};
 use crate::model::tags::Tags;
 
 /// A rule that this run has created may not be found yet.
@@ -25,7 +24,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         let call = cloud.events.describe_rule().name(name);
         if_present(cloud.call(events::DESCRIBE_RULE, || call.clone().send()).await)
     };
-    let targets = async { if_present(target::all(cloud, name).await) };
+    let targets = async { if_present(targets(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags(cloud, name))? else {
         return Ok(None);
     };
@@ -39,7 +38,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
             .as_deref()
             .map_or(Document::new(Value::Null), document::read),
         enabled: rule.state != Some(RuleState::Disabled),
-        target: ours.first().map(target::read),
+        target: ours.first().map(described),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),
         tags,
     }))
@@ -60,7 +59,7 @@ pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) 
     still_absent(cloud, events::PUT_RULE, &ResourceId::Rule(rule.name.clone())).await?;
     put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?), waiting).await?;
     match &rule.target {
-        Some(target) => target::put(cloud, &rule.name, target, waiting).await,
+        Some(target) => put_target(cloud, &rule.name, target, waiting).await,
         None => Ok(()),
     }
 }
@@ -90,8 +89,8 @@ pub(super) async fn update(
     }
     if target {
         match &rule.target {
-            Some(target) => target::put(cloud, &rule.name, target, waiting).await?,
-            None => target::remove(cloud, &rule.name, waiting).await?,
+            Some(target) => put_target(cloud, &rule.name, target, waiting).await?,
+            None => remove_target(cloud, &rule.name, waiting).await?,
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
@@ -115,7 +114,7 @@ pub(super) async fn update(
 /// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
 /// not manage keeps the rule.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    if if_present(target::remove(cloud, name, waiting).await)?.is_none() {
+    if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
     let action = events::DELETE_RULE;
@@ -134,7 +133,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
 
 /// Fails if a rule has targets that kibus does not manage.
 async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<(), Fault> {
-    let targets = if_present(target::all(cloud, name).await)?.unwrap_or_default();
+    let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
     let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
     foreign(name, action, &ids).map_or(Ok(()), Err)
 }
@@ -185,9 +184,145 @@ fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
     tags.map_err(|e| rejected(events::TAG_RESOURCE, e.to_string()))
 }
 
+/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
+/// "How EventBridge retries delivering events").
+const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
+
+/// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
+/// nothing.
+async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
+    let call = cloud.events.list_targets_by_rule().rule(name);
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (page.targets, page.next_token)) }
+    };
+    pages::all(cloud, events::LIST_TARGETS_BY_RULE, page).await
+}
+
+/// Creates or replaces kibus's target.
+async fn put_target(
+    cloud: &AwsCloud,
+    rule: &RuleName,
+    target: &resource::Target,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let action = events::PUT_TARGETS;
+    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
+    let resource::Target {
+        arn,
+        retry_age,
+        retries,
+        dead_letters,
+        rewrite: _,
+        role: _,
+        message_group: _,
+    } = target;
+    let retry = RetryPolicy::builder()
+        .maximum_event_age_in_seconds(signed(*retry_age))
+        .maximum_retry_attempts(signed(*retries));
+    let dead_letters = dead_letters
+        .as_ref()
+        .map(|arn| DeadLetterConfig::builder().arn(arn).build());
+    let target = AwsTarget::builder()
+        .id(Rule::TARGET_ID)
+        .arn(arn)
+        .retry_policy(retry.build())
+        .set_dead_letter_config(dead_letters)
+        .build()
+        .map_err(|e| rejected(action, e.to_string()))?;
+    let call = &cloud.events.put_targets().rule(rule).targets(target);
+    wait::seen(action, NEW, waiting, || async move {
+        let answer = cloud.call(action, || call.clone().send()).await?;
+        let failed = answer.failed_entries().first();
+        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+        entry(action, failed, answer.failed_entry_count)
+    })
+    .await
+}
+
+/// Removes kibus's target.
+async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = events::REMOVE_TARGETS;
+    let call = &cloud.events.remove_targets().rule(name).ids(Rule::TARGET_ID);
+    wait::seen(action, &[], waiting, || async move {
+        let answer = cloud.call(action, || call.clone().send()).await?;
+        let failed = answer.failed_entries().first();
+        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+        entry(action, failed, answer.failed_entry_count)
+    })
+    .await
+}
+
+/// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
+fn entry(action: &str, failed: Option<(Option<&str>, Option<&str>)>, count: i32) -> Result<(), Fault> {
+    let reason = "EventBridge did not accept the target and gave no reason";
+    match failed {
+        Some((code, message)) => Err(refusal(action, code, message.unwrap_or(reason))),
+        None if count > 0 => Err(rejected(action, reason)),
+        None => Ok(()),
+    }
+}
+
+/// Reads kibus's target.
+fn described(target: &AwsTarget) -> resource::Target {
+    let retry = target.retry_policy();
+    let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
+    let transformer = target.input_transformer().map(|t| t.input_template());
+    let rewrite = [
+        ("Input", target.input()),
+        ("InputPath", target.input_path()),
+        ("InputTransformer", transformer),
+    ]
+    .into_iter()
+    .find_map(|(kind, text)| Some(format!("{kind} {}", text?)));
+    let dead_letters = target.dead_letter_config().and_then(DeadLetterConfig::arn);
+    let parameters = target.sqs_parameters();
+    resource::Target {
+        arn: target.arn.clone(),
+        retry_age: number(retry.and_then(|r| r.maximum_event_age_in_seconds), DEFAULT_RETRY.0),
+        retries: number(retry.and_then(|r| r.maximum_retry_attempts), DEFAULT_RETRY.1),
+        dead_letters: dead_letters.map(str::to_owned),
+        rewrite,
+        role: target.role_arn.clone(),
+        message_group: parameters.and_then(|p| p.message_group_id.clone()),
+    }
+}
+
+/// All rules of the default event bus.
+pub(super) async fn all_rules(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
+    let call = cloud.events.list_rules().limit(100);
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (page.rules, page.next_token)) }
+    };
+    let rules = pages::all(cloud, events::LIST_RULES, page).await?;
+    Ok(rules.into_iter().filter_map(of_anyone).collect())
+}
+
+fn of_anyone(rule: AwsRule) -> Option<EventRule> {
+    Some(EventRule {
+        name: rule.name?.parse().ok()?,
+        pattern: rule.event_pattern.as_deref().map(document::read),
+        enabled: rule.state != Some(RuleState::Disabled),
+        managed_by: rule.managed_by,
+    })
+}
+
+/// The targets of a rule; `None` if there is no such rule.
+pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
+    let targets = if_present(targets(cloud, rule).await)?;
+    let target = |target: AwsTarget| RuleTarget {
+        id: target.id,
+        arn: target.arn,
+    };
+    Ok(targets.map(|targets| targets.into_iter().map(target).collect()))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::wait::{WaitReason, settling};
     use super::*;
+    use crate::cloud::FaultKind;
 
     /// E6: what is left of kibus's own target goes; any other is named.
     #[test]
@@ -199,6 +334,29 @@ mod tests {
         assert_eq!(
             message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(),
             Some("rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`")
+        );
+    }
+
+    /// E5.
+    #[test]
+    fn an_entry_can_fail_in_a_call_that_succeeds() {
+        let failed = |code| Some((Some(code), Some("why")));
+        for (failed, count, expected) in [
+            (None, 0, None),
+            (
+                failed("ConcurrentModificationException"),
+                1,
+                Some(Some(WaitReason::ConcurrentChange)),
+            ),
+            (failed("ManagedRuleException"), 1, Some(None)),
+            (None, 1, Some(None)),
+        ] {
+            let answer = entry("events:RemoveTargets", failed, count);
+            assert_eq!(answer.err().map(|fault| settling(&fault)), expected);
+        }
+        assert_eq!(
+            entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind,
+            FaultKind::Gone
         );
     }
 }

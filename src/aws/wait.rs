@@ -2,7 +2,6 @@
 //! with the time. A request to stop ends it.
 
 mod reason;
-mod settling;
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +9,7 @@ use super::error::fault;
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::notation::duration_text;
-pub(super) use reason::WaitReason;
-pub(super) use settling::{INVOKE, settling};
+pub(super) use reason::{INVOKE, WaitReason, settling};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);

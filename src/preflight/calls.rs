@@ -102,7 +102,7 @@ fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &C
 
 /// Whether a change takes a call of its kind.
 fn takes(change: &Change, access: Access) -> bool {
-    use Action::{Create, Delete, Replace, Update};
+    use Action::{Create, Delete, Update};
     let (exists, stays) = (change.before.is_some(), change.after.is_some());
     let sets = |field: &str, unset: bool| {
         let mut fields = change.fields.iter().filter(|change| change.path == field);
@@ -110,11 +110,11 @@ fn takes(change: &Change, access: Access) -> bool {
     };
     match access {
         Access::Read | Access::ReadForChange => true,
-        Access::Create => matches!(change.action, Create | Replace),
+        Access::Create => change.action == Create,
         Access::Update => change.action == Update,
-        Access::CreateOrUpdate => matches!(change.action, Create | Update | Replace),
-        Access::Delete => matches!(change.action, Delete | Replace),
-        Access::UpdateOrDelete => matches!(change.action, Update | Delete | Replace),
+        Access::CreateOrUpdate => matches!(change.action, Create | Update),
+        Access::Delete => change.action == Delete,
+        Access::UpdateOrDelete => matches!(change.action, Update | Delete),
         Access::Set(field) => sets(field, false),
         Access::SetLater(field) => exists && sets(field, false),
         Access::Unset(field) => exists && sets(field, true),

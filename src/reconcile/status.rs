@@ -6,7 +6,7 @@ use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
 use crate::model::answer::Fault;
 use crate::model::hub;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Alias, Architecture, ResourceId};
+use crate::model::resource::{Alias, Architecture, Reading, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};

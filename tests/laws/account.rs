@@ -16,6 +16,7 @@ use kibus::model::policy::InlinePolicy;
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
+use kibus::model::status::QueueActivity;
 use kibus::model::tags::{CLUSTER, DELETING, MARK_COUNTS};
 use kibus::plan::{Action, Change, Plan};
 use tokio::sync::watch;

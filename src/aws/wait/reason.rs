@@ -1,14 +1,48 @@
-//! What AWS is waited for, how long, and what to check then.
+//! What AWS is waited for: how long, in which words, which refusal shows it, and what to check if it lasts.
 //!
 //! The limits are those of Terraform's provider, which waits for the same answers. For a new role AWS support says that
 //! Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
 
+use crate::model::resource::calls::lambda;
 use std::time::Duration;
 
+use crate::aws::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, is_busy, is_service_denial};
+use crate::cloud::Fault;
 use crate::model::notation::duration_text;
+use crate::wire::aws_code as code;
+
+/// The call of an invocation, as IAM names it. What it is refused passes sooner than what a deployment is refused.
+pub(in crate::aws) const INVOKE: &str = lambda::INVOKE_FUNCTION;
+
+const TRUST: &str = "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of \
+                     the organization denies this";
+const KEY: &str = "check that the key policy allows the role to use the function's key";
+const PERMISSIONS: &str = "check that the role's permissions boundary and the policies of the organization allow what the \
+                           role policy allows";
+
+/// A refusal that may pass by itself.
+struct Refusal<'a> {
+    code: &'a str,
+    fault: &'a Fault,
+}
+
+impl Refusal<'_> {
+    fn is(&self, code: fn(&str) -> bool) -> bool {
+        code(self.code)
+    }
+
+    fn says(&self, text: &str) -> bool {
+        self.fault.message.contains(text)
+    }
+
+    /// Whether AWS denies Lambda what it does with the role of a function, in these words.
+    fn denies_lambda(&self, text: &str) -> bool {
+        is_service_denial(self.code, &self.fault.message) && self.says(text)
+    }
+}
 
 macro_rules! reasons {
-    ($($reason:ident, $seconds:expr, $text:literal;)*) => {
+    ($($reason:ident, $seconds:expr, $text:literal $(, if $symptom:expr)? $(, then $advice:ident)?;)*) => {
         /// What is being waited for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(in crate::aws) enum WaitReason {
@@ -16,74 +50,88 @@ macro_rules! reasons {
         }
 
         impl WaitReason {
-            /// The reason as text that follows "waiting: ".
-            pub(in crate::aws) fn text(self) -> &'static str {
+            /// The reason as text that follows "waiting: ", the longest wait in seconds, and what to check after that.
+            fn row(self) -> (&'static str, u64, Option<&'static str>) {
                 match self {
-                    $(Self::$reason => $text,)*
+                    $(Self::$reason => ($text, $seconds, None::<&str>$(.or(Some($advice)))?),)*
                 }
             }
+        }
 
-            /// The longest wait: what this usually takes at most, with a margin.
-            pub(in crate::aws) fn bound(self) -> Duration {
-                Duration::from_secs(match self {
-                    $(Self::$reason => $seconds,)*
-                })
-            }
+        /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
+        pub(in crate::aws) fn settling(fault: &Fault) -> Option<WaitReason> {
+            let code = fault.code.as_deref()?;
+            let shows = |symptom: fn(&Refusal<'_>) -> bool| symptom(&Refusal { code, fault });
+            $($(if shows($symptom) { return Some(WaitReason::$reason); })?)*
+            None
         }
     };
 }
 
-// Each reason with its longest wait in seconds.
+// Each reason with its longest wait in seconds: what this usually takes at most, with a margin. The first whose symptom a
+// refusal shows counts.
 reasons! {
     ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
-    QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds";
+    QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds",
+        if |it| it.is(code::is_deleted_recently);
     QueueUnknown, 20, "SQS does not find the new queue yet";
     MarkUnknown, 20, "SQS does not show the mark of the delete on the queue yet";
-    DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet";
+    VersionWithoutRole, 5 * 60, "the new version cannot assume its role yet",
+        if |it| it.fault.action == INVOKE && it.denies_lambda(NOT_ASSUMABLE), then TRUST;
     // Lambda does not see a new role or its trust policy immediately.
-    RoleNotAssumable, 15 * 60, "Lambda cannot assume the new role yet";
+    RoleNotAssumable, 15 * 60, "Lambda cannot assume the new role yet",
+        if |it| it.denies_lambda(NOT_ASSUMABLE), then TRUST;
+    RolePermissions, 2 * 60, "Lambda does not see the role's new permissions yet",
+        if |it| it.denies_lambda(ROLE_PERMISSIONS), then PERMISSIONS;
+    VersionWithoutKey, 5 * 60, "the new version cannot decrypt its environment variables yet",
+        if |it| it.is(code::is_service_denied), then KEY;
     // KMS does not see a new role immediately, and Lambda needs a grant for it.
-    RoleWithoutGrant, 15 * 60, "KMS does not accept the new role in a grant yet";
-    VersionWithoutRole, 5 * 60, "the new version cannot assume its role yet";
-    VersionWithoutKey, 5 * 60, "the new version cannot decrypt its environment variables yet";
-    RolePermissions, 2 * 60, "Lambda does not see the role's new permissions yet";
+    RoleWithoutGrant, 15 * 60, "KMS does not accept the new role in a grant yet",
+        if |it| it.is(code::is_invalid_parameter)
+            && (it.says("invalid for CreateGrant") || it.says("does not refer to a valid principal")),
+        then KEY;
+    SourceUnknown, 2 * 60, "Lambda does not find the new queue yet",
+        if |it| it.is(code::is_invalid_parameter) && it.says("NonExistentQueue");
+    // What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
+    DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet",
+        if |it| (it.is(code::is_invalid_attribute) || it.is(code::is_absent))
+            && it.says("Dead letter target does not exist");
     RoleUnknown, 2 * 60, "IAM does not find the new role yet";
     // A condition does not see the boundary that a role was just given.
     BoundaryUnknown, 2 * 60, "denied; AWS may not see the new permissions boundary of the role yet";
     // A condition does not see the tags that a queue was just given.
     TagsUnknown, 2 * 60, "denied; AWS may not see the new tags of the queue yet";
-    PrincipalUnknown, 2 * 60, "IAM does not find a principal of the policy yet";
-    PoliciesLeaving, 2 * 60, "IAM has not removed the policies of the role yet";
+    PrincipalUnknown, 2 * 60, "IAM does not find a principal of the policy yet",
+        if |it| (it.is(code::is_invalid_parameter) || it.is(code::is_malformed_policy)) && it.says("nvalid principal");
+    PoliciesLeaving, 2 * 60, "IAM has not removed the policies of the role yet",
+        if |it| it.is(code::is_delete_conflict) && it.says("must delete policies first");
     RuleUnknown, 2 * 60, "EventBridge does not find the new rule yet";
-    TargetsLeaving, 5 * 60, "EventBridge has not removed the targets of the rule yet";
     FunctionUnknown, 2 * 60, "Lambda does not find the new function yet";
-    FunctionBusy, 3 * 60, "Lambda is still setting the function up";
+    FunctionBusy, 3 * 60, "Lambda is still setting the function up",
+        if |it| it.is(code::is_conflict) && is_busy(&it.fault.message) || it.is(code::is_not_ready);
     FunctionLeaving, 5 * 60, "Lambda is still deleting the function";
-    SourceUnknown, 2 * 60, "Lambda does not find the new queue yet";
     MappingUnknown, 2 * 60, "Lambda does not find the new event source mapping yet";
     MappingBusy, 10 * 60, "Lambda is still setting the event source mapping up";
-    MappingInUse, 5 * 60, "Lambda has not finished an earlier change of the event source mapping";
+    MappingInUse, 5 * 60, "Lambda has not finished an earlier change of the event source mapping",
+        if |it| it.is(code::is_in_use);
     MappingLeaving, 5 * 60, "Lambda is still removing the event source mapping";
-    ConcurrentChange, 2 * 60, "another change of the same resource is in progress";
+    TargetsLeaving, 5 * 60, "EventBridge has not removed the targets of the rule yet",
+        if |it| it.is(code::is_invalid) && it.says("since it has targets");
+    ConcurrentChange, 2 * 60, "another change of the same resource is in progress",
+        if |it| it.is(code::is_concurrent_change);
 }
 
 impl WaitReason {
-    /// What to check if the wait reached its limit.
+    pub(in crate::aws) fn text(self) -> &'static str {
+        self.row().0
+    }
+
+    pub(in crate::aws) fn bound(self) -> Duration {
+        Duration::from_secs(self.row().1)
+    }
+
     pub(super) fn advice(self) -> Option<&'static str> {
-        match self {
-            Self::RoleNotAssumable | Self::VersionWithoutRole => Some(
-                "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of \
-                 the organization denies this",
-            ),
-            Self::RoleWithoutGrant | Self::VersionWithoutKey => {
-                Some("check that the key policy allows the role to use the function's key")
-            }
-            Self::RolePermissions => Some(
-                "check that the role's permissions boundary and the policies of the organization allow what the role \
-                 policy allows",
-            ),
-            _ => None,
-        }
+        self.row().2
     }
 
     /// The reason again after some minutes, with what the user can expect.

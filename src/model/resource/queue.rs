@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
-use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::notation::duration_text;
 use crate::model::policy::{self, QueueOrigin};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::last;
-use super::particulars::{FieldName, Particulars, fields};
+use super::particulars::{Particulars, fields};
 use crate::model::document::{Document, texts};
 use crate::model::name::{BusName, PermissionsBoundary, RoleName, RolePath};
 use crate::model::scope::{Scope, fixed};
