@@ -1,4 +1,4 @@
-//! The demo's account on the local AWS emulator, with clusters and instances.
+//! The demo's account on the local AWS emulator: clusters, instances, and all resources that kibus could create.
 
 use std::collections::BTreeSet;
 
