@@ -33,10 +33,8 @@ type Results = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// An event, and what the router must do with it.
 struct Sent<'a> {
-    /// Its name in the table.
+    /// Its name in the table, and its id.
     what: String,
-    /// Its id, which no other event of the demo has.
-    id: String,
     event: Value,
     /// The clusters that must receive it, each with its own instance.
     to: Vec<&'a DemoCluster>,
@@ -55,12 +53,10 @@ pub(crate) struct Ledger<'a> {
 /// cluster receives.
 fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &str) -> Vec<Sent<'a>> {
     let sent = |what: &str, signal, about: &[&str], to: &[&'a DemoCluster], dropped| {
-        let id = what.replace([' ', '(', ')'], "-");
         let mut event = sample_event(&account.scope, signal, about);
-        event["id"] = json!(id);
+        event["id"] = json!(what);
         Sent {
             what: what.to_owned(),
-            id,
             event,
             to: to.to_vec(),
             dropped,
@@ -160,9 +156,9 @@ impl<'a> Ledger<'a> {
         let received = self.clusters.map(|cluster| format!("received by {}", cluster.name));
         let [first, second] = received;
         table.row(["sent".to_owned(), first, second, "dropped".to_owned()]);
-        for Sent { what, id, dropped, .. } in &self.sent {
+        for Sent { what, dropped, .. } in &self.sent {
             let [first, second] = self.clusters.map(|cluster| {
-                let copies = self.results.get(&(cluster.name.to_string(), id.clone()));
+                let copies = self.results.get(&(cluster.name.to_string(), what.clone()));
                 let copies = copies.map(|copies| copies.iter().map(String::as_str).collect::<Vec<_>>());
                 copies.map_or("-".to_owned(), |copies| copies.join(" and "))
             });
@@ -207,7 +203,7 @@ impl<'a> Ledger<'a> {
         for sent in &self.sent {
             for cluster in &sent.to {
                 let of = BTreeSet::from([cluster.instance.clone()]);
-                expected.insert((cluster.name.to_string(), sent.id.clone()), of);
+                expected.insert((cluster.name.to_string(), sent.what.clone()), of);
             }
             if let Some((metric, _)) = sent.dropped {
                 *dropped.entry(metric).or_default() += 1;

@@ -19,8 +19,6 @@ use crate::model::status::{BUS_LIMIT, Depth, Look, PROBE_LIMIT, ProbeResult, Pro
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
-/// The decision of the router about a probe that is in its queue.
-const DELIVERED: &str = "delivered";
 /// The seconds after which the first looks are. Few: each one pushes the messages that it shows back in the queue (S28).
 const FIRST_LOOKS: [u64; 4] = [1, 2, 4, 8];
 /// A message that is seen again after this time was not read. A Karpenter receives without pause, and what it received and could
@@ -96,10 +94,8 @@ pub async fn cluster(
         drop(turn);
         match routed {
             Err(message) => Ok(ProbeResult::NotDelivered(message)),
-            Ok(decisions) if !decisions.iter().any(|one| one.decision == DELIVERED) => {
-                Ok(ProbeResult::NotDelivered(reasons(&decisions)))
-            }
-            Ok(_) => watch_reader(cloud, &queue).await,
+            Ok(decisions) if decisions.iter().any(RouterDecision::is_delivered) => watch_reader(cloud, &queue).await,
+            Ok(decisions) => Ok(ProbeResult::NotDelivered(reasons(&decisions))),
         }
     };
     let result = in_time(probing).await;

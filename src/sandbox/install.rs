@@ -12,7 +12,7 @@ use std::process::Stdio;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
-use super::SetupStep;
+use super::Tell;
 use super::error::SandboxError;
 use super::home::{Home, Lock};
 
@@ -29,11 +29,7 @@ const LINES_SHOWN: usize = 8;
 ///
 /// The caller holds the lock of the directory. The user's `pip` settings (mirrors, proxies, certificates) apply, except
 /// those that change the target directory.
-pub(super) async fn install(
-    home: &Home,
-    _held: &Lock,
-    tell: &(dyn Fn(SetupStep) + Sync),
-) -> Result<PathBuf, SandboxError> {
+pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
     let venv = home.path().join(directory());
     home.check_owner(&venv)?;
     remove_incomplete(home);
@@ -42,7 +38,7 @@ pub(super) async fn install(
         return Ok(python_of(&venv));
     }
 
-    tell(SetupStep::Installing);
+    tell("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.");
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
@@ -128,33 +124,14 @@ pub(super) fn isolated(python: &Path, directory: &Path) -> Command {
 
 /// Whether it gets this variable of the user: to find programs, files, proxies, certificates and mirrors.
 fn is_passed_on(name: &str) -> bool {
-    const REDIRECTS: [&str; 6] = [
-        "PIP_TARGET",
-        "PIP_PREFIX",
-        "PIP_ROOT",
-        "PIP_USER",
-        "PIP_PYTHON",
-        "PYENV_DIR",
-    ];
-    const NEEDED: [&str; 12] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "LANG",
-        "TMPDIR",
-        "NETRC",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "NO_PROXY",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-    ];
+    let redirects = "PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON PYENV_DIR";
+    let needed =
+        "PATH HOME USER LANG TMPDIR NETRC HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY REQUESTS_CA_BUNDLE CURL_CA_BUNDLE";
     let upper = name.to_ascii_uppercase();
-    let of_groups = ["PIP_", "SSL_CERT_", "XDG_", "LC_", "PYENV_"]
-        .iter()
-        .any(|group| upper.starts_with(group));
-    (of_groups || NEEDED.contains(&upper.as_str())) && !REDIRECTS.contains(&upper.as_str())
+    let is_among = |names: &str| names.split(' ').any(|known| known == upper);
+    let groups = ["PIP_", "SSL_CERT_", "XDG_", "LC_", "PYENV_"];
+    let is_of_group = groups.iter().any(|group| upper.starts_with(group));
+    (is_of_group || is_among(needed)) && !is_among(redirects)
 }
 
 #[cfg(test)]

@@ -27,20 +27,16 @@ pub(crate) use server::{KillSignal, signal_group};
 use home::Home;
 use server::StartedServer;
 
+const STARTING: &str = "Starting the local AWS emulator.";
+
 /// The sandbox in one directory.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     home: Home,
 }
 
-/// A slow step that is about to start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetupStep {
-    /// The emulator is downloaded and installed. This happens once.
-    Installing,
-    /// The server is started.
-    Starting,
-}
+/// Says which slow step is about to start.
+pub type Tell<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// Whether the sandbox is running.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,20 +92,20 @@ impl Sandbox {
 
     /// Installs the emulator if it is missing and returns its Python. If several processes call this at once, one
     /// installs and the others wait.
-    async fn install(&self, tell: &(dyn Fn(SetupStep) + Sync)) -> Result<PathBuf, SandboxError> {
+    async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
         let lock = self.home.lock().await?;
         install::install(&self.home, &lock, tell).await
     }
 
     /// Starts the user's server if it is not running, and installs the emulator first if it is missing. The server
     /// outlives this process. Gives its record, and whether this has started it.
-    pub async fn up(&self, tell: &(dyn Fn(SetupStep) + Sync)) -> Result<(ServerRecord, bool), SandboxError> {
+    pub async fn up(&self, tell: Tell<'_>) -> Result<(ServerRecord, bool), SandboxError> {
         let lock = self.home.lock().await?;
         if let Some(record) = self.status().await?.record()? {
             return Ok((record, false));
         }
         let python = install::install(&self.home, &lock, tell).await?;
-        tell(SetupStep::Starting);
+        tell(STARTING);
         let record_path = self.home.record_path();
         let started = server::start(&python, &self.home.server_directory(), Some(&record_path), &[]).await;
         let mut started = started.inspect_err(|_| {
@@ -163,13 +159,9 @@ impl Sandbox {
 
     /// Starts a private server, which is recorded nowhere and stops when it is dropped. `extra` is added to its
     /// environment variables, for example `("AUTH", "true")` to make it check signatures and policies.
-    pub async fn start_private(
-        &self,
-        extra: &[(&str, &str)],
-        tell: &(dyn Fn(SetupStep) + Sync),
-    ) -> Result<PrivateServer, SandboxError> {
+    pub async fn start_private(&self, extra: &[(&str, &str)], tell: Tell<'_>) -> Result<PrivateServer, SandboxError> {
         let python = self.install(tell).await?;
-        tell(SetupStep::Starting);
+        tell(STARTING);
         let directory = tempfile::Builder::new()
             .prefix("kibus-sandbox-")
             .tempdir()

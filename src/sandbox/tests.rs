@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::server::POLL;
 use super::*;
 
-fn quiet(_: SetupStep) {}
+fn quiet(_: &str) {}
 
 /// An address of this machine other than loopback, if it has one. Nothing is sent.
 fn outward_address() -> Option<std::net::IpAddr> {

@@ -7,7 +7,7 @@ use crate::cli::stop::Stop;
 use crate::cli::{CommandLine, Ending};
 use crate::demo::{DemoAccount, Ledger};
 use crate::error::Error;
-use crate::sandbox::{Endpoint, Sandbox, SetupStep};
+use crate::sandbox::{Endpoint, Sandbox};
 use crate::ui::{Report, Ui, text};
 
 /// What a person would see who types the commands.
@@ -17,8 +17,9 @@ struct Screen<'a> {
 }
 
 /// Runs the demo. Fails at the first result that is not as expected.
-pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], report).await?;
+pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
+    let tell = |step: &str| ui.note(step, &[]);
+    let server = Sandbox::open()?.start_private(&[], &tell).await?;
     let screen = Screen {
         ui: ui.part(),
         endpoint: server.endpoint(),

@@ -4,7 +4,7 @@ use super::demo;
 use crate::cli::Ending;
 use crate::error::{Error, quoted};
 use crate::model::scope::GlobalOptions;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, SetupStep, ShellVariables};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, ShellVariables};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui, text};
 
@@ -46,22 +46,9 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
         )?,
         SandboxCommand::Env => env(ui).await?,
         SandboxCommand::Status => status(ui).await?,
-        SandboxCommand::Demo => return demo::run(ui, &report_steps(ui)).await,
+        SandboxCommand::Demo => return demo::run(ui).await,
     }
     Ok(Ending::Done)
-}
-
-/// Reports slow steps on stderr.
-fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
-    |step| {
-        let text = match step {
-            SetupStep::Installing => {
-                "Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds."
-            }
-            SetupStep::Starting => "Starting the local AWS emulator.",
-        };
-        ui.note(text, &[]);
-    }
 }
 
 /// Shows this text, or writes the document about the server.
@@ -87,7 +74,7 @@ fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxSe
 
 async fn up(ui: &Ui) -> Result<(), Error> {
     let sandbox = Sandbox::open()?;
-    let (record, is_new) = sandbox.up(&report_steps(ui)).await?;
+    let (record, is_new) = sandbox.up(&|step| ui.note(step, &[])).await?;
     let server = server(&sandbox, &record, true);
     let already = if is_new { "" } else { "already " };
     let reached = GlobalOptions {

@@ -21,8 +21,7 @@ mod status;
 pub(crate) mod tests;
 mod value;
 
-pub(super) use dead_letters::receivers;
-pub use dead_letters::{became, dead_letters, treated, treatment};
+pub use dead_letters::{dead_letters, treated, treatment};
 pub use discover::discovery;
 pub use error::{block, sentences};
 pub(super) use error::{error, hint, warning};
