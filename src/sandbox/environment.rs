@@ -23,7 +23,7 @@ pub struct Endpoint {
 /// The secret of a server: 32 hexadecimal digits. Without it, any local program, and any web page through the user's browser,
 /// could run code as functions of the emulator.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Secret(String);
 
 impl Endpoint {
@@ -102,12 +102,6 @@ impl TryFrom<String> for Secret {
     }
 }
 
-impl From<Secret> for String {
-    fn from(secret: Secret) -> Self {
-        secret.0
-    }
-}
-
 /// Logs and error messages do not show it.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,6 +143,7 @@ mod tests {
             assert_eq!(variables.unset.iter().any(|n| n == name), expected.is_none(), "{name}");
         }
     }
+
     #[test]
     fn endpoints_of_single_services_are_unset() {
         for (name, expected) in [
@@ -166,7 +161,8 @@ mod tests {
     fn two_secrets_differ_and_are_not_shown() {
         let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
         assert_ne!(one, other);
-        assert_eq!(Secret::try_from(String::from(one.clone())), Ok(one.clone()));
+        let written = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Secret>(&written).unwrap(), one);
         assert_eq!(format!("{one:?}"), "Secret");
     }
 

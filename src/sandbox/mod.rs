@@ -38,31 +38,6 @@ pub struct Sandbox {
 /// Says which slow step is about to start.
 pub type Tell<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// Whether the sandbox is running.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerStatus {
-    /// No server is running.
-    Down,
-    /// The server runs and responds.
-    Up(ServerRecord),
-    /// The server runs but does not respond.
-    Unresponsive(ServerRecord),
-}
-
-impl ServerStatus {
-    /// The record of a server that responds; `None` if none is running.
-    fn record(self) -> Result<Option<ServerRecord>, SandboxError> {
-        match self {
-            Self::Down => Ok(None),
-            Self::Up(record) => Ok(Some(record)),
-            Self::Unresponsive(ServerRecord { pid, endpoint, .. }) => Err(SandboxError::Unresponsive {
-                pid,
-                port: endpoint.port,
-            }),
-        }
-    }
-}
-
 /// A private emulator, which is recorded nowhere. Dropping this ends the emulator and its functions and removes its files.
 /// The emulator also ends when the process that holds this is killed.
 pub struct PrivateServer {
@@ -101,7 +76,7 @@ impl Sandbox {
     /// outlives this process. Gives its record, and whether this has started it.
     pub async fn up(&self, tell: Tell<'_>) -> Result<(ServerRecord, bool), SandboxError> {
         let lock = self.home.lock().await?;
-        if let Some(record) = self.status().await?.record()? {
+        if let Some(record) = self.responding().await? {
             return Ok((record, false));
         }
         let python = install::install(&self.home, &lock, tell).await?;
@@ -113,32 +88,36 @@ impl Sandbox {
             let _ = ServerRecord::remove(&record_path);
         })?;
         // It outlives this process.
-        started.process.0 = None;
-        Ok((started.record, true))
+        started.process = None;
+        Ok((started.record.clone(), true))
     }
 
-    /// Whether the user's server is running and responds. An error if another user could have written its record.
-    pub async fn status(&self) -> Result<ServerStatus, SandboxError> {
-        let Some(record) = ServerRecord::read(&self.home)?.filter(ServerRecord::is_running) else {
-            return Ok(ServerStatus::Down);
-        };
-        Ok(match record.is_healthy().await {
-            true => ServerStatus::Up(record),
-            false => ServerStatus::Unresponsive(record),
-        })
+    /// The record of the user's server if it is running. An error if another user could have written it.
+    pub fn running(&self) -> Result<Option<ServerRecord>, SandboxError> {
+        Ok(ServerRecord::read(&self.home)?.filter(ServerRecord::is_running))
+    }
+
+    /// The record of the user's server if it is running. An error if it does not respond.
+    async fn responding(&self) -> Result<Option<ServerRecord>, SandboxError> {
+        match self.running()? {
+            Some(record) if !record.responds().await => Err(SandboxError::Unresponsive {
+                pid: record.pid,
+                port: record.endpoint.port,
+            }),
+            running => Ok(running),
+        }
     }
 
     /// The address of the user's server, which runs and responds.
     pub async fn endpoint(&self) -> Result<Endpoint, SandboxError> {
-        let record = self.status().await?.record()?;
-        Ok(record.ok_or(SandboxError::NotRunning)?.endpoint)
+        Ok(self.responding().await?.ok_or(SandboxError::NotRunning)?.endpoint)
     }
 
     /// Stops the user's server and its functions and waits until they have exited. Everything created in the server is
     /// lost. Returns the record of the stopped server, or `None` if no server was running.
     pub async fn down(&self) -> Result<Option<ServerRecord>, SandboxError> {
         let _lock = self.home.lock().await?;
-        let running = ServerRecord::read(&self.home)?.filter(ServerRecord::is_running);
+        let running = self.running()?;
         if let Some(record) = &running {
             signal_group(record.pid, KillSignal::Term);
             if !record.has_exited().await {

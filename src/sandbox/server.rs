@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -46,8 +46,6 @@ pub struct ServerRecord {
     /// Its address.
     #[serde(flatten)]
     pub endpoint: Endpoint,
-    /// The time of its start, in seconds since 1970.
-    pub started: u64,
     /// A text that is in no other process's command line.
     mark: String,
 }
@@ -85,7 +83,7 @@ impl ServerRecord {
     }
 
     /// Whether this server, and no other, responds on its port.
-    pub(super) async fn is_healthy(&self) -> bool {
+    pub async fn responds(&self) -> bool {
         let Endpoint { port, secret } = &self.endpoint;
         let host = format!("Host: 127.0.0.1:{port}\r\nX-Amz-Security-Token: {}", secret.as_str());
         let response = send(*port, &format!("GET /_ministack/health HTTP/1.1\r\n{host}\r\n")).await;
@@ -108,15 +106,11 @@ impl ServerRecord {
     }
 }
 
-/// A server that was just started and has responded.
+/// A server that was just started. Its process is stopped with its process group when this is dropped, unless it was taken.
 pub(super) struct StartedServer {
-    pub(super) process: ServerProcess,
+    pub(super) process: Option<Child>,
     pub(super) record: ServerRecord,
 }
-
-/// A server's process, which is stopped with its process group when this is dropped; `None` once it is let go.
-#[derive(Debug)]
-pub(super) struct ServerProcess(pub(super) Option<Child>);
 
 /// Starts the emulator and waits until it responds.
 ///
@@ -138,9 +132,9 @@ pub(super) async fn start(
         if let Some(path) = record_path {
             started.record.write(path)?;
         }
-        let reason = match started.wait_until_healthy().await {
+        let reason = match started.wait_until_it_responds().await {
             Ok(()) => return Ok(started),
-            Err(Unhealthy::Exited) if attempt < MAX_ATTEMPTS && reports_port_in_use(&log) => {
+            Err(Unresponsive::Exited) if attempt < MAX_ATTEMPTS && reports_port_in_use(&log) => {
                 attempt += 1;
                 continue;
             }
@@ -190,11 +184,9 @@ fn spawn(
         record: ServerRecord {
             pid: child.id(),
             endpoint,
-            // A clock before 1970 is not an error here.
-            started: UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()),
             mark,
         },
-        process: ServerProcess(Some(child)),
+        process: Some(child),
     })
 }
 
@@ -205,33 +197,33 @@ pub(super) fn scratch(directory: &Path) -> PathBuf {
 
 impl StartedServer {
     /// Why it does not respond, if it does not.
-    async fn wait_until_healthy(&mut self) -> Result<(), Unhealthy> {
+    async fn wait_until_it_responds(&mut self) -> Result<(), Unresponsive> {
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
-            let child = self.process.0.as_mut();
+            let child = self.process.as_mut();
             if child.is_none_or(|child| !matches!(child.try_wait(), Ok(None))) {
-                return Err(Unhealthy::Exited);
+                return Err(Unresponsive::Exited);
             }
-            if self.record.is_healthy().await {
+            if self.record.responds().await {
                 return Ok(());
             }
             sleep(POLL).await;
         }
-        Err(Unhealthy::TimedOut)
+        Err(Unresponsive::TimedOut)
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Unhealthy {
+enum Unresponsive {
     #[error("it exited immediately")]
     Exited,
     #[error("it did not respond within {}s", START_TIMEOUT.as_secs())]
     TimedOut,
 }
 
-impl Drop for ServerProcess {
+impl Drop for StartedServer {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.0 {
+        if let Some(child) = &mut self.process {
             // Functions that are still running would outlive the server.
             signal_group(child.id(), KillSignal::Kill);
             // An error means that it has already exited.
@@ -357,7 +349,6 @@ mod tests {
                 port: 4566,
                 secret: Secret::new().unwrap(),
             },
-            started: 1_700_000_000,
             mark: random_digits().unwrap(),
         }
     }
@@ -387,8 +378,8 @@ mod tests {
             "",
             "{",
             "{}",
-            r#"{"pid":-1,"port":1,"started":1,"mark":"x"}"#,
-            r#"{"pid":1,"port":1,"started":1,"mark":"x","secret":"$(kibus)"}"#,
+            r#"{"pid":-1,"port":1,"mark":"x"}"#,
+            r#"{"pid":1,"port":1,"mark":"x","secret":"$(kibus)"}"#,
         ] {
             std::fs::write(home.record_path(), text).unwrap();
             assert_eq!(ServerRecord::read(&home).unwrap(), None, "{text:?}");

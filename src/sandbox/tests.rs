@@ -207,9 +207,9 @@ async fn a_private_server_stops_when_its_holder_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let started = server::start(&python, directory.path(), None, &[]);
     let mut started = started.await.unwrap();
-    drop(started.process.0.as_mut().unwrap().stdin.take());
+    drop(started.process.as_mut().unwrap().stdin.take());
     let exited = started.record.has_exited().await;
-    drop(started.process);
+    drop(started);
     assert!(exited);
 }
 
@@ -231,7 +231,7 @@ async fn the_users_server_is_started_once_and_stopped_once() {
         }
     }
 
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
+    assert_eq!(sandbox.running().unwrap(), None);
     assert!(matches!(sandbox.endpoint().await, Err(SandboxError::NotRunning)));
     assert_eq!(sandbox.down().await.unwrap(), None, "nothing to stop");
 
@@ -240,10 +240,11 @@ async fn the_users_server_is_started_once_and_stopped_once() {
     let ((record, is_first), (found, is_other)) = (one.unwrap(), other.unwrap());
     assert_ne!(is_first, is_other, "one start, and one running server");
     assert_eq!(record, found);
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Up(record.clone()));
+    assert_eq!(sandbox.running().unwrap().as_ref(), Some(&record));
+    assert!(record.responds().await);
     assert_eq!(sandbox.endpoint().await.unwrap(), record.endpoint);
 
     assert_eq!(sandbox.down().await.unwrap(), Some(record));
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
+    assert_eq!(sandbox.running().unwrap(), None);
     assert_eq!(sandbox.down().await.unwrap(), None, "already stopped");
 }

@@ -4,7 +4,7 @@ use super::demo;
 use crate::cli::Ending;
 use crate::error::{Error, quoted};
 use crate::model::scope::GlobalOptions;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, ShellVariables};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ShellVariables};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui, text};
 
@@ -107,29 +107,21 @@ async fn env(ui: &Ui) -> Result<(), Error> {
 
 async fn status(ui: &Ui) -> Result<(), Error> {
     let sandbox = Sandbox::open()?;
-    let (text, server) = match sandbox.status().await? {
-        ServerStatus::Down => (
-            "The sandbox is not running. To start it:\n    kibus sandbox up".to_owned(),
-            None,
-        ),
-        ServerStatus::Up(record) => {
-            let server = server(&sandbox, &record, true);
-            let SandboxServer {
-                endpoint_url, pid, log, ..
-            } = &server;
-            let text = format!("The sandbox is running at {endpoint_url} (process {pid}, log {log}).");
-            (text, Some(server))
-        }
-        ServerStatus::Unresponsive(record) => {
-            let server = server(&sandbox, &record, false);
-            let SandboxServer { pid, log, .. } = &server;
-            let text = format!(
-                "The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down"
-            );
-            (text, Some(server))
-        }
+    let Some(record) = sandbox.running()? else {
+        let text = "The sandbox is not running. To start it:\n    kibus sandbox up";
+        return show(ui, None, text);
     };
-    show(ui, server, &text)
+    let server = server(&sandbox, &record, record.responds().await);
+    let SandboxServer {
+        endpoint_url, pid, log, ..
+    } = &server;
+    let text = match server.responds {
+        true => format!("The sandbox is running at {endpoint_url} (process {pid}, log {log})."),
+        false => format!(
+            "The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down"
+        ),
+    };
+    show(ui, Some(server), &text)
 }
 
 /// What a shell runs to change its variables.
