@@ -22,7 +22,7 @@ use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 use crate::model::resource::calls::{events, sqs};
 use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsEvent};
-use crate::model::router_function::{self, LiveTest};
+use crate::model::router_function;
 use crate::model::signal::PROBE_SOURCE;
 use crate::model::status::{Depth, Look};
 
@@ -161,10 +161,6 @@ impl Probe for AwsCloud {
         // If a delete fails, the message expires.
         drop(join_all(deletes).await);
         Ok(u32::try_from(arrived).unwrap_or(u32::MAX))
-    }
-
-    async fn self_test(&self, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
-        super::self_test::live(self, function, alias).await
     }
 
     async fn route_probe(

@@ -28,6 +28,9 @@ use crate::model::status::DroppedClusters;
 use crate::model::status::QueueActivity;
 use crate::model::tags::{self, Tags};
 
+use super::self_test::live_test;
+use crate::model::router_function::LiveTest;
+
 macro_rules! forwards {
     (
         once { $($(#[$once_doc:meta])* $once:ident -> $one:ty;)* }

@@ -10,6 +10,7 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::FunctionSettings;
 use crate::model::router_function::{LiveTest, SelfTestReport, self_test_request};
+use crate::model::scope::LIVE;
 use crate::wire::aws_code;
 
 /// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
@@ -77,9 +78,9 @@ pub(super) async fn pass(
     }
 }
 
-/// Asks the version behind an alias once. `None` if it does not exist or is not ready: the state of the function says so.
-pub(super) async fn live(cloud: &AwsCloud, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
-    match invoke_once(cloud, function, alias, &self_test_request()).await {
+/// Asks the live version once. `None` if it does not exist or is not ready: the state of the function says so.
+pub(super) async fn live_test(cloud: &AwsCloud) -> Result<Option<LiveTest>, Fault> {
+    match invoke_once(cloud, &cloud.scope.router_function(), LIVE, &self_test_request()).await {
         Ok(Invoked::Answered(payload)) => Ok(Some(LiveTest::of_payload(&payload))),
         Ok(Invoked::Failed(message)) => Ok(Some(LiveTest::Failed(message))),
         Err(fault) => unable(fault),

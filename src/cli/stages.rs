@@ -2,6 +2,7 @@
 //! report. All hubs are surveyed at the same time and planned before the first is changed; then all plans are applied at
 //! the same time. A hub that fails does not stop the others.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -12,9 +13,11 @@ use super::router_file::RouterFile;
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
+use crate::model::notation::counted;
+use crate::model::status::PROBE_LIMIT;
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Blocked, Intent, Target, reconcile};
-use crate::survey::{self, Query, Survey};
+use crate::survey::{self, Query, SlowStep, Survey};
 use crate::ui::{HubReport, Report, text};
 
 /// How often a command plans, if a hub is not what it was when the plan was made.
@@ -87,18 +90,44 @@ pub(super) async fn survey<T>(
     extended(hubs, hub, Survey::new(hub.scope.clone()), guess, pass).await
 }
 
-async fn extended<T>(
+/// The same for a survey that knows something already.
+pub(super) async fn extended<T>(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
     survey: Survey,
     guess: impl FnOnce(&Survey) -> Query,
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
-    let reading = hub.ui.spinner("reading the hub and its clusters");
+    let reading = RefCell::new(hub.ui.spinner("reading the hub and its clusters"));
     let guess = guess(&survey);
-    let survey = survey::survey(&hub.cloud, survey, hub.limit, guess, pass);
-    let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
+    let report = |step: SlowStep| {
+        let text = slow_step(step);
+        match step {
+            SlowStep::Glance | SlowStep::Watch => {}
+            SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
+        }
+        drop(reading.replace(hub.ui.spinner(&text)));
+    };
+    let survey = survey::survey(&hub.cloud, survey, hub.limit, guess, &report, pass);
+    let survey = hubs.slowed(hub, |reason| reading.borrow().slowed(reason), survey).await;
     survey.map_err(|endless| Error::failed("this is a bug of kibus").note(endless.to_string()))
+}
+
+fn slow_step(step: SlowStep) -> String {
+    match step {
+        SlowStep::Glance => "messages wait: checking whether they are received".to_owned(),
+        SlowStep::Watch => "messages wait: watching for a minute whether they are received".to_owned(),
+        SlowStep::Probe { bus, clusters } => {
+            let clusters = (clusters > 0).then(|| counted(clusters, "cluster"));
+            let probed: Vec<String> = bus.then(|| "the bus".to_owned()).into_iter().chain(clusters).collect();
+            let seconds = PROBE_LIMIT.as_secs();
+            format!("probing {}, for at most {seconds} seconds", probed.join(" and "))
+        }
+        SlowStep::ProbeGoesOn { missing, all, after } => {
+            let seconds = after.as_secs();
+            format!("still probing: {missing} of {all} results missing after {seconds}s")
+        }
+    }
 }
 
 /// Reads what a target needs.

@@ -323,7 +323,13 @@ fn one(
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
         Some(Reading::Absent) => (Reader::NoQueue, 0),
         _ => {
-            let later = survey.tried.later.get(name).into_iter().flatten();
+            let later = survey
+                .known
+                .watch
+                .get(name)
+                .and_then(Fact::present)
+                .into_iter()
+                .flatten();
             let samples: Vec<_> = survey.depth(name).iter().chain(later).copied().collect();
             weigh(activity, &samples)
         }

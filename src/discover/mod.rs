@@ -71,15 +71,6 @@ pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
     })
 }
 
-/// The queues whose messages must be counted for a minute: messages wait, and CloudWatch does not say whether they are read.
-pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
-    let activity = &survey.known.queue_activity;
-    let is_known = |queue: &QueueName| activity.get(queue).is_some_and(|known| known.present().is_some());
-    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
-    let queues = receivers(survey).into_keys();
-    queues.filter(|queue| !is_known(queue) && waits(queue)).collect()
-}
-
 /// What was found, or why the rules of the bus are unknown.
 pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
     if let Fact::Unreadable(fault) = survey.event_rules() {
@@ -94,6 +85,14 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
         // The rules of a queue are usually of one tool, so the tags of one are enough.
         if let Some(first) = receiver.senders.first() {
             survey.rule_tags(&first.rule.name);
+        }
+    }
+    // Last, because a watch takes a minute: messages wait, and CloudWatch does not say whether they are read.
+    if !survey.is_open() {
+        let is_unknown = |queue: &QueueName| survey.queue_activity(queue).present().is_none();
+        let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
+        for queue in receivers.keys().filter(|queue| is_unknown(queue) && waits(queue)) {
+            survey.watch(queue);
         }
     }
     let queues = found(survey, &receivers);

@@ -1,6 +1,6 @@
 //! Sends a probe event, and watches whether it is delivered and received; and watches how many messages wait in queues.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
@@ -9,10 +9,8 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cloud::{Fault, Probe};
-use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::router_batch::RouterDecision;
-use crate::model::router_function::LiveTest;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use crate::model::status::{BUS_LIMIT, Depth, Look, PROBE_LIMIT, ProbeResult, Probed, RECEIVED_AT_ONCE, RESEND};
@@ -33,11 +31,6 @@ const WATCH: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(10);
 /// The pause before a single further sample.
 const GLANCE: Duration = Duration::from_secs(2);
-
-/// Asks the live router for its self-test.
-pub async fn live(cloud: &impl Probe, scope: &Scope) -> Fact<LiveTest> {
-    Fact::of_option(cloud.self_test(&scope.router_function(), LIVE).await)
-}
 
 /// Probes the bus: puts an event on the event bus, again and again, until one is in the probe queue.
 pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
@@ -208,12 +201,16 @@ fn reasons(decisions: &[RouterDecision]) -> String {
 }
 
 /// One more sample of these queues, a moment later. A queue that cannot be read has none.
-pub async fn glance(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+pub async fn glance(
+    cloud: &impl Probe,
+    scope: &Scope,
+    queues: &BTreeSet<QueueName>,
+) -> BTreeMap<QueueName, Vec<Depth>> {
     sample(cloud, Some(scope), queues, GLANCE, GLANCE).await
 }
 
 /// Samples of these queues over a minute, each until it is empty, without a receive: probes of kibus count as messages.
-pub async fn watch_counts(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+pub async fn watch_counts(cloud: &impl Probe, queues: &BTreeSet<QueueName>) -> BTreeMap<QueueName, Vec<Depth>> {
     sample(cloud, None, queues, WATCH, PAUSE).await
 }
 
@@ -221,13 +218,13 @@ pub async fn watch_counts(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<
 async fn sample(
     cloud: &impl Probe,
     scope: Option<&Scope>,
-    queues: &[QueueName],
+    queues: &BTreeSet<QueueName>,
     time: Duration,
     pause: Duration,
 ) -> BTreeMap<QueueName, Vec<Depth>> {
     let clock = Instant::now();
     let mut samples: BTreeMap<QueueName, Vec<Depth>> = BTreeMap::new();
-    let mut left: Vec<QueueName> = queues.to_vec();
+    let mut left: Vec<QueueName> = queues.iter().cloned().collect();
     while !left.is_empty() && clock.elapsed() < time {
         sleep(pause).await;
         let read = left.into_iter().map(|queue| async {

@@ -101,10 +101,6 @@ impl Probe for LateCloud {
         Ok(Err("no function".to_owned()))
     }
 
-    async fn self_test(&self, _: &FunctionName, _: &str) -> Result<Option<LiveTest>, Fault> {
-        Ok(None)
-    }
-
     async fn depth(&self, _: &QueueName) -> Result<Option<Depth>, Fault> {
         let waiting = self.counts.lock().unwrap().pop_front();
         Ok(waiting.map(|waiting| Depth { waiting, in_flight: 0 }))
@@ -301,7 +297,7 @@ async fn a_watch_takes_samples_over_a_minute_while_messages_wait() {
         ("a glance", vec![3; 9], GLANCE, GLANCE, (1, 2)),
     ] {
         let cloud = LateCloud::counts(&counts, 0);
-        let samples = sample(&cloud, Some(&scope()), std::slice::from_ref(&queue), time, pause).await;
+        let samples = sample(&cloud, Some(&scope()), &[queue.clone()].into(), time, pause).await;
         let found = samples.get(&queue).map_or(0, Vec::len);
         assert_eq!(
             (found, cloud.elapsed()),
@@ -321,7 +317,7 @@ async fn probes_alone_in_a_cluster_queue_do_not_count_and_no_hub_queue_is_receiv
     ] {
         let queue: QueueName = queue.parse().unwrap();
         let cloud = LateCloud::counts(&[3], probes);
-        let samples = sample(&cloud, Some(&scope()), std::slice::from_ref(&queue), GLANCE, GLANCE).await;
+        let samples = sample(&cloud, Some(&scope()), &[queue.clone()].into(), GLANCE, GLANCE).await;
         assert_eq!(samples[&queue], [Depth { waiting, in_flight: 0 }], "{queue}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, HubTarget, Target, checked_by_queue};
+use super::target::{Adopt, HubTarget, Others, Target, Trial, checked_by_queue};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
@@ -15,21 +15,6 @@ use crate::model::status::{BUS_LIMIT, ProbeResult, Probed, VersionState};
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Fix, Severity, Subject, Traffic};
 use crate::survey::Survey;
-
-/// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
-/// waits in the probe queue is kibus's own. If clusters are `probed`, that tells more about their queues.
-pub fn queues_to_watch(survey: &Survey, target: &Target, probed: bool) -> Vec<QueueName> {
-    let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
-    let clusters = checked_by_queue(survey, target).into_keys();
-    let queues = hub.into_iter().chain(clusters.filter(|_| !probed));
-    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
-    queues.filter(waits).collect()
-}
-
-/// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
-pub fn asks_live_router(survey: &Survey) -> bool {
-    survey.live_version().is_some_and(VersionState::can_run)
-}
 
 /// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
 pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
@@ -60,7 +45,11 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
     findings.extend(dropped(survey, &findings));
     let mut unreadable = unreadable(survey, &case.observed);
-    match survey.tried.live.fault() {
+    // If the live router cannot run, its state says why.
+    if survey.live_version().is_some_and(VersionState::can_run) {
+        survey.live_test();
+    }
+    match survey.known.live_test.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
         Some(fault) => {
             let subject = Subject::Resource(router::live_id(scope));
@@ -73,16 +62,49 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     intent.warnings.extend(redrive.denied);
     unreadable.extend(redrive.unreadable);
     intent.incomplete = unreadable.len();
-    let traffic = traffic(survey, &by_queue);
-    intent.warnings.extend(stale_counts(survey, &traffic));
+    let traffic = traffic(case, &by_queue);
+    intent.warnings.extend(stale_counts(case, &traffic));
     findings.extend(traffic);
     findings.extend(unreadable);
-    findings.extend(survey.tried.probed.iter().filter_map(|probed| probed.finding(scope)));
+    let probed = survey.known.probes.values().filter_map(Fact::present);
+    findings.extend(probed.filter_map(|probed| probed.finding(scope)));
     findings.extend(keys::check(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
+    // Last: each takes long, and what is known by now says which queues and clusters it is about.
+    if !survey.is_open() {
+        try_out(survey, target, by_queue);
+    }
     Ok(())
+}
+
+/// Asks for further counts of the queues in which messages wait, and for probes, as far as the target wants them. What waits in the
+/// probe queue is kibus's own. A probe of a cluster tells more about its queue than counts.
+fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, ClusterName>) {
+    let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
+    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
+    match target.trial {
+        Trial::Nothing => {}
+        Trial::Glance => hub
+            .into_iter()
+            .chain(clusters.into_keys())
+            .filter(waits)
+            .for_each(|queue| {
+                survey.glance(&queue);
+            }),
+        Trial::Probe => {
+            hub.into_iter().filter(waits).for_each(|queue| {
+                survey.watch(&queue);
+            });
+            let bus = (target.others == Others::Keep).then_some(None);
+            bus.into_iter()
+                .chain(clusters.into_values().map(Some))
+                .for_each(|cluster| {
+                    survey.probes(&cluster);
+                });
+        }
+    }
 }
 
 /// Findings for clusters whose events were dropped. What another finding names, or is registered by now, is known.
@@ -134,21 +156,27 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
     names.into_iter().map(finding).collect()
 }
 
-fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+    let (survey, watched) = (case.survey, case.target.trial == Trial::Probe);
+    let samples = if watched {
+        &survey.known.watch
+    } else {
+        &survey.known.glance
+    };
     let hub = survey.scope.hub_queues().into_iter();
-    let clusters = by_queue.keys().filter(|_| !survey.tried.watched).cloned();
+    let clusters = by_queue.keys().filter(|_| !watched).cloned();
     let queues = hub.chain(clusters).filter_map(|queue| {
         let first = survey.depth(&queue)?;
-        let later = survey.tried.later.get(&queue).into_iter().flatten();
+        let later = samples.get(&queue).and_then(Fact::present).into_iter().flatten();
         let samples = std::iter::once(first).chain(later.copied()).collect();
         Some((queue, samples))
     });
     let traffic = Traffic {
         queues: queues.collect(),
-        watched: survey.tried.watched,
+        watched,
         mapping: survey.mapping().cloned(),
         version: survey.live_version().cloned(),
-        live: survey.tried.live.present().cloned(),
+        live: survey.known.live_test.present().cloned(),
     };
     finding::traffic(&survey.scope, &traffic, by_queue)
 }
@@ -178,17 +206,17 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
 }
 
 /// How to judge counts that may be stale, if a finding rests on them.
-fn stale_counts(survey: &Survey, traffic: &[Finding]) -> Option<Hint> {
+fn stale_counts(case: &Case<'_>, traffic: &[Finding]) -> Option<Hint> {
     let counted = [
         FindingCode::DeadLetters,
         FindingCode::QueueUnread,
         FindingCode::HubQueueNotDraining,
     ];
     let rests = |finding: &Finding| counted.contains(&finding.code);
-    (!survey.tried.watched && traffic.iter().any(rests)).then(|| {
+    (case.target.trial != Trial::Probe && traffic.iter().any(rests)).then(|| {
         Hint::command(
             "SQS counts messages up to a minute late; to probe the clusters and watch the counts:",
-            survey.scope.kibus("verify --probe"),
+            case.survey.scope.kibus("verify --probe"),
         )
     })
 }

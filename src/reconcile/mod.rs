@@ -19,14 +19,13 @@ mod warnings;
 
 pub use adoption::NothingToAdopt;
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
-pub use check::{asks_live_router, queues_to_watch};
 pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{
-    Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target, checked_clusters,
+    Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target, Trial, checked_clusters,
 };
 
 use crate::error::Hint;

@@ -24,6 +24,19 @@ pub struct Target {
     pub clusters: BTreeMap<ClusterName, ClusterTarget>,
     /// The clusters that are not named.
     pub others: Others,
+    /// What a check tries, once all else is known.
+    pub trial: Trial,
+}
+
+/// What a check tries, besides reading: it takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trial {
+    #[default]
+    Nothing,
+    /// Counts messages that wait once more: one that is seen once may just have arrived.
+    Glance,
+    /// Counts them for a minute, and probes the bus and the clusters that are checked.
+    Probe,
 }
 
 /// The target for a hub.
@@ -197,6 +210,7 @@ impl Target {
             hub,
             clusters: BTreeMap::new(),
             others,
+            trial: Trial::Nothing,
         }
     }
 
@@ -205,6 +219,7 @@ impl Target {
             hub: HubTarget::Leave,
             clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
             others: Others::Leave,
+            trial: Trial::Nothing,
         }
     }
 

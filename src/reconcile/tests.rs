@@ -4,6 +4,8 @@ mod rollback;
 mod router_code;
 mod settings;
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
@@ -302,9 +304,10 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
 
 /// A look for waiting probes receives messages, which nobody asked of the queues of other clusters.
 #[test]
-fn a_check_of_named_clusters_reads_no_other_queues_again() {
+fn a_check_of_named_clusters_tries_no_other_queues() {
     let queues = ["kibus-hub", "kibus-hub-dlq", "kibus-probe", "karpenter-base"];
-    let queue_names = |names: &[&str]| -> Vec<QueueName> { names.iter().map(|name| name.parse().unwrap()).collect() };
+    let queue_names =
+        |names: &[&str]| -> BTreeSet<QueueName> { names.iter().map(|name| name.parse().unwrap()).collect() };
     let mut survey = survey(&[]);
     for queue in queues {
         let waiting = Status::Queue(QueueState {
@@ -317,15 +320,34 @@ fn a_check_of_named_clusters_reads_no_other_queues_again() {
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
     }
     let router = || OfferedRouter::Packaged(code());
-    for (names, watched) in [
-        (&[][..], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"][..]),
-        (&["base"], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"]),
-        (&["tenant-1"], &["kibus-hub", "kibus-hub-dlq"]),
+    for (names, read_again, clusters) in [
+        (
+            &[][..],
+            &["kibus-hub", "kibus-hub-dlq", "karpenter-base"][..],
+            &["base"][..],
+        ),
+        (&["base"], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"], &["base"]),
+        (&["tenant-1"], &["kibus-hub", "kibus-hub-dlq"], &[]),
     ] {
-        let target = Target::keep(router(), names.iter().map(|name| name.parse().unwrap()));
-        let watch = |probed| queues_to_watch(&survey, &target, probed);
-        assert_eq!(watch(false), queue_names(watched), "{names:?}");
-        assert_eq!(watch(true), queue_names(&["kibus-hub", "kibus-hub-dlq"]), "{names:?}");
+        let mut target = Target::keep(router(), names.iter().map(|name| name.parse().unwrap()));
+        let mut asks = |trial| {
+            target.trial = trial;
+            let _ = reconcile(&survey, &target);
+            survey.take_open()
+        };
+        let nothing = asks(Trial::Nothing);
+        assert!(nothing.is_empty(), "{names:?}: {nothing:?}");
+        assert_eq!(asks(Trial::Glance).glance, queue_names(read_again), "{names:?}");
+        let tries = asks(Trial::Probe);
+        assert_eq!(tries.watch, queue_names(&["kibus-hub", "kibus-hub-dlq"]), "{names:?}");
+        let bus = names.is_empty().then_some(None);
+        assert_eq!(
+            tries.probes,
+            bus.into_iter()
+                .chain(clusters.iter().map(|name| Some(name.parse().unwrap())))
+                .collect(),
+            "{names:?}"
+        );
     }
 }
 

@@ -6,20 +6,21 @@ mod reader;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 pub use question::{Known, Query};
 
-use crate::cloud::{Fault, Read};
+use crate::cloud::{Fault, Probe, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
 use crate::model::answer::Fact;
 use crate::model::hub::{self, default_queue_prefix};
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Observed, Queue, Reading, Resource, ResourceId};
-use crate::model::router_function::{LiveTest, RouterHandler};
+use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::settings::{BadSettings, Settings};
-use crate::model::status::{Depth, MappingState, Probed, QueueState, Status, VersionState};
+use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
@@ -41,23 +42,27 @@ pub struct Survey {
     pub status: BTreeMap<ResourceId, Status>,
     /// The answers to the questions of the table.
     pub known: Known,
-    pub tried: Tried,
     /// Whether settings that are missing were read again, and are lost.
     settings_are_lost: bool,
     /// The questions without an answer.
     open: RefCell<Query>,
 }
 
-/// What was tried on a bus, besides reading it once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tried {
-    /// Further samples of queues with waiting messages.
-    pub later: BTreeMap<QueueName, Vec<Depth>>,
-    /// Whether these samples cover a minute.
-    pub watched: bool,
-    /// What became of a self-test of the live router.
-    pub live: Fact<LiveTest>,
-    pub probed: Vec<Probed>,
+/// What takes long while a survey is made.
+#[derive(Clone, Copy, Debug)]
+pub enum SlowStep {
+    /// Messages wait in queues, and their counts are read again.
+    Glance,
+    /// The same for a minute.
+    Watch,
+    /// The bus, if so, and this many clusters are probed.
+    Probe { bus: bool, clusters: usize },
+    /// Results of probes are missing, after this time.
+    ProbeGoesOn {
+        missing: usize,
+        all: usize,
+        after: Duration,
+    },
 }
 
 /// A survey asks at most this often: each time it asks, it knows more.
@@ -70,18 +75,19 @@ pub struct Endless(Box<Query>);
 
 /// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
 /// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
-/// that the survey begins with.
+/// that the survey begins with. What takes long is told to `report`.
 ///
 /// # Errors
 /// When it does not end. This is a bug of kibus.
 pub async fn survey<T>(
-    cloud: &impl Read,
+    cloud: &(impl Read + Probe),
     mut survey: Survey,
     limit: usize,
     guess: Query,
+    report: &dyn Fn(SlowStep),
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Endless> {
-    let reader = Reader::new(cloud, limit);
+    let reader = Reader::new(cloud, limit, report);
     survey.caller_role = cloud.caller_role();
     let prefix = survey.queue_prefix();
     let mut query = guess;
@@ -123,7 +129,6 @@ impl Survey {
             observed: Observed::default(),
             status: BTreeMap::new(),
             known: Known::default(),
-            tried: Tried::default(),
             settings_are_lost: false,
             open: RefCell::default(),
         }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Survey;
 use super::reader::{Reader, when};
-use crate::cloud::{ListedRole, Read, RolePolicies, questions};
+use crate::cloud::{ListedRole, Probe, Read, RolePolicies, questions};
 use crate::model::answer::{Decision, Fact};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
-use crate::model::status::{DroppedClusters, QueueActivity};
+use crate::model::router_function::LiveTest;
+use crate::model::status::{Depth, DroppedClusters, Probed, QueueActivity};
 use crate::model::tags::Tags;
 
 macro_rules! survey {
@@ -55,7 +56,7 @@ macro_rules! survey {
             keyed! { $($(#[$doc])* $composed($key) -> $answer;)* }
         }
 
-        impl<R: Read> Reader<'_, R> {
+        impl<R: Read + Probe> Reader<'_, R> {
             /// Asks all at once.
             pub(super) async fn ask(&self, survey: &mut Survey, query: &Query) {
                 let asked = &*survey;

@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures_util::future::{OptionFuture, join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, interval_at};
 
-use super::{Query, Survey};
-use crate::cloud::{Fault, Read, RolePolicies, Snapshot};
+use super::{Query, SlowStep, Survey};
+use crate::cloud::{Fault, Probe, Read, RolePolicies, Snapshot};
 use crate::model::answer::{Decision, Fact};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy::{self, InlinePolicy};
 use crate::model::resource::{Reading, ResourceId};
-use crate::model::status::QueueActivity;
+use crate::model::status::{Depth, Probed, QueueActivity};
+use crate::probe;
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
 /// accepts about 20 calls a second, and each role takes one or two.
@@ -22,22 +25,27 @@ const READ_AT_ONCE: usize = 20;
 const LOST_AFTER_READS: u32 = 5;
 const LOST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How often a probe says that it goes on.
+const STILL_PROBING: Duration = Duration::from_secs(10);
+
 /// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
     pub(super) cloud: &'a R,
     limit: u32,
     permits: Semaphore,
+    report: &'a dyn Fn(SlowStep),
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
 
-impl<'a, R: Read> Reader<'a, R> {
-    pub(super) fn new(cloud: &'a R, limit: usize) -> Self {
+impl<'a, R: Read + Probe> Reader<'a, R> {
+    pub(super) fn new(cloud: &'a R, limit: usize, report: &'a dyn Fn(SlowStep)) -> Self {
         let limit = u32::try_from(limit.max(1)).unwrap_or(u32::MAX);
         Self {
             cloud,
             limit,
             permits: Semaphore::new(limit as usize),
+            report,
         }
     }
 
@@ -213,6 +221,77 @@ impl<'a, R: Read> Reader<'a, R> {
             .map(|queue| (queue.clone(), Fact::of_option(of(queue))))
             .collect()
     }
+}
+
+/// What takes long.
+impl<R: Read + Probe> Reader<'_, R> {
+    pub(super) async fn glance(
+        &self,
+        survey: &Survey,
+        queues: &BTreeSet<QueueName>,
+    ) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+        if queues.is_empty() {
+            return Vec::new();
+        }
+        (self.report)(SlowStep::Glance);
+        samples(queues, probe::glance(self.cloud, &survey.scope, queues).await)
+    }
+
+    pub(super) async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+        if queues.is_empty() {
+            return Vec::new();
+        }
+        (self.report)(SlowStep::Watch);
+        samples(queues, probe::watch_counts(self.cloud, queues).await)
+    }
+
+    /// Probes all at once, and says how far it is.
+    pub(super) async fn probes(
+        &self,
+        survey: &Survey,
+        probed: &BTreeSet<Option<ClusterName>>,
+    ) -> Vec<(Option<ClusterName>, Fact<Probed>)> {
+        if probed.is_empty() {
+            return Vec::new();
+        }
+        let bus = probed.contains(&None);
+        let clusters = probed.len() - usize::from(bus);
+        (self.report)(SlowStep::Probe { bus, clusters });
+        let turns = &Semaphore::new(self.limit as usize);
+        let probe = async |cluster: Option<ClusterName>| match cluster {
+            None => probe::bus(self.cloud, &survey.scope).await,
+            Some(name) => {
+                let queue = survey.cluster_queue(&name);
+                probe::cluster(self.cloud, &survey.scope, turns, name, queue).await
+            }
+        };
+        let mut running: FuturesUnordered<_> = probed.iter().cloned().map(probe).collect();
+        let began = Instant::now();
+        let mut ticks = interval_at(began + STILL_PROBING, STILL_PROBING);
+        let mut results = Vec::new();
+        loop {
+            tokio::select! {
+                next = running.next() => match next {
+                    Some(one) => results.push((one.cluster.clone(), Fact::Present(one))),
+                    None => return results,
+                },
+                _ = ticks.tick() => (self.report)(SlowStep::ProbeGoesOn {
+                    missing: running.len(),
+                    all: probed.len(),
+                    after: began.elapsed(),
+                }),
+            }
+        }
+    }
+}
+
+/// The further samples of each queue; one that could not be read has none.
+fn samples(
+    queues: &BTreeSet<QueueName>,
+    mut found: BTreeMap<QueueName, Vec<Depth>>,
+) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+    let mut of = |queue: &QueueName| Fact::Present(found.remove(queue).unwrap_or_default());
+    queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
 }
 
 impl Survey {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kibus::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::answer::{Answered, Simulation};
 use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
@@ -321,6 +321,8 @@ impl Read for Account {
         self.state().now += time.as_secs();
     }
 }
+
+impl Probe for Account {}
 
 impl Write for Account {
     async fn read_back(&self, id: &ResourceId, _: Waiting<'_>) -> Result<Option<Resource>, Fault> {

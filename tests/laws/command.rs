@@ -163,7 +163,7 @@ pub(super) async fn survey(scope: &Scope, account: &Account, target: &Target, li
     let survey = target.survey(scope.clone());
     let guess = target.guess(&survey);
     let pass = |survey: &Survey| drop(reconcile(survey, target));
-    kibus::survey::survey(account, survey, limit, guess, pass)
+    kibus::survey::survey(account, survey, limit, guess, &|_| {}, pass)
         .await
         .unwrap()
         .0

@@ -264,7 +264,7 @@ async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
         ..Query::default()
     };
     let pass = |survey: &Survey| survey.discover().is_asked();
-    let (survey, _) = survey::survey(&cloud, survey, limit, guess, pass).await.ok()?;
+    let (survey, _) = survey::survey(&cloud, survey, limit, guess, &|_| {}, pass).await.ok()?;
     Some(survey.registered().keys().map(ClusterName::to_string).collect())
 }
 

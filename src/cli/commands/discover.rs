@@ -1,11 +1,9 @@
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
-use crate::discover::{Discovery, discovery, guess, queues_to_watch};
+use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
 use crate::model::answer::Fault;
-use crate::probe;
 use crate::reconcile::{Intent, NextStep};
-use crate::survey::Survey;
 use crate::ui::{HubReport, text};
 
 /// The document with the permissions of this command.
@@ -22,28 +20,18 @@ pub(in crate::cli) struct Args {}
 
 /// Surveys every hub, also one that does not exist, and the default event bus of its account and Region.
 pub(super) async fn run(_: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let surveys = hubs.each(async |hub| examine(&hubs, hub).await).await;
+    let surveys = hubs
+        .each(async |hub| stages::survey(&hubs, hub, guess, discovery).await)
+        .await;
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
-        let found = survey.and_then(|survey| discovery(&survey).map_err(|fault| not_listed(hub, &fault)));
+        let found = survey.and_then(|(_, found)| found.map_err(|fault| not_listed(hub, &fault)));
         reports.push(match found {
             Ok(found) => show(&hubs, hub, found)?,
             Err(error) => hub.left_out(error)?,
         });
     }
     stages::finish(&hubs, reports, Ending::Done)
-}
-
-async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
-    let (mut survey, _) = stages::survey(hubs, hub, guess, discovery).await?;
-    let queues = queues_to_watch(&survey);
-    if !queues.is_empty() {
-        let _waiting = hub
-            .ui
-            .spinner("messages wait: watching for a minute whether they are received");
-        survey.tried.later = probe::watch_counts(&hub.cloud, &queues).await;
-    }
-    Ok(survey)
 }
 
 fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubReport, Error> {

@@ -1,29 +1,17 @@
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-use futures_util::future::{FutureExt, OptionFuture};
-use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, interval_at};
+use std::collections::BTreeSet;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
 use crate::model::answer::Fact;
-use crate::model::name::{ClusterName, QueueName};
+use crate::model::name::ClusterName;
 use crate::model::notation::counted;
-use crate::model::status::{Depth, PROBE_LIMIT, ProbeResult, Probed};
+use crate::model::status::{ProbeResult, Probed};
 use crate::plan::finding::fixes;
-use crate::probe;
-use crate::reconcile::{
-    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, queues_to_watch, reconcile,
-};
-use crate::survey::{Survey, Tried};
+use crate::reconcile::{Intent, OfferedRouter, Target, Trial, checked_clusters, reconcile};
+use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, text};
-
-/// How often a probe says that it still runs.
-const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
@@ -71,27 +59,18 @@ async fn examine(
     args: &Args,
     mut target: Target,
 ) -> Result<(Survey, Target), Error> {
-    let (mut survey, _) = stages::survey_for(hubs, hub, &target).await?;
+    let (survey, _) = stages::survey_for(hubs, hub, &target).await?;
+    // Before what takes long: a router file that cannot be used ends the check.
     args.router.complete(&hub.ui, &mut target, &survey)?;
-    // A probe deletes the message of a self-test that was sent before.
-    let live = match asks_live_router(&survey) {
-        true => probe::live(&hub.cloud, &hub.scope).await,
-        false => Fact::NotAsked,
-    };
-    let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &target)));
-    let (later, probed) = tokio::join!(samples(hub, &survey, &target, args.probe), probes);
-    survey.tried = Tried {
-        later,
-        watched: args.probe,
-        live,
-        probed: probed.unwrap_or_default(),
-    };
+    target.trial = if args.probe { Trial::Probe } else { Trial::Glance };
+    let pass = |survey: &Survey| drop(reconcile(survey, &target));
+    let (survey, ()) = stages::extended(hubs, hub, survey, |_| Query::default(), pass).await?;
     Ok((survey, target))
 }
 
 fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<HubReport, Error> {
     let intent = reconcile(survey, target);
-    if !survey.tried.probed.is_empty() {
+    if !survey.known.probes.is_empty() {
         hubs.part(hub, false)?;
         show_probes(hub, survey, target)?;
     } else if let Ok(intent) = &intent {
@@ -104,7 +83,7 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
     hub.ui.warn_of(&intent);
     show(hub, survey, &intent)?;
     Ok(HubReport {
-        probes: survey.tried.probed.clone(),
+        probes: probed(survey).cloned().collect(),
         error: failure::incomplete(hub, intent.incomplete),
         ..hub.report(&intent)
     })
@@ -112,7 +91,7 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
 
 fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(), Error> {
     let (clusters, style) = (checked_clusters(survey, target), hub.ui.result_style());
-    for probed in &survey.tried.probed {
+    for probed in probed(survey) {
         if probed.finding(&hub.scope).is_none() {
             hub.ui.result(&text::block(&probed.sentence(), style))?;
         }
@@ -123,6 +102,10 @@ fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(
         }
     }
     Ok(())
+}
+
+fn probed(survey: &Survey) -> impl Iterator<Item = &Probed> {
+    survey.known.probes.values().filter_map(Fact::present)
 }
 
 fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
@@ -148,62 +131,4 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
     }
     let fixes = fixes(&hub.scope, &intent.findings);
     ui.result(&text::findings(heading, &clusters, intent, &fixes, ui.result_style()))
-}
-
-/// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
-async fn samples(hub: &ConnectedHub, survey: &Survey, target: &Target, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
-    let queues = queues_to_watch(survey, target, watch);
-    if queues.is_empty() {
-        return BTreeMap::new();
-    }
-    let how = if watch { "watching for a minute" } else { "checking" };
-    let text = format!("messages wait: {how} whether they are received");
-    let _waiting = hub.ui.spinner(&text);
-    match watch {
-        true => probe::watch_counts(&hub.cloud, &queues).await,
-        false => probe::glance(&hub.cloud, &hub.scope, &queues).await,
-    }
-}
-
-/// Probes the clusters, and without names of clusters the bus too. Says before how long it may take, and then how far it is.
-async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Probed> {
-    let turns = Semaphore::new(hub.limit);
-    let mut clusters = checked_clusters(survey, target);
-    clusters.retain(|_, tags| !tags.being_deleted(survey.now));
-    let bus = (target.others == Others::Keep).then(|| probe::bus(&hub.cloud, &hub.scope).left_future());
-    let probes = clusters.keys().map(|name| {
-        let queue = survey.cluster_queue(name);
-        probe::cluster(&hub.cloud, &hub.scope, &turns, name.clone(), queue).right_future()
-    });
-    let mut running: FuturesUnordered<_> = bus.into_iter().chain(probes).collect();
-    let all = running.len();
-    if all == 0 {
-        return Vec::new();
-    }
-    let what = match (target.others == Others::Keep, clusters.len()) {
-        (true, 0) => "the bus".to_owned(),
-        (true, count) => format!("the bus and {}", counted(count, "cluster")),
-        (false, count) => counted(count, "cluster"),
-    };
-    let text = format!("probing {what}, for at most {} seconds", PROBE_LIMIT.as_secs());
-    hub.ui.slowed(&text);
-    let _probing = hub.ui.spinner(&text);
-    let began = Instant::now();
-    let mut ticks = interval_at(began + PROGRESS, PROGRESS);
-    let mut probed = Vec::new();
-    loop {
-        tokio::select! {
-            next = running.next() => match next {
-                Some(one) => probed.push(one),
-                None => break,
-            },
-            _ = ticks.tick() => hub.ui.slowed(&format!(
-                "still probing: {} of {all} results missing after {}s",
-                running.len(),
-                began.elapsed().as_secs()
-            )),
-        }
-    }
-    probed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
-    probed
 }

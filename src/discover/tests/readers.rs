@@ -74,7 +74,7 @@ fn nobody_reads_is_said_only_on_evidence() {
             survey
                 .status
                 .insert(ResourceId::Queue(base.clone()), Status::Queue(state));
-            survey.tried.later.insert(base, later.to_vec());
+            survey.known.watch.insert(base, Fact::Present(later.to_vec()));
         }
         let found = discovery(&survey).unwrap();
         let warning = found.queues[0].warning.clone();
