@@ -319,6 +319,15 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         });
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
     }
+    let absent = ResourceId::Queue("karpenter-tenant-1".parse().unwrap());
+    survey.observed.insert(absent, Reading::Absent);
+    let known = &mut survey.known;
+    known.function_mappings = Fact::Absent;
+    known.function_permissions = Fact::Absent;
+    known.dropped_clusters = Fact::Absent;
+    known.event_rules = Fact::Absent;
+    let sources = queue_names(&queues).into_iter().map(|queue| (queue, Fact::Absent));
+    known.dead_letter_sources.extend(sources);
     let router = || OfferedRouter::Packaged(code());
     for (names, read_again, clusters) in [
         (
