@@ -63,7 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["cloud", "dead_letters", "iam", "model", "plan", "preflight", "wire"],
     ),
     ("apply", &["cloud", "model", "plan"]),
-    ("survey", &["cloud", "model"]),
+    ("survey", &["cloud", "model", "probe"]),
     ("preflight", &["cloud", "iam", "model", "plan"]),
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),

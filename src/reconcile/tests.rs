@@ -10,6 +10,7 @@ use super::*;
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
+use crate::model::karpenter::usual_roles;
 use crate::model::name::QueueName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Reading, Resource, ResourceId};
@@ -322,6 +323,8 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     let absent = ResourceId::Queue("karpenter-tenant-1".parse().unwrap());
     survey.observed.insert(absent, Reading::Absent);
     let known = &mut survey.known;
+    let roles = usual_roles(&"tenant-1".parse().unwrap()).into_iter();
+    known.roles.extend(roles.map(|role| (role, Fact::Absent)));
     known.function_mappings = Fact::Absent;
     known.function_permissions = Fact::Absent;
     known.dropped_clusters = Fact::Absent;

@@ -75,7 +75,7 @@ pub struct Endless(Box<Query>);
 
 /// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
 /// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
-/// that the survey begins with. What takes long is told to `report`.
+/// that the survey begins with. What takes long is given to `report`.
 ///
 /// # Errors
 /// When it does not end. This is a bug of kibus.
