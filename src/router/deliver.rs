@@ -155,7 +155,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
             router, calls, clock, ..
         } = &*self.context;
         let call = async {
-            calls.count_send();
+            calls.send.add(1);
             clock.within(router.services.send(&self.to.queue, &bodies)).await
         };
         let answer = router.permitted(call).await?;

@@ -158,7 +158,7 @@ async fn receive<S: Services>(
             surplus.push(message);
         }
     }
-    context.calls.count_received(more.len());
+    context.calls.received.add(more.len());
     (more, surplus)
 }
 
@@ -191,7 +191,8 @@ async fn delete<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, mess
     });
     let answers = side_by_side(calls).await;
     let deleted: usize = answers.into_iter().flatten().flatten().flatten().sum();
-    context.calls.count_not_deleted(messages.len().saturating_sub(deleted));
+    let not_deleted = messages.len().saturating_sub(deleted);
+    context.calls.not_deleted.add(not_deleted);
 }
 
 /// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here

@@ -117,10 +117,10 @@ impl<S: Services, C: Clock> InvocationContext<S, C> {
         }
         let result = {
             let _permit = self.router.tag_permits.acquire().await;
-            if self.calls.list_queue_tags() >= TAG_CALLS {
+            if self.calls.list_queue_tags.get() >= TAG_CALLS {
                 return Err(RetryReason::OutOfTime);
             }
-            self.calls.count_list_queue_tags();
+            self.calls.list_queue_tags.add(1);
             self.ask_registration(to).await
         };
         *cached = Some(Answer::new(result, *cached, self.clock.now()));

@@ -25,39 +25,25 @@ const VALUES: usize = 100;
 /// The calls of one invocation, retries and further pages included, and what came of those to the hub queue.
 #[derive(Debug, Default)]
 pub(super) struct CallCounts {
-    describe_tags: AtomicU32,
-    send: AtomicU32,
-    list_queue_tags: AtomicU32,
-    received: AtomicU32,
-    not_deleted: AtomicU32,
+    pub(super) describe_tags: Count,
+    pub(super) send: Count,
+    pub(super) list_queue_tags: Count,
+    /// Messages that the router received itself.
+    pub(super) received: Count,
+    /// Messages that the router could not delete, so they are routed again.
+    pub(super) not_deleted: Count,
 }
 
-impl CallCounts {
-    pub(super) fn count_describe_tags(&self) {
-        self.describe_tags.fetch_add(1, Ordering::Relaxed);
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU32);
+
+impl Count {
+    pub(super) fn add(&self, more: usize) {
+        self.0.fetch_add(size(more), Ordering::Relaxed);
     }
 
-    pub(super) fn count_send(&self) {
-        self.send.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_list_queue_tags(&self) {
-        self.list_queue_tags.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts messages that the router received itself.
-    pub(super) fn count_received(&self, messages: usize) {
-        self.received.fetch_add(size(messages), Ordering::Relaxed);
-    }
-
-    /// Counts messages that the router could not delete, so they are routed again.
-    pub(super) fn count_not_deleted(&self, messages: usize) {
-        self.not_deleted.fetch_add(size(messages), Ordering::Relaxed);
-    }
-
-    /// The calls about the tags of queues so far.
-    pub(super) fn list_queue_tags(&self) -> u32 {
-        self.list_queue_tags.load(Ordering::Relaxed)
+    pub(super) fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -147,7 +133,6 @@ pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<
 /// Each metric with its count. Those of storms are missing if they are zero.
 fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTreeMap<&'static str, u32> {
     let dropped = |item: &&Item| matches!(item.decision, Decision::Dropped(_));
-    let called = |count: &AtomicU32| count.load(Ordering::Relaxed);
     let mut counts = BTreeMap::from([
         ("Received", size(messages.len())),
         ("Delivered", size(routed.delivered.len())),
@@ -155,13 +140,13 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
         ("Retried", size(routed.retried().len())),
         ("Repaired", size(routed.repairs.len())),
         ("ContradictingTags", size(routed.contradictions.len())),
-        ("DescribeTagsCalls", called(&calls.describe_tags)),
-        ("SendCalls", called(&calls.send)),
-        ("ListQueueTagsCalls", called(&calls.list_queue_tags)),
+        ("DescribeTagsCalls", calls.describe_tags.get()),
+        ("SendCalls", calls.send.get()),
+        ("ListQueueTagsCalls", calls.list_queue_tags.get()),
     ]);
     let in_storms = [
-        ("ReceivedByRouter", called(&calls.received)),
-        ("NotDeleted", called(&calls.not_deleted)),
+        ("ReceivedByRouter", calls.received.get()),
+        ("NotDeleted", calls.not_deleted.get()),
     ];
     counts.extend(in_storms.into_iter().filter(|(_, count)| *count > 0));
     let reasons = routed.items.iter().filter_map(|item| match item.decision {

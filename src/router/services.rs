@@ -102,7 +102,7 @@ impl Services for AwsServices {
         calls: &CallCounts,
     ) -> Result<HashMap<InstanceId, Tags>, CallError> {
         let ids: Vec<&str> = ids.iter().map(InstanceId::as_str).collect();
-        let tags = describe_tags(&self.ec2, &ids, || calls.count_describe_tags()).await;
+        let tags = describe_tags(&self.ec2, &ids, || calls.describe_tags.add(1)).await;
         let tags = tags.map_err(of_ec2)?.into_iter();
         Ok(tags.filter_map(|(id, tags)| Some((id.parse().ok()?, tags))).collect())
     }

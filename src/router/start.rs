@@ -47,11 +47,8 @@ struct LambdaFunction {
     router: OnceCell<Arc<Router<AwsServices>>>,
 }
 
-/// Runs the function until Lambda ends it.
-///
-/// # Errors
-/// When the handler of the function is not the router's, a variable that Lambda sets is missing, or Lambda's runtime API
-/// fails.
+/// Runs the function until Lambda ends it. It fails if the handler of the function is not the router's, or a variable that
+/// Lambda sets is missing.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     let handler = env::var(HANDLER_VARIABLE)
         .map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?
@@ -128,7 +125,6 @@ fn scope_of(arn: &str, bus: &BusName) -> Option<Scope> {
     })
 }
 
-/// The failure of a whole invocation.
 fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         error_type: kind.to_owned(),

@@ -158,7 +158,7 @@ impl Services for Fakes {
         ids: &[InstanceId],
         calls: &CallCounts,
     ) -> Result<HashMap<InstanceId, Tags>, CallError> {
-        calls.count_describe_tags();
+        calls.describe_tags.add(1);
         self.load.call().await;
         self.ec2.largest.fetch_max(ids.len(), Ordering::Relaxed);
         match self.ec2.script.next() {
