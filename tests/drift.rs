@@ -344,7 +344,7 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
                 Box::pin(async move { drop(call.send().await.unwrap()) })
             },
             "function",
-            &["logging.group", "logging.format", "network", "kms_key"],
+            &["logging.group", "logging.format", "extras"],
         ),
         (
             "a function with layers and a file system",
@@ -368,7 +368,7 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
                 })
             },
             "function",
-            &["layers", "file_systems"],
+            &["extras"],
         ),
         (
             "a target with a role, a message group and an input transformer",

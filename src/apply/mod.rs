@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
 mod lost_answer;
-pub mod settings_race;
 
-use crate::cloud::{Fault, FaultKind, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Read, Waiting, Write};
 use crate::error::Progress;
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::settings::SettingsChange;
 use crate::plan::{Action, Change, Plan};
 
 /// An event of a change while a plan runs.
@@ -108,7 +109,8 @@ pub async fn apply(
     // No new change starts then.
     let is_over = || failed.load(Ordering::Relaxed) || *stop.borrow();
     let report = |place: usize, event| listener.event(place, &plan.changes[place], event);
-    let make = async |place: usize| {
+    // Makes a change, and meanwhile the reads before those that wait for nothing else.
+    let make = async |place: usize, next: Vec<usize>| {
         let began = Instant::now();
         // Another change may have failed since this one was taken.
         if is_over() {
@@ -116,7 +118,9 @@ pub async fn apply(
         }
         report(place, Event::Started);
         let waits = |reason: &str| report(place, Event::Waiting(reason.to_owned()));
-        let answer = lost_answer::write(cloud, &plan.changes[place], Waiting::new(&waits, &stop)).await;
+        let write = lost_answer::write(cloud, &plan.changes[place], Waiting::new(&waits, &stop));
+        let ahead = join_all(next.into_iter().map(|next| cloud.read_ahead(&plan.changes[next])));
+        let (answer, _) = tokio::join!(write, ahead);
         failed.fetch_or(answer.is_err(), Ordering::Relaxed);
         (place, began, Some(answer))
     };
@@ -126,7 +130,7 @@ pub async fn apply(
             let Some(place) = queue.next() else { break };
             outcome.not_tried.remove(&place);
             outcome.unknown.insert(place);
-            in_flight.push(make(place));
+            in_flight.push(make(place, queue.waiting_for_only(place)));
         }
         let Some((place, began, answer)) = in_flight.next().await else {
             break;
@@ -197,6 +201,12 @@ impl Queue {
         self.free.pop_first().map(|(_, change)| change)
     }
 
+    /// The changes that wait for nothing but this one.
+    fn waiting_for_only(&self, change: usize) -> Vec<usize> {
+        let followers = self.followers[change].iter().copied();
+        followers.filter(|follower| self.waits_for[*follower] == 1).collect()
+    }
+
     fn finished(&mut self, change: usize) {
         for follower in std::mem::take(&mut self.followers[change]) {
             self.waits_for[follower] -= 1;
@@ -205,6 +215,45 @@ impl Queue {
             }
         }
     }
+}
+
+// Two runs, or a run and a person, may write the settings of one hub at the same time. The first creation wins, and later the
+// last write.
+
+/// Whether another run was the first to create the settings: nothing of the plan was applied.
+pub fn settings_race_is_lost(plan: &Plan, outcome: &Outcome) -> bool {
+    outcome.done.is_empty()
+        && outcome.failed.iter().any(|(place, fault)| {
+            let change = &plan.changes[*place];
+            let creates = change.action == Action::Create && matches!(change.id, ResourceId::Parameter(_));
+            creates && fault.kind == FaultKind::Exists
+        })
+}
+
+/// The settings that an applied plan wrote, if they were written by someone else too since the plan was made, and who wrote
+/// them since. Every write counts one version, so more versions than writes of the plan are those of others, or writes of the
+/// plan that were sent again because an answer was lost. Those have the documents of the plan in the history.
+pub async fn overwritten_settings(plan: &Plan, cloud: &impl Read) -> Option<(ResourceId, Vec<SettingsChange>)> {
+    let is_settings = |change: &&Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
+    let change = plan.changes.iter().find(is_settings)?;
+    let version = |resource: &Resource| Some(resource.as_parameter()?.version);
+    let before = change.before.as_ref().and_then(version).unwrap_or(0);
+    let writes = plan.changes.iter().filter(is_settings);
+    let is_write = |change: &&Change| {
+        let is_value = change.fields.iter().any(|field| field.tag().is_none());
+        change.action == Action::Create || is_value
+    };
+    let writes = writes.filter(is_write);
+    let ours: Vec<_> = writes.filter_map(|change| change.resource().as_parameter()).collect();
+    // A read that misses the last write says nothing.
+    let now = cloud.read(&change.id).await.ok()??;
+    if version(&now)? <= before + ours.len() as u64 {
+        return None;
+    }
+    let changes = cloud.settings_changes(before).await;
+    let is_ours = |change: &SettingsChange| ours.iter().any(|written| written.settings == change.settings);
+    let all_ours = !changes.is_empty() && changes.iter().all(is_ours);
+    (!all_ours).then(|| (change.id.clone(), changes))
 }
 
 #[cfg(test)]

@@ -7,19 +7,18 @@
 
 use crate::model::resource::calls::lambda;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_lambda::operation::get_alias::GetAliasOutput;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration, State};
 use futures_util::future::try_join_all;
 use serde_json::Value;
-use tokio::sync::Mutex;
 
 use super::changes::Update;
 use super::error::{if_present, in_use, rejected};
+use super::invoke::pass_self_test;
 use super::wait::Waiting;
-use super::{AwsCloud, function, pages, self_test};
+use super::{AwsCloud, function, pages};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::document::{Document, texts};
 use crate::model::name::FunctionName;
@@ -145,7 +144,7 @@ async fn tested(
         Some(live) => format!("alias `{}` stays at version {live}", alias.name),
         None => format!("alias `{}` points to no version yet", alias.name),
     };
-    self_test::pass(cloud, (&alias.function, version), &alias.settings, &state, waiting).await
+    pass_self_test(cloud, (&alias.function, version), &alias.settings, &state, waiting).await
 }
 
 /// Points the alias that was read to this version alone, unless it has changed since.
@@ -223,9 +222,6 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
 /// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If kibus did not
 /// publish it, its description differs; then the function's own description is changed, so that there is something new
 /// to publish.
-///
-/// # Errors
-/// When a call fails, or the function has other code than planned: Lambda then publishes nothing.
 async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<u64, Fault> {
     let (name, planned) = (&alias.function, &alias.settings.code);
     let description = description(planned);
@@ -265,7 +261,7 @@ async fn publish_as(
     let call = call.description(description).set_revision_id(updated.revision_id);
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
     let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
-    cloud.last_versions.0.lock().await.take();
+    cloud.last_versions.lock().await.take();
     let number = match cloud.accepted(PUBLISH, waiting, || call.clone().send()).await {
         // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
         Err(fault) if fault.kind == FaultKind::Changed => {
@@ -280,25 +276,15 @@ async fn publish_as(
     function::ready(cloud, name, number.as_deref(), waiting).await
 }
 
-/// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LastList(Arc<Mutex<Option<List>>>);
-
-#[derive(Debug)]
-struct List {
-    at: Instant,
-    versions: Vec<FunctionConfiguration>,
-}
-
-/// How long a list may be used again.
+/// How long a list of versions may be used again.
 const COUNTS: Duration = Duration::from_secs(5);
 
 /// Every version of the router, whoever published it, and `$LATEST`; none if there is no such function.
 pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {
     // Of two reads at once, the second one waits for the list of the first.
-    let mut last = cloud.last_versions.0.lock().await;
-    if let Some(list) = last.take().filter(|list| list.at.elapsed() < COUNTS) {
-        return Ok(list.versions);
+    let mut last = cloud.last_versions.lock().await;
+    if let Some((_, versions)) = last.take().filter(|(at, _)| at.elapsed() < COUNTS) {
+        return Ok(versions);
     }
     let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| {
@@ -307,10 +293,7 @@ pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Resul
     };
     let versions = pages::all(cloud, lambda::LIST_VERSIONS_BY_FUNCTION, page).await;
     let versions = if_present(versions)?.unwrap_or_default();
-    *last = Some(List {
-        at: Instant::now(),
-        versions: versions.clone(),
-    });
+    *last = Some((Instant::now(), versions.clone()));
     Ok(versions)
 }
 
@@ -322,13 +305,12 @@ async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTr
     Ok(recorded.filter_map(|version| version.version()?.parse().ok()).collect())
 }
 
-/// Deletes versions.
 async fn delete_versions(
     cloud: &AwsCloud,
     name: &FunctionName,
     numbers: impl Iterator<Item = &u64>,
 ) -> Result<(), Fault> {
-    cloud.last_versions.0.lock().await.take();
+    cloud.last_versions.lock().await.take();
     for number in numbers {
         let call = cloud.lambda.delete_function().function_name(name);
         let call = call.qualifier(number.to_string());

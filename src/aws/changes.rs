@@ -27,10 +27,7 @@ pub(super) struct Changes<F> {
 }
 
 impl<F: FieldName> Changes<F> {
-    /// Sorts the changes of a plan.
-    ///
-    /// # Errors
-    /// When a change is to a field that this kind does not have; `action` names the call.
+    /// Sorts the changes of a plan. A change of a field that this kind does not have is refused, as a call of `action`.
     pub(super) fn among(action: &str, changes: &[FieldChange]) -> Result<Self, Fault> {
         let mut sorted = Self {
             fields: Vec::new(),
@@ -53,15 +50,35 @@ impl<F: FieldName> Changes<F> {
 }
 
 /// Which tags to set and which to remove; all others stay.
-///
-/// A writer removes first: the tag that lists the user's own tags is among those that are set, and a tag that is not
-/// in that list no longer counts as managed by kibus.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TagChanges {
     /// To set, whether they exist or not.
     pub(super) set: Tags,
     /// To remove.
     pub(super) remove: Vec<String>,
+}
+
+impl TagChanges {
+    /// The keys to remove, as the SDK takes them.
+    pub(super) fn removed(&self) -> Option<Vec<String>> {
+        Some(self.remove.clone())
+    }
+
+    /// Makes the calls that remove and that set tags, if there is something to do. It removes first: the tag that lists the
+    /// user's own tags is among those that are set, and a tag that is not in that list no longer counts as managed by kibus.
+    pub(super) async fn write<R, S>(
+        &self,
+        remove: impl Future<Output = Result<R, Fault>>,
+        set: impl Future<Output = Result<S, Fault>>,
+    ) -> Result<(), Fault> {
+        if !self.remove.is_empty() {
+            remove.await?;
+        }
+        if !self.set.0.is_empty() {
+            set.await?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

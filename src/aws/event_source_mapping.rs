@@ -11,7 +11,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::changes::{Changes, Update};
 use super::error::{fault, if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled};
+use super::wait::{WaitReason, Waiting, settled};
 use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
@@ -116,19 +116,17 @@ pub(super) async fn update(
         .filter_map(|found| found.uuid())
         .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
     let uuid = uuid.ok_or_else(|| fault(FaultKind::Gone, action, "the event source mapping was deleted"))?;
-    let (mut settings, mut duplicates) = (false, false);
-    for field in Changes::among(action, fields)?.fields {
-        match field {
-            MappingField::BatchSize
-            | MappingField::Window
-            | MappingField::MaximumConcurrency
-            | MappingField::ReportBatchItemFailures
-            | MappingField::Enabled
-            | MappingField::Filters => settings = true,
-            MappingField::Duplicates => duplicates = true,
-        }
-    }
-    if settings {
+    let fields = Changes::among(action, fields)?.fields;
+    let is_setting = |field: &MappingField| match field {
+        MappingField::BatchSize
+        | MappingField::Window
+        | MappingField::MaximumConcurrency
+        | MappingField::ReportBatchItemFailures
+        | MappingField::Enabled
+        | MappingField::Filters => true,
+        MappingField::Duplicates => false,
+    };
+    if fields.iter().any(is_setting) {
         let call = cloud
             .lambda
             .update_event_source_mapping()
@@ -144,7 +142,7 @@ pub(super) async fn update(
         cloud.accepted(action, waiting, || call.clone().send()).await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
-    for duplicate in from.duplicates.iter().filter(|_| duplicates) {
+    for duplicate in &from.duplicates {
         remove(cloud, duplicate, waiting).await?;
     }
     Ok(())
@@ -224,12 +222,10 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
 }
 
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
-    settled(GET, waiting, || async move {
+    settled(GET, WaitReason::MappingLeaving, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
-            Some(_) => Tried::NotYet(WaitReason::MappingLeaving),
-            None => Tried::Done(()),
-        })
+        let found = if_present(cloud.call(GET, || call.clone().send()).await)?;
+        Ok(found.is_none().then_some(()))
     })
     .await
 }
@@ -238,13 +234,11 @@ async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), 
 /// may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
 async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
-    settled(GET, waiting, || async move {
+    settled(GET, WaitReason::MappingBusy, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
-            None => Tried::NotYet(WaitReason::MappingUnknown),
-            Some(mapping) if mapping.state() == Some(wanted) => Tried::Done(()),
-            Some(_) => Tried::NotYet(WaitReason::MappingBusy),
-        })
+        let unseen = &[WaitReason::MappingUnknown];
+        let mapping = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
+        Ok((mapping.state() == Some(wanted)).then_some(()))
     })
     .await
 }

@@ -5,7 +5,7 @@
 //! uploads it, writes them too.
 
 use crate::model::resource::calls::lambda;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
 use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationInputBuilder;
@@ -18,11 +18,11 @@ use sha2::{Digest, Sha256};
 
 use super::changes::{Changes, Update};
 use super::error::{fault, if_present, refusal, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled};
+use super::wait::{WaitReason, Waiting, settled};
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
+use crate::model::resource::{Architecture, Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
@@ -130,13 +130,14 @@ pub(super) async fn update(
             // An update that failed is sent again.
             | FunctionField::FailedUpdate => configuration = with_settings(configuration, settings),
             // Lambda keeps what the call leaves out, so what kibus never sets is removed explicitly.
-            FunctionField::Layers => configuration = configuration.set_layers(Some(Vec::new())),
-            FunctionField::Network => {
+            FunctionField::Extras => {
                 let none = VpcConfig::builder().set_subnet_ids(Some(Vec::new()));
-                configuration = configuration.vpc_config(none.set_security_group_ids(Some(Vec::new())).build());
+                configuration = configuration
+                    .set_layers(Some(Vec::new()))
+                    .vpc_config(none.set_security_group_ids(Some(Vec::new())).build())
+                    .set_file_system_configs(Some(Vec::new()))
+                    .kms_key_arn("");
             }
-            FunctionField::FileSystems => configuration = configuration.set_file_system_configs(Some(Vec::new())),
-            FunctionField::KmsKey => configuration = configuration.kms_key_arn(""),
             FunctionField::ReservedConcurrency => concurrency = true,
             // No update changes this; a check of the plan refuses it.
             FunctionField::Failed => {}
@@ -154,16 +155,14 @@ pub(super) async fn update(
     if concurrency {
         reserve(cloud, function, waiting).await?;
     }
-    if !tags.remove.is_empty() {
-        let call = cloud.lambda.untag_resource();
-        let call = call.resource(cloud.scope.function_arn(&function.name));
-        let call = call.set_tag_keys(Some(tags.remove));
-        cloud.call(lambda::UNTAG_RESOURCE, || call.clone().send()).await?;
-    }
-    if !tags.set.0.is_empty() {
-        tag(cloud, &function.name, tags.set).await?;
-    }
-    Ok(())
+    let untag = cloud.lambda.untag_resource();
+    let untag = untag.resource(cloud.scope.function_arn(&function.name));
+    let untag = untag.set_tag_keys(tags.removed());
+    tags.write(
+        cloud.call(lambda::UNTAG_RESOURCE, || untag.clone().send()),
+        tag(cloud, &function.name, tags.set.clone()),
+    )
+    .await
 }
 
 async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: Tags) -> Result<(), Fault> {
@@ -230,7 +229,7 @@ fn with_settings(
         environment,
         code: _,
         logging,
-        extras: _, // removed one by one
+        extras: _, // removed on their own
     } = settings;
     configuration
         .role(role)
@@ -293,22 +292,15 @@ fn logging(configuration: &FunctionConfiguration) -> Logging {
     }
 }
 
-fn extras(configuration: &FunctionConfiguration) -> Extras {
+/// What the router does not need. The id of a subnet or a security group says what it is, as an ARN does.
+fn extras(configuration: &FunctionConfiguration) -> BTreeSet<String> {
     let layers = configuration.layers().iter().filter_map(|layer| layer.arn());
-    let network = configuration
-        .vpc_config()
-        .map(|vpc| vpc.subnet_ids().iter().chain(vpc.security_group_ids()));
+    let vpc = configuration.vpc_config().into_iter();
+    let network = vpc.flat_map(|vpc| vpc.subnet_ids().iter().chain(vpc.security_group_ids()));
+    let file_systems = configuration.file_system_configs().iter().map(|system| system.arn());
     let key = configuration.kms_key_arn().filter(|key| !key.is_empty());
-    Extras {
-        layers: layers.map(str::to_owned).collect(),
-        network: network.into_iter().flatten().cloned().collect(),
-        file_systems: configuration
-            .file_system_configs()
-            .iter()
-            .map(|system| system.arn().to_owned())
-            .collect(),
-        kms_key: key.map(str::to_owned),
-    }
+    let extras = layers.chain(network.map(String::as_str)).chain(file_systems).chain(key);
+    extras.map(str::to_owned).collect()
 }
 
 /// An empty configuration.
@@ -363,7 +355,7 @@ pub(super) async fn ready(
 ) -> Result<FunctionConfiguration, Fault> {
     let call = cloud.lambda.get_function().function_name(name);
     let call = &call.set_qualifier(version.map(str::to_owned));
-    settled(GET, waiting, || async move {
+    settled(GET, WaitReason::FunctionBusy, waiting, || async move {
         // It was found a moment ago, or is new.
         let unseen = &[WaitReason::FunctionUnknown];
         let answer = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
@@ -378,24 +370,20 @@ pub(super) async fn ready(
             }
             None => {}
         }
-        match (configuration.state(), configuration.last_update_status()) {
-            (_, Some(LastUpdateStatus::InProgress)) => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
-            // An invocation activates an inactive function. Not every server reports a state.
-            (None | Some(State::Active | State::Inactive), _) => Ok(Tried::Done(configuration)),
-            _ => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
-        }
+        // An invocation activates an inactive function. Not every server reports a state.
+        let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));
+        let is_updated = configuration.last_update_status() != Some(&LastUpdateStatus::InProgress);
+        Ok((is_ready && is_updated).then_some(configuration))
     })
     .await
 }
 
 /// Waits until Lambda has deleted a function: its name cannot be used before.
 async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    settled(GET, waiting, || async move {
+    settled(GET, WaitReason::FunctionLeaving, waiting, || async move {
         let call = cloud.lambda.get_function().function_name(name);
-        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
-            Some(_) => Tried::NotYet(WaitReason::FunctionLeaving),
-            None => Tried::Done(()),
-        })
+        let found = if_present(cloud.call(GET, || call.clone().send()).await)?;
+        Ok(found.is_none().then_some(()))
     })
     .await
 }

@@ -1,4 +1,7 @@
-//! Invocations of a function that wait for its answer.
+//! Invocations of the router that wait for its answer, and its self-test: of a published version before it receives any event,
+//! and of the live one for `verify`.
+
+use std::time::Duration;
 
 use aws_sdk_lambda::error::SdkError;
 use aws_sdk_lambda::operation::invoke::InvokeError;
@@ -7,12 +10,16 @@ use aws_sdk_lambda::types::ThrottleReason;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{failed, of_the_caller};
+use super::error::{failed, of_the_caller, rejected};
 pub(super) use super::wait::INVOKE;
-use super::wait::{Waiting, seen};
+use super::wait::{WaitReason, Waiting, pause, seen, settling};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::model::name::FunctionName;
+use crate::model::resource::FunctionSettings;
+use crate::model::router_function::{LiveTest, SelfTestReport, self_test_request};
+use crate::model::scope::LIVE;
+use crate::wire::aws_code;
 
 /// How an invocation ended.
 pub(super) enum Invoked {
@@ -26,18 +33,7 @@ pub(super) enum Invoked {
 const SHOWN: usize = 1_000;
 
 /// Invokes a version or an alias of a function with this event, and waits for its answer. What Lambda cannot do with a
-/// version that was just published is a reason to wait for minutes; see [`invoke_once`].
-pub(super) async fn invoke(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    qualifier: &str,
-    event: &Value,
-    waiting: Waiting<'_>,
-) -> Result<Invoked, Fault> {
-    seen(INVOKE, &[], waiting, || invoke_once(cloud, name, qualifier, event)).await
-}
-
-/// The same for a version that has been in use: what Lambda cannot do with it is a fault at once.
+/// version that has been in use is a fault at once.
 pub(super) async fn invoke_once(
     cloud: &AwsCloud,
     name: &FunctionName,
@@ -99,49 +95,134 @@ fn message(payload: &[u8]) -> String {
         .map_or_else(|| excerpt(&text, SHOWN), |message| excerpt(&message, SHOWN))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::aws::error::refusal;
+/// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
+/// provider waits as long for IAM.
+const NOT_YET: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_secs(3);
 
-    /// L17: retries of kibus do not help, and a slower pace does not either.
-    #[test]
-    fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
-        for (reason, message, kind) in [
-            (
-                Some("ReservedFunctionConcurrentInvocationLimitExceeded"),
-                "the concurrency reserved for the function is used up: Rate Exceeded.",
-                FaultKind::ConcurrencyUsedUp { reserved: true },
-            ),
-            (
-                Some("ConcurrentInvocationLimitExceeded"),
-                "the concurrency of the account is used up: Rate Exceeded.",
-                FaultKind::ConcurrencyUsedUp { reserved: false },
-            ),
-            (Some("CallerRateLimitExceeded"), "Rate Exceeded.", FaultKind::Throttled),
-            (None, "Rate Exceeded.", FaultKind::Throttled),
-        ] {
-            let reason = reason.map(ThrottleReason::from);
-            let fault = used_up(
-                refusal(INVOKE, Some("TooManyRequestsException"), "Rate Exceeded."),
-                reason.as_ref(),
-            );
-            assert_eq!((fault.message.as_str(), fault.kind), (message, kind));
-        }
-    }
+/// The result of one self-test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// Every check passed.
+    Passed,
+    /// AWS denied calls of the router, with these codes.
+    Denied(Vec<String>, String),
+    /// The router does not work, or AWS refused its calls for another reason.
+    Failed(String),
+}
 
-    #[test]
-    fn a_failed_function_has_its_own_message() {
-        for (payload, expected) in [
-            (
-                r#"{"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}"#,
-                "exit status 1",
-            ),
-            (r#"{"errorType": "x"}"#, r#"{"errorType": "x"}"#),
-            ("gone", "gone"),
-            ("", ""),
-        ] {
-            assert_eq!(message(payload.as_bytes()), expected);
+impl Verdict {
+    fn of(invoked: Invoked, expected: &FunctionSettings) -> Self {
+        let report = match invoked {
+            Invoked::Failed(message) => return Self::Failed(message),
+            Invoked::Answered(payload) => SelfTestReport::read(&payload),
+        };
+        let report = match report {
+            Ok(report) => report,
+            Err(why) => return Self::Failed(why),
+        };
+        match (report.check(expected), report.refusals()) {
+            (Ok(()), _) => Self::Passed,
+            (Err(why), Some(codes)) if codes.iter().all(|code| may_pass(code)) => Self::Denied(codes.to_vec(), why),
+            (Err(why), _) => Self::Failed(why),
         }
     }
 }
+
+/// Whether a refusal may be about permissions, tags, a role or a queue that AWS does not see everywhere yet.
+fn may_pass(code: &str) -> bool {
+    aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_absent(code)
+}
+
+/// Runs the self-test of a version with these settings. While AWS denies the router's calls, it repeats it for two minutes.
+/// A failure says what state things are in.
+pub(super) async fn pass_self_test(
+    cloud: &AwsCloud,
+    (function, version): (&FunctionName, u64),
+    settings: &FunctionSettings,
+    state: &str,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    waiting.report("the published version runs its self-test");
+    let (number, request) = (version.to_string(), self_test_request());
+    let verdict = allowed(tokio::time::sleep, waiting, || async {
+        // What Lambda cannot do with a version that was just published is a reason to wait for minutes.
+        let invoke = || invoke_once(cloud, function, &number, &request);
+        let invoked = seen(INVOKE, &[], waiting, invoke).await?;
+        Ok(Verdict::of(invoked, settings))
+    })
+    .await?;
+    let failed = |why: &str| {
+        let message = format!("version {version} did not pass its self-test: {why}; {state}");
+        rejected(INVOKE, message)
+    };
+    match verdict {
+        Verdict::Passed => Ok(()),
+        Verdict::Denied(_, why) => Err(failed(&format!("{why}, for {} seconds", NOT_YET.as_secs()))),
+        Verdict::Failed(why) => Err(failed(&why)),
+    }
+}
+
+/// Asks the live version once. `None` if it does not exist or is not ready: the state of the function says so.
+pub(super) async fn live_test(cloud: &AwsCloud) -> Result<Option<LiveTest>, Fault> {
+    match invoke_once(cloud, &cloud.scope.router_function(), LIVE, &self_test_request()).await {
+        Ok(Invoked::Answered(payload)) => Ok(Some(LiveTest::of_payload(&payload))),
+        Ok(Invoked::Failed(message)) => Ok(Some(LiveTest::Failed(message))),
+        Err(fault) => unable(fault),
+    }
+}
+
+/// What a fault of an invocation says about the version; the fault itself, if it says nothing.
+fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
+    let key = |code: &str| aws_code::is_service_denied(code) || aws_code::is_unusable_key(code);
+    if fault.code.as_deref().is_some_and(key) {
+        Ok(Some(LiveTest::KeyDenied(fault.message)))
+    } else if fault.message.contains("cannot be assumed") {
+        Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
+    } else if matches!(fault.kind, FaultKind::Throttled | FaultKind::ConcurrencyUsedUp { .. }) {
+        Ok(Some(LiveTest::Throttled(fault.message)))
+    } else if fault.kind == FaultKind::Gone || settling(&fault) == Some(WaitReason::FunctionBusy) {
+        Ok(None)
+    } else {
+        Err(fault)
+    }
+}
+
+/// Repeats a test until AWS does not deny the router's calls any more, or [`NOT_YET`] is over. Every change of the codes is
+/// reported.
+async fn allowed<S, F>(
+    sleep: impl Fn(Duration) -> S,
+    waiting: Waiting<'_>,
+    test: impl Fn() -> F,
+) -> Result<Verdict, Fault>
+where
+    S: Future<Output = ()>,
+    F: Future<Output = Result<Verdict, Fault>>,
+{
+    let mut reported = None;
+    let mut waited = Duration::ZERO;
+    loop {
+        let verdict = test().await?;
+        let Verdict::Denied(codes, why) = &verdict else {
+            return Ok(verdict);
+        };
+        if waited >= NOT_YET {
+            return Ok(verdict);
+        }
+        if reported.as_ref() != Some(codes) {
+            waiting.report(&format!("AWS does not allow the router's calls yet: {why}"));
+            reported = Some(codes.clone());
+        }
+        pause(
+            sleep(PAUSE),
+            INVOKE,
+            "AWS does not allow the router's calls yet",
+            waiting,
+        )
+        .await?;
+        waited += PAUSE;
+    }
+}
+
+#[cfg(test)]
+mod tests;

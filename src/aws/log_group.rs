@@ -1,22 +1,21 @@
-//! CloudWatch log groups.
+//! CloudWatch log groups, and the lines in them.
 
 use crate::model::resource::calls::logs;
 use std::collections::BTreeMap;
 
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::SdkError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::changes::{Changes, Update};
 use super::error::if_present;
-use super::wait::Waiting;
+use super::pages::taken;
+use super::wait::{Waiting, seen};
 use super::{AwsCloud, pages};
-use crate::cloud::Fault;
+use crate::cloud::{Fault, Read};
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
-use crate::wire::aws_json::ErrorResponse;
+use crate::model::status::{DroppedClusters, REASONS};
 
 /// The answer of `ListTagsForResource`.
 #[derive(Debug, Deserialize)]
@@ -24,49 +23,31 @@ struct Listed {
     tags: Option<BTreeMap<String, String>>,
 }
 
-/// A page of `DescribeLogGroups`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page {
-    log_groups: Option<Vec<Described>>,
-    next_token: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Described {
-    log_group_name: Option<String>,
-    retention_in_days: Option<u32>,
-}
-
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
         let input = json!({ "resourceArn": cloud.scope.log_group_arn(name) });
-        let send = || cloud.logs.call::<Listed>("ListTagsForResource", input.clone());
-        if_present(cloud.call(logs::LIST_TAGS_FOR_RESOURCE, send).await)
+        let answer = cloud.json::<Listed>(&cloud.logs, logs::LIST_TAGS_FOR_RESOURCE, input);
+        if_present(answer.await)
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
     };
     Ok(Some(LogGroup {
         name: name.clone(),
-        retention_days: group.retention_in_days,
+        retention_days: group["retentionInDays"].as_u64().and_then(|days| days.try_into().ok()),
         tags: tags.tags.unwrap_or_default().into_iter().collect(),
     }))
 }
 
 /// The log group of this name, among those whose names begin with it.
-async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Described>, Fault> {
-    let page = |token: Option<String>| {
-        let input = json!({ "logGroupNamePrefix": name.as_str(), "nextToken": token });
-        async {
-            let page = cloud.logs.call::<Page>("DescribeLogGroups", input).await;
-            page.map(|page| (page.log_groups, page.next_token))
-        }
-    };
-    let groups = pages::all(cloud, logs::DESCRIBE_LOG_GROUPS, page).await?;
+async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Value>, Fault> {
+    let (input, list) = (
+        json!({ "logGroupNamePrefix": name.as_str() }),
+        ["logGroups", "nextToken"],
+    );
+    let groups = pages::of_json(cloud, &cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list).await?;
     let mut groups = groups.into_iter();
-    Ok(groups.find(|group| group.log_group_name.as_deref() == Some(name.as_str())))
+    Ok(groups.find(|group| group["logGroupName"] == name.as_str()))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -76,8 +57,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
         tags,
     } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
-    let send = || send(cloud, "CreateLogGroup", &input);
-    cloud.accepted(logs::CREATE_LOG_GROUP, waiting, send).await?;
+    accepted(cloud, logs::CREATE_LOG_GROUP, &input, waiting).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
     // the operator policy does not.
     match retention_days {
@@ -98,48 +78,84 @@ pub(super) async fn update(
         }
     }
     let arn = cloud.scope.log_group_arn(&group.name);
-    if !tags.remove.is_empty() {
-        let input = json!({ "resourceArn": arn, "tagKeys": tags.remove });
-        let send = || send(cloud, "UntagResource", &input);
-        cloud.call(logs::UNTAG_RESOURCE, send).await?;
-    }
-    if !tags.set.0.is_empty() {
-        let input = json!({ "resourceArn": arn, "tags": tags.set.0 });
-        let send = || send(cloud, "TagResource", &input);
-        cloud.call(logs::TAG_RESOURCE, send).await?;
-    }
-    Ok(())
+    let untag = json!({ "resourceArn": arn, "tagKeys": tags.remove });
+    let tag = json!({ "resourceArn": arn, "tags": tags.set.0 });
+    tags.write(
+        cloud.json::<IgnoredAny>(&cloud.logs, logs::UNTAG_RESOURCE, untag),
+        cloud.json::<IgnoredAny>(&cloud.logs, logs::TAG_RESOURCE, tag),
+    )
+    .await
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let input = json!({ "logGroupName": name.as_str() });
-    let send = || send(cloud, "DeleteLogGroup", &input);
-    if_present(cloud.accepted(logs::DELETE_LOG_GROUP, waiting, send).await).map(drop)
+    if_present(accepted(cloud, logs::DELETE_LOG_GROUP, &input, waiting).await).map(drop)
 }
 
 /// Sets how long log events are retained.
 async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let name = group.name.as_str();
-    match group.retention_days {
-        Some(days) => {
-            let input = json!({ "logGroupName": name, "retentionInDays": days });
-            let send = || send(cloud, "PutRetentionPolicy", &input);
-            cloud.accepted(logs::PUT_RETENTION_POLICY, waiting, send).await
-        }
-        None => {
-            let input = json!({ "logGroupName": name });
-            let send = || send(cloud, "DeleteRetentionPolicy", &input);
-            cloud.call(logs::DELETE_RETENTION_POLICY, send).await
-        }
+    let input = json!({ "logGroupName": group.name.as_str(), "retentionInDays": group.retention_days });
+    let action = match group.retention_days {
+        Some(_) => logs::PUT_RETENTION_POLICY,
+        None => logs::DELETE_RETENTION_POLICY,
+    };
+    accepted(cloud, action, &input, waiting).await
+}
+
+/// Makes a call whose answer has no members, again as long as another change is in progress.
+async fn accepted(cloud: &AwsCloud, action: &'static str, input: &Value, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let send = || cloud.json::<IgnoredAny>(&cloud.logs, action, input.clone());
+    seen(action, &[], waiting, send).await.map(drop)
+}
+
+/// How far back drops are read, in seconds.
+const DAY: u64 = 24 * 60 * 60;
+/// How many calls a search for drops takes at most.
+const CALLS: usize = 10;
+
+/// The clusters whose events the router dropped in the last day.
+pub(super) async fn dropped(cloud: &AwsCloud) -> Result<DroppedClusters, Fault> {
+    let reasons = REASONS.map(|reason| format!("$.reason = \"{reason}\"")).join(" || ");
+    let pattern = format!("{{ $.message = \"dropped\" && ({reasons}) }}");
+    let since = i64::try_from(cloud.now().saturating_sub(DAY) * 1000).unwrap_or_default();
+    let group = cloud.scope.router_log_group();
+    let (lines, complete) = lines(cloud, &group, Some(&pattern), Some(since), CALLS).await?;
+    Ok(DroppedClusters::read(lines.iter().map(String::as_str), complete))
+}
+
+impl AwsCloud {
+    /// The lines in a log group; none if the group does not exist.
+    pub async fn log_lines(&self, group: &LogGroupName) -> Result<Vec<String>, Fault> {
+        let (lines, _) = lines(self, group, None, None, usize::MAX).await?;
+        Ok(lines)
     }
 }
 
-/// Makes a call whose answer has no members.
-async fn send(
+/// The lines in a log group that match a pattern, since a time in milliseconds of the Unix epoch; and whether these are
+/// all, within this many calls.
+pub(super) async fn lines(
     cloud: &AwsCloud,
-    operation: &'static str,
-    input: &Value,
-) -> Result<(), SdkError<ErrorResponse, HttpResponse>> {
-    let answer = cloud.logs.call::<IgnoredAny>(operation, input.clone());
-    answer.await.map(drop)
+    group: &LogGroupName,
+    pattern: Option<&str>,
+    since: Option<i64>,
+    calls: usize,
+) -> Result<(Vec<String>, bool), Fault> {
+    let mut lines = Vec::new();
+    let mut token = None::<String>;
+    for _ in 0..calls {
+        let input = json!({
+            "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": since, "nextToken": token,
+        });
+        let Some(answer) = if_present(cloud.json(&cloud.logs, logs::FILTER_LOG_EVENTS, input).await)? else {
+            return Ok((lines, true));
+        };
+        let (events, next) = taken(answer, ["events", "nextToken"]);
+        let events = events.into_iter().flatten();
+        lines.extend(events.filter_map(|event| event["message"].as_str().map(str::to_owned)));
+        token = next.filter(|token| !token.is_empty());
+        if token.is_none() {
+            return Ok((lines, true));
+        }
+    }
+    Ok((lines, false))
 }

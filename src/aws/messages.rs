@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::error::{if_present, rejected};
 use super::invoke::{INVOKE, Invoked, invoke_once};
-use super::log_lines::lines;
+use super::log_group::lines;
 use super::queue::depth;
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, Probe};

@@ -6,7 +6,6 @@
 mod alias;
 mod call_log;
 mod changes;
-mod connect_error;
 mod document;
 mod eks;
 mod error;
@@ -15,7 +14,6 @@ mod function;
 mod http_client;
 mod invoke;
 mod log_group;
-mod log_lines;
 mod messages;
 mod pace;
 mod pages;
@@ -28,27 +26,31 @@ mod retry;
 mod role;
 mod role_policy;
 mod rule;
-mod self_test;
 mod session;
 mod wait;
 
 use crate::model::resource::calls::{self, iam, lambda};
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
+use aws_sdk_lambda::types::FunctionConfiguration;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::watch;
 
-pub use connect_error::ConnectError;
-pub use session::{Connect, Session, profiles};
+pub use session::{Connect, ConnectError, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
-use crate::model::name::{BusName, QueueName};
+use crate::model::name::{BusName, QueueName, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
@@ -57,7 +59,7 @@ use crate::wire::aws_json::{self, EKS, JsonClient};
 use changes::Update;
 use error::failed;
 use pace::Pace;
-use wait::{Tried, WaitReason};
+use wait::WaitReason;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -66,11 +68,16 @@ pub struct AwsCloud {
     caller: String,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
-    bounded: role::Bounded,
-    roles_denied: role_policy::Denied,
-    last_versions: alias::LastList,
+    /// The roles that this run has given a permissions boundary.
+    bounded: Arc<Mutex<BTreeSet<RoleName>>>,
+    /// Why the caller may not read the report about all roles. It is asked for once: most operators may not.
+    roles_denied: Arc<OnceLock<Fault>>,
+    /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
+    last_versions: Arc<tokio::sync::Mutex<Option<(Instant, Vec<FunctionConfiguration>)>>>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
+    /// What was absent when it was read ahead of its create, with the time before the read.
+    absent: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
     /// Whether AWS has executed a call of the current write.
     has_written: Arc<AtomicBool>,
     sqs: aws_sdk_sqs::Client,
@@ -113,11 +120,12 @@ impl AwsCloud {
             caller: session.caller.clone(),
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
-            bounded: role::Bounded::default(),
-            roles_denied: role_policy::Denied::default(),
-            last_versions: alias::LastList::default(),
+            bounded: Arc::default(),
+            roles_denied: Arc::default(),
+            last_versions: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
+            absent: Arc::default(),
             has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
@@ -145,7 +153,6 @@ impl AwsCloud {
         self
     }
 
-    /// The bus with its account and Region.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -170,6 +177,15 @@ impl AwsCloud {
             self.has_written.store(true, Ordering::Relaxed);
         }
         answer
+    }
+
+    /// Makes a call of AWS JSON.
+    async fn json<T>(&self, client: &JsonClient, action: &'static str, input: Value) -> Result<T, Fault>
+    where
+        T: DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        self.call(action, || client.call(operation(action), input.clone()))
+            .await
     }
 
     /// The same, made again as long as AWS refuses it for what passes by itself, like an earlier change in progress.
@@ -207,18 +223,28 @@ impl AwsCloud {
     }
 }
 
+/// How long a create may rely on a read that was made ahead. Changes of IAM are eventually consistent (IAM user guide,
+/// "Troubleshoot IAM"), so a read right before the create may also miss what someone created some seconds ago.
+const AHEAD: Duration = Duration::from_secs(5);
+
 /// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
 /// plan.
 async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
-    match cloud.read(id).await? {
-        None => Ok(()),
-        Some(_) => Err(error::fault(FaultKind::Exists, action, format!("{id} already exists"))),
+    let asked = locked(&cloud.absent).remove(id);
+    if asked.is_some_and(|asked| asked.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
+        return Ok(());
     }
+    Err(error::fault(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
 /// Every state that this room keeps is valid, so a poisoned lock does no harm.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The operation that an action of IAM allows.
+fn operation(action: &'static str) -> &'static str {
+    action.split_once(':').map_or(action, |(_, operation)| operation)
 }
 
 /// A number for the SDK, which takes none without a sign.
@@ -302,8 +328,17 @@ impl Write for AwsCloud {
             ResourceId::Function(_) => (lambda::GET_FUNCTION, WaitReason::FunctionUnknown),
             _ => return self.read(id).await,
         };
-        let read = || async { Ok(self.read(id).await?.map_or(Tried::NotYet(unseen), Tried::Done)) };
-        wait::settled(action, waiting, read).await.map(Some)
+        wait::settled(action, unseen, waiting, || self.read(id)).await.map(Some)
+    }
+
+    async fn read_ahead(&self, change: &Change) {
+        if change.action == Action::Create && matches!(change.id, ResourceId::RolePolicy(..) | ResourceId::Rule(_)) {
+            let asked = Instant::now();
+            // Any other answer is left to the read right before the create.
+            if let Ok(None) = self.read(&change.id).await {
+                locked(&self.absent).insert(change.id.clone(), asked);
+            }
+        }
     }
 
     async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {

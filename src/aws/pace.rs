@@ -50,11 +50,8 @@ impl Pace {
         lines.get(&Group::of(action)).is_some_and(Line::is_slowed)
     }
 
-    /// Makes a call, by its name in IAM, again as long as it is throttled. After a request to stop, it does not wait.
-    ///
-    /// # Errors
-    /// The fault of the call. [`FaultKind::Throttled`] if its service has throttled every call for ten minutes, and
-    /// [`FaultKind::Stopped`] if someone asked to stop before the call was sent.
+    /// Makes a call, by its name in IAM, again as long as it is throttled: up to ten minutes, in which its service throttles every
+    /// call. After a request to stop, it does not wait.
     pub(super) async fn call<T, F>(
         &self,
         action: &str,
@@ -87,7 +84,7 @@ impl Pace {
         while let Turn::After(wait) = place.turn() {
             tokio::select! {
                 biased;
-                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, slowed_by([&group.service()]))),
+                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, slowed_by([&group.service]))),
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -95,15 +92,15 @@ impl Pace {
     }
 
     fn answered(&self, group: &Group, sent: Duration) {
-        locked(&self.silence).answered(group.service());
+        locked(&self.silence).answered(group.service);
         self.line(group, |line| line.succeeded(sent, self.start.elapsed()));
     }
 
     fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
         let now = self.start.elapsed();
         self.line(group, |line| line.throttled(sent, now));
-        self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
-        let ended = locked(&self.silence).throttled(group.service(), now);
+        self.slowdown.send_modify(|slowdown| slowdown.count(group.service));
+        let ended = locked(&self.silence).throttled(group.service, now);
         ended.map_err(|message| Fault { message, ..fault })
     }
 
@@ -137,7 +134,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The calls that share a rate.
+/// The calls that share a rate. The service is named as in text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     service: &'static str,
@@ -175,11 +172,6 @@ impl Group {
             actions: actions.to_owned(),
         }
     }
-
-    /// The service, as text names it.
-    fn service(&self) -> &'static str {
-        self.service
-    }
 }
 
 /// How long a service may throttle every call. STS is asked first, and by one call.
@@ -197,10 +189,7 @@ impl Silence {
         self.0.remove(service);
     }
 
-    /// Takes a throttled call.
-    ///
-    /// # Errors
-    /// What to report, if the service has throttled every call for too long.
+    /// Takes a throttled call. Fails with what to report, if the service has throttled every call for too long.
     fn throttled(&mut self, service: &'static str, now: Duration) -> Result<(), String> {
         let since = *self.0.entry(service).or_insert(now);
         let longest = longest(service);

@@ -5,10 +5,12 @@ use std::error::Error as StdError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use serde_json::{Value, json};
 
-use super::AwsCloud;
 use super::error::rejected;
+use super::{AwsCloud, operation};
 use crate::cloud::Fault;
+use crate::wire::aws_json::JsonClient;
 
 /// The most pages of one list. The shortest full pages have 50 items.
 const MOST: usize = 1_000;
@@ -18,9 +20,6 @@ pub(super) type Page<I> = (Option<Vec<I>>, Option<String>);
 
 /// The items of every page; `action` is the call as IAM names it, and `page` makes it with the token of a page. A page that
 /// is throttled is asked for again, and not the pages before it.
-///
-/// # Errors
-/// When a page cannot be read, or the list does not end.
 pub(super) async fn all<I, E, F>(
     cloud: &AwsCloud,
     action: &str,
@@ -40,4 +39,34 @@ where
         }
     }
     Err(rejected(action, format!("the list does not end after {MOST} pages")))
+}
+
+/// The items of every page of a call of AWS JSON. `members` are the names of the list and of the token.
+pub(super) async fn of_json(
+    cloud: &AwsCloud,
+    client: &JsonClient,
+    action: &'static str,
+    input: Value,
+    members: [&str; 2],
+) -> Result<Vec<Value>, Fault> {
+    let page = |token: Option<String>| {
+        let mut input = input.clone();
+        input[members[1]] = json!(token);
+        async move {
+            client
+                .call(operation(action), input)
+                .await
+                .map(|page| taken(page, members))
+        }
+    };
+    all(cloud, action, page).await
+}
+
+/// The list and the token of a page.
+pub(super) fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
+    let items = match page.get_mut(list).map(Value::take) {
+        Some(Value::Array(items)) => Some(items),
+        _ => None,
+    };
+    (items, page.get(token).and_then(Value::as_str).map(str::to_owned))
 }

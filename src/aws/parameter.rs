@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::changes::{Changes, Update};
 use super::error::{if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled};
-use super::{AwsCloud, alias, pages, self_test};
+use super::invoke::pass_self_test;
+use super::wait::{WaitReason, Waiting, seen, settled};
+use super::{AwsCloud, alias, pages};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
 use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
@@ -19,6 +20,8 @@ use crate::model::settings::{Settings, SettingsChange};
 use crate::model::tags::Tags;
 
 const PUT: &str = ssm::PUT_PARAMETER;
+/// The members of a page.
+const LIST: [&str; 2] = ["Parameters", "NextToken"];
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -33,57 +36,17 @@ struct Held {
     version: u64,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Listed {
-    tag_list: Option<Vec<Tag>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Tag {
-    key: String,
-    value: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Page {
-    parameters: Option<Vec<Named>>,
-    next_token: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Named {
-    name: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct History {
-    parameters: Option<Vec<Written>>,
-    next_token: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Written {
-    version: u64,
-    value: String,
-    last_modified_user: Option<String>,
-}
-
 pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Parameter>, Fault> {
     let tags = async {
-        let input = json!({ "ResourceType": "Parameter", "ResourceId": name.as_str() });
-        let send = || cloud.ssm.call::<Listed>("ListTagsForResource", input.clone());
-        if_present(cloud.call(ssm::LIST_TAGS_FOR_RESOURCE, send).await)
+        let answer = cloud.json::<Value>(&cloud.ssm, ssm::LIST_TAGS_FOR_RESOURCE, resource(name));
+        if_present(answer.await)
     };
     let (Some(held), Some(tags)) = tokio::try_join!(held(cloud, name), tags)? else {
         return Ok(None);
     };
-    let tags = tags.tag_list.into_iter().flatten().map(|tag| (tag.key, tag.value));
+    let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
+    let tags = tags["TagList"].as_array().into_iter().flatten();
+    let tags = tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?)));
     Ok(Some(Parameter {
         name: name.clone(),
         settings: Settings::read(&held.value),
@@ -94,58 +57,40 @@ pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Optio
 
 async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fault> {
     let input = json!({ "Name": name.as_str() });
-    let send = || cloud.ssm.call::<Found>("GetParameter", input.clone());
-    let found = if_present(cloud.call(ssm::GET_PARAMETER, send).await)?;
+    let found = if_present(cloud.json::<Found>(&cloud.ssm, ssm::GET_PARAMETER, input).await)?;
     Ok(found.map(|found| found.parameter))
 }
 
 /// The buses whose settings exist.
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
-    let page = |token: Option<String>| {
-        let input = json!({ "Path": SETTINGS_PATH, "NextToken": token });
-        async {
-            let page = cloud.ssm.call::<Page>("GetParametersByPath", input).await;
-            page.map(|page| (page.parameters, page.next_token))
-        }
-    };
-    let parameters = pages::all(cloud, ssm::GET_PARAMETERS_BY_PATH, page).await?;
-    let bus = |named: Named| named.name.strip_prefix(SETTINGS_PATH)?.parse().ok();
-    Ok(parameters.into_iter().filter_map(bus).collect())
+    let input = json!({ "Path": SETTINGS_PATH });
+    let parameters = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
+    let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
+    Ok(parameters.iter().filter_map(bus).collect())
 }
 
 /// Who wrote the settings after this version. It is asked only to tell people, so a denial is an empty answer.
 pub(super) async fn changes_since(cloud: &AwsCloud, name: &ParameterName, version: u64) -> Vec<SettingsChange> {
-    let page = |token: Option<String>| {
-        let input = json!({ "Name": name.as_str(), "NextToken": token });
-        async {
-            let page = cloud.ssm.call::<History>("GetParameterHistory", input).await;
-            page.map(|page| (page.parameters, page.next_token))
-        }
-    };
-    let history = pages::all(cloud, ssm::GET_PARAMETER_HISTORY, page).await;
-    let later = history
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|written| written.version > version);
+    let input = json!({ "Name": name.as_str() });
+    let history = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETER_HISTORY, input, LIST).await;
+    let history = history.unwrap_or_default().into_iter();
+    let later = history.filter(|written| written["Version"].as_u64() > Some(version));
     later
         .map(|written| SettingsChange {
-            settings: Settings::read(&written.value),
-            by: written.last_modified_user,
+            settings: Settings::read(written["Value"].as_str().unwrap_or_default()),
+            by: written["LastModifiedUser"].as_str().map(str::to_owned),
         })
         .collect()
 }
 
 pub(super) async fn create(cloud: &AwsCloud, parameter: &Parameter, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let tags: Vec<Value> = listed(&parameter.tags);
     let mut input = written(parameter)?;
-    input["Tags"] = tags.into();
-    settled(PUT, waiting, || async {
-        match send(cloud, PUT, "PutParameter", &input).await {
+    input["Tags"] = listed(&parameter.tags);
+    settled(PUT, WaitReason::ParameterLeaving, waiting, || async {
+        match send(cloud, PUT, &input).await {
             // The name of a parameter that was deleted moments ago.
-            Err(fault) if fault.kind == FaultKind::Exists && held(cloud, &parameter.name).await?.is_none() => {
-                Ok(Tried::NotYet(WaitReason::ParameterLeaving))
-            }
-            answer => answer.map(Tried::Done),
+            Err(fault) if fault.kind == FaultKind::Exists && held(cloud, &parameter.name).await?.is_none() => Ok(None),
+            answer => answer.map(Some),
         }
     })
     .await
@@ -157,44 +102,31 @@ pub(super) async fn update(
     Update { from, to, fields }: Update<'_, Parameter>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::among(PUT, fields)?;
-    let mut writes = false;
-    for field in fields {
-        match field {
-            // One value holds them all.
-            ParameterField::Options
-            | ParameterField::PinnedVersion
-            | ParameterField::OldKeys
-            | ParameterField::Content => {
-                writes = true;
-            }
-        }
-    }
-    if !tags.remove.is_empty() {
-        let input = json!({ "ResourceType": "Parameter", "ResourceId": to.name.as_str(), "TagKeys": tags.remove });
-        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, "RemoveTagsFromResource", &input).await?;
-    }
-    if writes {
+    let Changes { fields, tags } = Changes::<ParameterField>::among(PUT, fields)?;
+    // One value holds them all.
+    if !fields.is_empty() {
         let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
         if let Some(version) = pinned(to).filter(|version| pinned(from) != Some(*version)) {
             passes(cloud, version, waiting).await?;
         }
         let mut input = written(to)?;
         input["Overwrite"] = true.into();
-        let overwrite = || send(cloud, PUT, "PutParameter", &input);
-        super::wait::seen(PUT, &[], waiting, overwrite).await?;
+        seen(PUT, &[], waiting, || send(cloud, PUT, &input)).await?;
     }
-    if !tags.set.0.is_empty() {
-        let input = json!({ "ResourceType": "Parameter", "ResourceId": to.name.as_str(), "Tags": listed(&tags.set) });
-        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, "AddTagsToResource", &input).await?;
-    }
-    Ok(())
+    let (mut untag, mut tag) = (resource(&to.name), resource(&to.name));
+    untag["TagKeys"] = json!(tags.remove);
+    tag["Tags"] = listed(&tags.set);
+    tags.write(
+        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, &untag),
+        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, &tag),
+    )
+    .await
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &ParameterName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let input = json!({ "Name": name.as_str() });
-    let delete = || send(cloud, ssm::DELETE_PARAMETER, "DeleteParameter", &input);
-    if_present(super::wait::seen(ssm::DELETE_PARAMETER, &[], waiting, delete).await).map(drop)
+    let action = ssm::DELETE_PARAMETER;
+    if_present(seen(action, &[], waiting, || send(cloud, action, &input)).await).map(drop)
 }
 
 async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -206,14 +138,8 @@ async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<
             format!("version {version} of function `{function}` does not exist"),
         ));
     };
-    self_test::pass(
-        cloud,
-        (&function, version),
-        &settings,
-        "the alias does not move",
-        waiting,
-    )
-    .await
+    let (version, state) = ((&function, version), "the alias does not move");
+    pass_self_test(cloud, version, &settings, state, waiting).await
 }
 
 /// The part of the request that is the same for a create and an update.
@@ -229,14 +155,19 @@ fn written(parameter: &Parameter) -> Result<Value, Fault> {
     Ok(json!({ "Name": name.as_str(), "Type": "String", "Tier": "Standard", "Value": settings.document() }))
 }
 
-fn listed(tags: &Tags) -> Vec<Value> {
+fn listed(tags: &Tags) -> Value {
     let tag = |(key, value): (&String, &String)| json!({ "Key": key, "Value": value });
     tags.0.iter().map(tag).collect()
 }
 
+/// What a call about tags is about.
+fn resource(name: &ParameterName) -> Value {
+    json!({ "ResourceType": "Parameter", "ResourceId": name.as_str() })
+}
+
 /// Makes a call whose answer has nothing of interest.
-async fn send(cloud: &AwsCloud, action: &str, operation: &'static str, input: &Value) -> Result<(), Fault> {
-    let answer = cloud.call(action, || cloud.ssm.call::<IgnoredAny>(operation, input.clone()));
+async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(), Fault> {
+    let answer = cloud.json::<IgnoredAny>(&cloud.ssm, action, input.clone());
     answer.await.map(drop)
 }
 

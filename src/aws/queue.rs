@@ -19,9 +19,9 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::date_time::Format;
 use serde_json::{Value, json};
 
-use super::changes::{Changes, TagChanges, Update};
+use super::changes::{Changes, Update};
 use super::error::{fault, if_present};
-use super::wait::{Tried, WaitReason, Waiting, pause, settled};
+use super::wait::{WaitReason, Waiting, pause, settled};
 use super::{AwsCloud, document, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
@@ -134,13 +134,10 @@ async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
 /// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
 async fn created(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<(Tags, Option<Duration>), Fault> {
     let exists = AtomicBool::new(false);
-    let read = settled(sqs::LIST_QUEUE_TAGS, waiting, || async {
+    let read = settled(sqs::LIST_QUEUE_TAGS, WaitReason::QueueUnknown, waiting, || async {
         let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
         exists.fetch_or(tags.is_some(), Ordering::Relaxed);
-        Ok(match (tags.filter(|tags| !tags.0.is_empty()), age) {
-            (Some(tags), Some(age)) => Tried::Done((tags, age)),
-            _ => Tried::NotYet(WaitReason::QueueUnknown),
-        })
+        Ok(tags.filter(|tags| !tags.0.is_empty()).zip(age))
     });
     match read.await {
         Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) && exists.into_inner() => Err(not_managed()),
@@ -183,37 +180,33 @@ pub(super) async fn update(
     } else {
         &[WaitReason::TagsUnknown]
     };
-    let leaves = tags.remove.iter().any(|key| key == BUS);
-    if !leaves {
-        write_tags(cloud, &url, &tags).await?;
-    }
-    if !fields.is_empty() {
+    let untag = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(tags.removed());
+    let tag = cloud.sqs.tag_queue().queue_url(&url);
+    let tag = tag.set_tags(Some(tags.set.0.clone().into_iter().collect()));
+    let write_tags = tags.write(
+        cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()),
+        cloud.call(sqs::TAG_QUEUE, || tag.clone().send()),
+    );
+    let write_attributes = async {
+        if fields.is_empty() {
+            return Ok(());
+        }
         if changes.iter().any(stops_other_senders) {
             waiting.report(ROUTER_LEARNS.0);
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
         let call = call.set_attributes(Some(attributes_of(queue, &fields)));
-        cloud.seen(action, unseen, waiting, || call.clone().send()).await?;
+        let answer = cloud.seen(action, unseen, waiting, || call.clone().send());
+        answer.await.map(drop)
+    };
+    if tags.remove.iter().any(|key| key == BUS) {
+        write_attributes.await?;
+        write_tags.await
+    } else {
+        write_tags.await?;
+        write_attributes.await
     }
-    if leaves {
-        write_tags(cloud, &url, &tags).await?;
-    }
-    Ok(())
-}
-
-async fn write_tags(cloud: &AwsCloud, url: &str, tags: &TagChanges) -> Result<(), Fault> {
-    if !tags.remove.is_empty() {
-        let call = cloud.sqs.untag_queue().queue_url(url);
-        let call = call.set_tag_keys(Some(tags.remove.clone()));
-        cloud.call(sqs::UNTAG_QUEUE, || call.clone().send()).await?;
-    }
-    if !tags.set.0.is_empty() {
-        let call = cloud.sqs.tag_queue().queue_url(url);
-        let call = call.set_tags(Some(tags.set.0.clone().into_iter().collect()));
-        cloud.call(sqs::TAG_QUEUE, || call.clone().send()).await?;
-    }
-    Ok(())
 }
 
 /// Whether a change takes a policy away that lets others send to the queue, and the new policy does not.
@@ -233,12 +226,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<
         let mark = cloud.sqs.tag_queue().queue_url(url);
         let mark = mark.tags(DELETING, cloud.now().to_string());
         if_present(cloud.call(sqs::TAG_QUEUE, || mark.clone().send()).await)?;
-        settled(sqs::LIST_QUEUE_TAGS, waiting, || async {
+        settled(sqs::LIST_QUEUE_TAGS, WaitReason::MarkUnknown, waiting, || async {
             let is_marked = |tags: Tags| tags.being_deleted(cloud.now());
-            Ok(match tags(cloud, url).await?.is_none_or(is_marked) {
-                true => Tried::Done(()),
-                false => Tried::NotYet(WaitReason::MarkUnknown),
-            })
+            Ok(tags(cloud, url).await?.is_none_or(is_marked).then_some(()))
         })
         .await?;
         let delete = cloud.sqs.delete_queue().queue_url(url);

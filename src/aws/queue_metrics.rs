@@ -3,7 +3,6 @@
 use crate::model::resource::calls::cloudwatch;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{AwsCloud, pages};
@@ -30,22 +29,6 @@ const METRICS: [Metric; 4] = [
     ("NumberOfMessagesDeleted", |activity| &mut activity.deleted),
 ];
 
-/// A page of `GetMetricData`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Page {
-    metric_data_results: Option<Vec<Series>>,
-    next_token: Option<String>,
-}
-
-/// The values of one query.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Series {
-    id: String,
-    values: Option<Vec<f64>>,
-}
-
 /// The activity of these queues in the last day. SQS reports every metric of an active queue, also zeros, so a queue that lacks
 /// one is not in the answer: no data says nothing.
 pub(super) async fn of_last_day(
@@ -62,20 +45,14 @@ pub(super) async fn of_last_day(
             .enumerate()
             .flat_map(|(at, queue)| queries(at, queue))
             .collect();
-        let page = |token: Option<String>| {
-            let input = json!({
-                "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": queries, "NextToken": token,
-            });
-            async {
-                let page = cloud.metrics.call::<Page>("GetMetricData", input).await;
-                page.map(|page| (page.metric_data_results, page.next_token))
-            }
-        };
-        let series = pages::all(cloud, cloudwatch::GET_METRIC_DATA, page).await?;
-        for Series { id, values } in series {
+        let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": queries });
+        let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
+        for series in pages::of_json(cloud, &cloud.metrics, action, input, list).await? {
             // An answer of more than one page may repeat an id with further values.
-            let values = values.unwrap_or_default();
-            let Some(((name, count), queue)) = asked(&id, queues).filter(|_| !values.is_empty()) else {
+            let values = series["Values"].as_array().into_iter().flatten();
+            let values: Vec<f64> = values.filter_map(Value::as_f64).collect();
+            let id = series["Id"].as_str().unwrap_or_default();
+            let Some(((name, count), queue)) = asked(id, queues).filter(|_| !values.is_empty()) else {
                 continue;
             };
             reported.insert((queue.clone(), name));

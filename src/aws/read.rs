@@ -3,7 +3,6 @@
 use crate::model::resource::calls::{iam, kms, lambda, sqs, tag};
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::alias::{permissions_of_router as function_permissions, published_settings as versions};
@@ -11,7 +10,7 @@ use super::document::{decoded, read};
 use super::eks::{associations, clusters as eks_clusters, oidc_issuer as oidc_issuers};
 use super::error::{if_present, rejected, session_role};
 use super::event_source_mapping::of_router as function_mappings;
-use super::log_lines::dropped as dropped_clusters;
+use super::log_group::dropped as dropped_clusters;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
 use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_policy};
@@ -28,7 +27,7 @@ use crate::model::status::DroppedClusters;
 use crate::model::status::QueueActivity;
 use crate::model::tags::{self, Tags};
 
-use super::self_test::live_test;
+use super::invoke::live_test;
 use crate::model::router_function::LiveTest;
 
 macro_rules! forwards {
@@ -117,10 +116,7 @@ async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeS
     let (tagged, listed) = tokio::join!(tagged, queues(cloud, &prefix));
     let mut queues = listed?;
     match tagged {
-        Ok(tagged) => {
-            // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
-            queues.extend(tagged.iter().filter_map(|arn| arn.rsplit(':').next()?.parse().ok()));
-        }
+        Ok(tagged) => queues.extend(tagged),
         Err(fault) if !prefix.is_empty() => {
             tracing::debug!("without {}: {}", fault.action, fault.message);
         }
@@ -134,34 +130,17 @@ async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeS
     Ok(queues)
 }
 
-/// A page of `GetResources`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct TaggedPage {
-    resource_tag_mapping_list: Option<Vec<TaggedQueue>>,
-    pagination_token: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct TaggedQueue {
-    #[serde(rename = "ResourceARN")]
-    arn: Option<String>,
-}
-
-/// The ARNs of the queues with the tags of a cluster of the bus.
-async fn tagged_queues(cloud: &AwsCloud) -> Result<Vec<String>, Fault> {
+/// The queues with the tags of a cluster of the bus.
+async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
     let bus = json!({ "Key": tags::BUS, "Values": [cloud.scope.bus.as_str()] });
     // A tag without a value stands for every value.
     let filters = json!([bus, { "Key": tags::CLUSTER }]);
-    let page = |token: Option<String>| {
-        let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters, "PaginationToken": token });
-        async {
-            let page = cloud.tagging.call::<TaggedPage>("GetResources", input).await;
-            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
-        }
-    };
-    let queues = pages::all(cloud, tag::GET_RESOURCES, page).await?;
-    Ok(queues.into_iter().filter_map(|queue| queue.arn).collect())
+    let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters });
+    let list = ["ResourceTagMappingList", "PaginationToken"];
+    let queues = pages::of_json(cloud, &cloud.tagging, tag::GET_RESOURCES, input, list).await?;
+    // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
+    let name = |queue: &Value| queue["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok();
+    Ok(queues.iter().filter_map(name).collect())
 }
 
 #[expect(clippy::ptr_arg, reason = "this is the key of the question")]
@@ -214,7 +193,7 @@ async fn key_policies(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>
     let action = kms::GET_KEY_POLICY;
     // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
     let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" });
-    let answer = cloud.call(action, || cloud.kms.call::<Value>("GetKeyPolicy", input.clone()));
+    let answer = cloud.json(&cloud.kms, action, input);
     let policy = |answer: Value| match answer["Policy"].as_str() {
         Some(policy) => Ok(read(policy)),
         None => Err(rejected(action, "the answer holds no policy")),

@@ -1,8 +1,6 @@
 //! IAM roles.
 
 use crate::model::resource::calls::iam;
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 use aws_sdk_iam::types::Tag;
 
@@ -19,25 +17,20 @@ use crate::model::tags::Tags;
 /// A role that this run has created may not be found yet.
 const NEW: &[WaitReason] = &[WaitReason::RoleUnknown];
 
-/// The roles that this run has given a permissions boundary. Changes of IAM are eventually consistent (IAM user guide,
-/// "Troubleshoot IAM"), so a condition on `iam:PermissionsBoundary` may still deny the next call.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bounded(Arc<Mutex<BTreeSet<RoleName>>>);
-
-impl Bounded {
-    fn note(&self, role: &Role) {
-        if role.permissions_boundary.is_some() {
-            locked(&self.0).insert(role.name.clone());
-        }
+/// Notes a role that is given a permissions boundary. Changes of IAM are eventually consistent (IAM user guide, "Troubleshoot
+/// IAM"), so a condition on `iam:PermissionsBoundary` may still deny the next call.
+fn note_boundary(cloud: &AwsCloud, role: &Role) {
+    if role.permissions_boundary.is_some() {
+        locked(&cloud.bounded).insert(role.name.clone());
     }
+}
 
-    /// Why AWS may deny or not find what is about this role, for now.
-    pub(super) fn unseen(&self, role: &RoleName) -> &'static [WaitReason] {
-        if locked(&self.0).contains(role) {
-            &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown]
-        } else {
-            NEW
-        }
+/// Why AWS may deny or not find what is about this role, for now.
+pub(super) fn unseen(cloud: &AwsCloud, role: &RoleName) -> &'static [WaitReason] {
+    if locked(&cloud.bounded).contains(role) {
+        &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown]
+    } else {
+        NEW
     }
 }
 
@@ -79,7 +72,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         permissions_boundary,
         tags,
     } = role;
-    cloud.bounded.note(role);
+    note_boundary(cloud, role);
     let call = cloud
         .iam
         .create_role()
@@ -112,25 +105,18 @@ pub(super) async fn update(
             RoleField::PermissionsBoundary => bound(cloud, role, waiting).await?,
         }
     }
-    if !tags.remove.is_empty() {
-        let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
-        cloud
-            .seen(iam::UNTAG_ROLE, NEW, waiting, || call.clone().send())
-            .await?;
-    }
-    if !tags.set.0.is_empty() {
-        let call = cloud
-            .iam
-            .tag_role()
-            .role_name(name)
-            .set_tags(Some(sdk_tags(&tags.set)?));
-        cloud.seen(iam::TAG_ROLE, NEW, waiting, || call.clone().send()).await?;
-    }
-    Ok(())
+    let untag = cloud.iam.untag_role().role_name(name).set_tag_keys(tags.removed());
+    let tag = cloud.iam.tag_role().role_name(name);
+    let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
+    tags.write(
+        cloud.seen(iam::UNTAG_ROLE, NEW, waiting, || untag.clone().send()),
+        cloud.seen(iam::TAG_ROLE, NEW, waiting, || tag.clone().send()),
+    )
+    .await
 }
 
 async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
-    cloud.bounded.note(role);
+    note_boundary(cloud, role);
     match &role.permissions_boundary {
         Some(boundary) => {
             let call = cloud.iam.put_role_permissions_boundary().role_name(&role.name);
@@ -140,9 +126,8 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
         }
         None => {
             let call = cloud.iam.delete_role_permissions_boundary().role_name(&role.name);
-            let answer = cloud.seen(iam::DELETE_ROLE_PERMISSIONS_BOUNDARY, NEW, waiting, || {
-                call.clone().send()
-            });
+            let action = iam::DELETE_ROLE_PERMISSIONS_BOUNDARY;
+            let answer = cloud.seen(action, NEW, waiting, || call.clone().send());
             answer.await.map(drop)
         }
     }

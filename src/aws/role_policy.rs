@@ -2,13 +2,13 @@
 
 use crate::model::resource::calls::iam;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
 
 use aws_sdk_iam::types::{EntityType, RoleDetail};
 
 use super::changes::Update;
 use super::document::decoded;
 use super::error::if_present;
+use super::role::unseen;
 use super::wait::Waiting;
 use super::{AwsCloud, document, pages, still_absent};
 use crate::cloud::{Fault, FaultKind};
@@ -47,7 +47,7 @@ async fn put(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Res
     let RolePolicy { role, name, document } = policy;
     let call = cloud.iam.put_role_policy().role_name(role).policy_name(name);
     let call = call.policy_document(document.compact());
-    let answer = cloud.seen(PUT, cloud.bounded.unseen(role), waiting, || call.clone().send());
+    let answer = cloud.seen(PUT, unseen(cloud, role), waiting, || call.clone().send());
     answer.await.map(drop)
 }
 
@@ -66,17 +66,12 @@ pub(super) async fn delete(
 /// answer has at most 18 MB.
 const PAGE: i32 = 300;
 
-/// Why the caller may not read the report. It is asked for once: most operators may not.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Denied(Arc<OnceLock<Fault>>);
-
-/// Those of these roles that exist.
-/// One page of IAM's report about the account has hundreds of roles, and IAM counts the calls.
+/// Those of these roles that exist. One page of IAM's report about the account has hundreds of roles, and IAM counts the calls.
 pub(super) async fn of_roles(
     cloud: &AwsCloud,
     roles: &BTreeSet<RoleName>,
 ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
-    if let Some(fault) = cloud.roles_denied.0.get() {
+    if let Some(fault) = cloud.roles_denied.get() {
         return Err(fault.clone());
     }
     let call = cloud.iam.get_account_authorization_details();
@@ -95,7 +90,7 @@ pub(super) async fn of_roles(
     let details = pages::all(cloud, iam::GET_ACCOUNT_AUTHORIZATION_DETAILS, page).await;
     let details = details.inspect_err(|fault| {
         if let FaultKind::Denied { .. } = fault.kind {
-            cloud.roles_denied.0.get_or_init(|| fault.clone());
+            cloud.roles_denied.get_or_init(|| fault.clone());
         }
     })?;
     Ok(details.into_iter().collect())

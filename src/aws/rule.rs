@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::changes::{Changes, Update};
 use super::error::{if_present, refusal, rejected};
-use super::wait::{self, Tried, WaitReason, Waiting, settled, settling};
+use super::wait::{self, WaitReason, Waiting, settled, settling};
 use super::{AwsCloud, document, pages, signed, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
@@ -94,21 +94,15 @@ pub(super) async fn update(
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
-    if !tags.remove.is_empty() {
-        let call = cloud.events.untag_resource().resource_arn(&arn);
-        let call = call.set_tag_keys(Some(tags.remove));
-        cloud
-            .seen(events::UNTAG_RESOURCE, NEW, waiting, || call.clone().send())
-            .await?;
-    }
-    if !tags.set.0.is_empty() {
-        let call = cloud.events.tag_resource().resource_arn(&arn);
-        let call = call.set_tags(Some(sdk_tags(&tags.set)?));
-        cloud
-            .seen(events::TAG_RESOURCE, NEW, waiting, || call.clone().send())
-            .await?;
-    }
-    Ok(())
+    let untag = cloud.events.untag_resource().resource_arn(&arn);
+    let untag = untag.set_tag_keys(tags.removed());
+    let tag = cloud.events.tag_resource().resource_arn(&arn);
+    let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
+    tags.write(
+        cloud.seen(events::UNTAG_RESOURCE, NEW, waiting, || untag.clone().send()),
+        cloud.seen(events::TAG_RESOURCE, NEW, waiting, || tag.clone().send()),
+    )
+    .await
 }
 
 /// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
@@ -118,7 +112,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
         return Ok(());
     }
     let action = events::DELETE_RULE;
-    settled(action, waiting, || async move {
+    settled(action, WaitReason::TargetsLeaving, waiting, || async move {
         let call = cloud.events.delete_rule().name(name);
         let answer = if_present(cloud.call(action, || call.clone().send()).await);
         if let Err(fault) = &answer
@@ -126,9 +120,10 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
         {
             only_ours(cloud, name, action).await?;
         }
-        answer.map(|_| Tried::Done(()))
+        answer.map(Some)
     })
     .await
+    .map(drop)
 }
 
 /// Fails if a rule has targets that kibus does not manage.

@@ -1,4 +1,5 @@
-//! The session with AWS: credentials, Region, account and partition, found once before anything else.
+//! The session with AWS: credentials, Region, account and partition, found once before anything else; or why there is none, and
+//! what to do about it.
 
 use crate::model::resource::calls::sts;
 use std::sync::Arc;
@@ -9,22 +10,21 @@ use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileLoadError, 
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_credential_types::provider::error::CredentialsError;
-use aws_credential_types::provider::{ProvideCredentials, future};
+use aws_credential_types::provider::ProvideCredentials;
 use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use aws_types::os_shim_internal::{Env, Fs};
 use tokio::sync::watch;
 
 use super::call_log::CallLog;
-use super::connect_error::ConnectError;
-use super::error::{failed, rejected};
+use super::error::{failed, fault, rejected};
 use super::http_client::{behavior, http_client, plain_endpoint};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
 use crate::cloud::{Fault, FaultKind, Waiting};
+use crate::error::{Error, quoted};
 use crate::model::answer::Slowdown;
-use crate::model::name::{AccountId, BusName, Partition, Region};
+use crate::model::name::{AccountId, BusName, NameError, Partition, Region};
 use crate::model::scope::{GlobalOptions, Scope};
 
 /// The longest time of a call.
@@ -68,15 +68,12 @@ pub struct Session {
 
 impl Connect {
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
-    ///
-    /// # Errors
-    /// When there is no such profile or no Region, an endpoint is not encrypted, or that call fails.
     pub async fn connect(&self) -> Result<Session, ConnectError> {
         let config = if self.isolated {
             self.isolated_config()
         } else {
             require_profile(self.profile.as_deref()).await?;
-            checked(self.shared_config().await)
+            self.shared_config().await
         };
         if !self.allow_http
             && let Some((endpoint, service)) = plain_endpoint(&config)
@@ -184,6 +181,19 @@ impl Session {
 /// The account and the ARN of the caller.
 async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
     let action = sts::GET_CALLER_IDENTITY;
+    // The SDK panics on a key id with the newline of the file that it came from.
+    if let Some(provider) = config.credentials_provider()
+        && let Ok(found) = provider.provide_credentials().await
+        && let Some((name, _)) = [
+            ("the access key id", Some(found.access_key_id())),
+            ("the session token", found.session_token()),
+        ]
+        .into_iter()
+        .find(|(_, value)| value.is_some_and(|value| !value.bytes().all(|b| b.is_ascii_graphic())))
+    {
+        let why = format!("{name} has a space, a newline or another character that AWS never uses");
+        return Err(fault(FaultKind::BadCredentials, action, why));
+    }
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
         .retry_classifier(FinalAnswers)
@@ -250,40 +260,6 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .build()
 }
 
-/// Fails where credentials have a character that no request can carry, like a key id with the newline of the file that it came
-/// from: the SDK panics on it.
-#[derive(Debug)]
-struct Checked(SharedCredentialsProvider);
-
-impl ProvideCredentials for Checked {
-    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
-    where
-        Self: 'a,
-    {
-        future::ProvideCredentials::new(async {
-            let credentials = self.0.provide_credentials().await?;
-            for (name, value) in [
-                ("the access key id", Some(credentials.access_key_id())),
-                ("the session token", credentials.session_token()),
-            ] {
-                if value.is_some_and(|value| !value.bytes().all(|b| b.is_ascii_graphic())) {
-                    let why = format!("{name} has a space, a newline or another character that AWS never uses");
-                    return Err(CredentialsError::invalid_configuration(why));
-                }
-            }
-            Ok(credentials)
-        })
-    }
-}
-
-fn checked(config: SdkConfig) -> SdkConfig {
-    let Some(provider) = config.credentials_provider() else {
-        return config;
-    };
-    let checked = SharedCredentialsProvider::new(Checked(provider));
-    config.into_builder().credentials_provider(checked).build()
-}
-
 /// Enough to outlast a service that fails for some seconds. Throttled calls are no part of it ([`Pace`]).
 fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
@@ -299,6 +275,141 @@ fn timeouts() -> TimeoutConfig {
         .build()
 }
 
+/// How the TLS library begins its error about a certificate.
+const UNTRUSTED: &str = "invalid peer certificate";
+
+/// Why there is no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither the command line nor the environment nor the profile names a Region.
+    #[error("no AWS Region is set")]
+    NoRegion,
+    /// The AWS configuration has no such profile.
+    #[error("no profile `{}` in the AWS configuration", .profile.escape_debug())]
+    NoProfile {
+        /// The profile.
+        profile: String,
+        /// Whether it was given, and not set by `AWS_PROFILE`.
+        given: bool,
+    },
+    /// The environment, the profile or the answer holds an invalid Region, account or partition.
+    #[error(transparent)]
+    BadName(#[from] NameError),
+    /// The name of the endpoint cannot be resolved.
+    #[error("no AWS endpoint found for Region `{region}`")]
+    NoEndpoint {
+        /// The Region.
+        region: Region,
+        /// The cause, from the system.
+        cause: String,
+    },
+    /// Calls to a service would go to another host without encryption.
+    #[error("the endpoint `{}` of {service} is not encrypted", .endpoint.escape_debug())]
+    PlainHttp {
+        endpoint: String,
+        /// The service, by its id in the SDK.
+        service: &'static str,
+    },
+    /// The call for the caller's identity failed.
+    #[error("{fault}")]
+    Refused {
+        /// The fault.
+        fault: Fault,
+        /// The endpoint, if it is not AWS's own.
+        endpoint: Option<String>,
+        /// The profile, if one was given.
+        profile: Option<String>,
+    },
+}
+
+impl From<ConnectError> for Error {
+    fn from(e: ConnectError) -> Self {
+        let message = e.to_string();
+        match e {
+            ConnectError::NoRegion => Self::usage(message)
+                .note("neither the command line, the environment, nor the profile sets one")
+                .hint("pass --region, or set AWS_REGION"),
+            ConnectError::NoProfile { given, .. } => {
+                let set = if given { "" } else { "AWS_PROFILE is set to it; " };
+                Self::usage(message)
+                    .note(format!("{set}looked in the AWS config and credentials files"))
+                    .hint_command("to list the profiles:", "aws configure list-profiles")
+            }
+            ConnectError::BadName(e) => e.into(),
+            ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
+                .note(cause)
+                .hint("check that the Region is correct and that this machine can reach AWS"),
+            ConnectError::PlainHttp { .. } => Self::usage(message)
+                .note("anyone on the way could read each call, with the session token of the credentials")
+                .note("it comes from --endpoint-url, KIBUS_ENDPOINT_URL, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SERVICE or the profile")
+                .hint("set it to an https:// URL; to allow http:// to any host, set KIBUS_ALLOW_HTTP=true"),
+            ConnectError::Refused {
+                fault,
+                endpoint,
+                profile,
+            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
+        }
+    }
+}
+
+fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
+    let with_profile = |command: &str| match profile {
+        Some(profile) => format!("{command} --profile {}", quoted(profile)),
+        None => command.to_owned(),
+    };
+    let log_in = with_profile("aws sso login");
+    match &fault.kind {
+        FaultKind::NoCredentials => Error::failed("no AWS credentials found")
+            .note("looked in the environment, in the profile, and in container and instance metadata")
+            .hint("pass --profile, or set AWS_PROFILE")
+            .hint_command("or log in:", log_in),
+        FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
+            .note(&fault.message)
+            .hint_command("log in again:", log_in),
+        FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
+            .note(&fault.message)
+            .hint("pass --profile, or set AWS_PROFILE")
+            .hint_command("if they come from IAM Identity Center, log in:", log_in),
+        FaultKind::BadCredentials => Error::failed("AWS rejected these credentials")
+            .note(&fault.message)
+            .hint("a Region that is not enabled in the account gives the same error")
+            .hint_command("check your identity:", with_profile("aws sts get-caller-identity")),
+        FaultKind::Unreachable if fault.message.contains(UNTRUSTED) => {
+            let server = endpoint.map_or("AWS".to_owned(), |endpoint| format!("endpoint `{endpoint}`"));
+            Error::failed(format!("the TLS certificate of {server} is not trusted"))
+                .note(&fault.message)
+                .hint("check the CA certificates of this system (package ca-certificates) and its clock")
+                .hint("for other CA certificates, such as those of a proxy, set SSL_CERT_FILE to their file")
+        }
+        FaultKind::Unreachable => match endpoint {
+            Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
+                .note(&fault.message)
+                .hint("check that it is running, or pass another with --endpoint-url"),
+            None => Error::failed("AWS does not answer")
+                .note(&fault.message)
+                .hint("check that this machine can reach AWS, through a proxy or a VPC endpoint if needed"),
+        },
+        FaultKind::Throttled => Error::failed("AWS throttles the call for the caller's identity")
+            .note(&fault.message)
+            .hint("other programs of this account may use up the rate: wait, or stop them, and run again"),
+        _ => {
+            let error = Error::failed("AWS did not return the caller's identity");
+            let error = error.note(format!("{} failed: {}", fault.action, fault.message));
+            match endpoint {
+                Some(endpoint) if !matches!(fault.kind, FaultKind::Denied { .. }) => {
+                    error.hint(format!("check that `{endpoint}` serves the AWS APIs"))
+                }
+                _ => error
+                    .hint("this call needs no permission, but a VPC endpoint or a proxy on the way may refuse it")
+                    .hint_command(
+                        "check whether the AWS CLI works:",
+                        with_profile("aws sts get-caller-identity"),
+                    ),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -307,6 +418,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
+    use crate::error::tests::shell_words;
 
     #[tokio::test]
     async fn an_answer_that_never_ends_is_given_up() {
@@ -339,5 +451,50 @@ mod tests {
         // The other calls have the same limit, for more time.
         let config = connect.isolated_config();
         assert_eq!(config.timeout_config().unwrap().operation_timeout(), Some(LONGEST));
+    }
+
+    #[test]
+    fn a_printed_command_names_the_profile_as_it_was_given() {
+        for profile in ["dev", "a b", "it's", "$(kibus)", "`kibus`;kibus", "-x \"y\"", "ü*?~"] {
+            for kind in [
+                FaultKind::NoCredentials,
+                FaultKind::ExpiredCredentials,
+                FaultKind::BadCredentials,
+                FaultKind::Rejected,
+            ] {
+                let fault = Fault {
+                    kind,
+                    action: "sts:GetCallerIdentity".to_owned(),
+                    code: Some("x".to_owned()),
+                    message: String::new(),
+                };
+                let hints = refused(&fault, None, Some(profile)).hints;
+                let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_ref()).collect();
+                assert!(!commands.is_empty(), "{fault:?}");
+                for command in commands {
+                    let words = shell_words(command);
+                    assert_eq!(words[words.len() - 2..], ["--profile", profile], "{command:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_has_a_message_of_its_own() {
+        let fault = |message: &str| Fault {
+            kind: FaultKind::Unreachable,
+            action: "sts:GetCallerIdentity".to_owned(),
+            code: None,
+            message: message.to_owned(),
+        };
+        let message = |text, endpoint| refused(&fault(text), endpoint, None).message;
+        let untrusted = "invalid peer certificate: UnknownIssuer";
+        assert_eq!(message(untrusted, None), "the TLS certificate of AWS is not trusted");
+        let endpoint = Some("https://127.0.0.1:1");
+        assert_eq!(
+            message(untrusted, endpoint),
+            "the TLS certificate of endpoint `https://127.0.0.1:1` is not trusted"
+        );
+        assert_eq!(message("connection refused", None), "AWS does not answer");
     }
 }

@@ -1,15 +1,17 @@
-//! Waits until AWS has applied a change that it has accepted. Each wait has a limit and a reason, which the user sees
-//! with the time. A request to stop ends it.
-
-mod reason;
+//! Waits until AWS has applied a change that it has accepted. Each wait has a reason, which the user sees with the time: how
+//! long, in which words, which refusal shows it, and what to check if it lasts. A request to stop ends it.
+//!
+//! The limits are those of Terraform's provider, which waits for the same answers. For a new role AWS support says that
+//! Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
 
 use std::time::{Duration, Instant};
 
-use super::error::fault;
+use super::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, fault, is_busy, is_service_denial};
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::notation::duration_text;
-pub(super) use reason::{INVOKE, WaitReason, settling};
+use crate::model::resource::calls::lambda;
+use crate::wire::aws_code as code;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
@@ -18,24 +20,25 @@ const LATE_PAUSE: Duration = Duration::from_secs(10);
 /// How often a wait is reported.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// The result of one attempt.
-pub(super) enum Tried<T> {
-    /// Finished.
-    Done(T),
-    /// To be retried, for this reason.
-    NotYet(WaitReason),
-}
-
-/// Retries until an attempt finishes, fails for a reason that waiting does not solve, or exceeds the limit of its
+/// Retries while an attempt gives nothing, for this reason, or AWS refuses it for what passes by itself, up to the limit of the
 /// reason.
-pub(super) async fn settled<T, F>(action: &str, waiting: Waiting<'_>, attempt: impl FnMut() -> F) -> Result<T, Fault>
+pub(super) async fn settled<T, F>(
+    action: &str,
+    reason: WaitReason,
+    waiting: Waiting<'_>,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Fault>
 where
-    F: Future<Output = Result<Tried<T>, Fault>>,
+    F: Future<Output = Result<Option<T>, Fault>>,
 {
-    settled_at((clock(), tokio::time::sleep), action, &[], waiting, attempt).await
+    retried(clock(), action, &[], waiting, || {
+        let attempt = attempt();
+        async move { Ok(attempt.await?.ok_or(reason)) }
+    })
+    .await
 }
 
-/// The same for one call, which may be too early for one of these reasons: then "not found" or "denied" means not yet. What
+/// One call, which may be too early for one of these reasons: then "not found" or "denied" means not yet. What
 /// stays absent or denied to the end of the wait is absent or denied.
 pub(super) async fn seen<T, F>(
     action: &str,
@@ -46,21 +49,21 @@ pub(super) async fn seen<T, F>(
 where
     F: Future<Output = Result<T, Fault>>,
 {
-    settled_at((clock(), tokio::time::sleep), action, unseen, waiting, || {
+    retried(clock(), action, unseen, waiting, || {
         let answer = call();
-        async { answer.await.map(Tried::Done) }
+        async { answer.await.map(Ok) }
     })
     .await
 }
 
-/// The time since now.
-fn clock() -> impl Fn() -> Duration {
+/// The time since now, and pauses.
+fn clock() -> (impl Fn() -> Duration, impl Fn(Duration) -> tokio::time::Sleep) {
     let start = Instant::now();
-    move || start.elapsed()
+    (move || start.elapsed(), tokio::time::sleep)
 }
 
-/// [`settled`] or [`seen`] with any clock. Attempts take time too: the SDK repeats some calls before it gives up.
-async fn settled_at<T, F, S>(
+/// Attempts take time too: the SDK repeats some calls before it gives up.
+async fn retried<T, F, S>(
     (now, sleep): (impl Fn() -> Duration, impl Fn(Duration) -> S),
     action: &str,
     unseen: &[WaitReason],
@@ -68,7 +71,7 @@ async fn settled_at<T, F, S>(
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Fault>
 where
-    F: Future<Output = Result<Tried<T>, Fault>>,
+    F: Future<Output = Result<Result<T, WaitReason>, Fault>>,
     S: Future<Output = ()>,
 {
     let mut current = None;
@@ -77,8 +80,8 @@ where
     let mut length = FIRST_PAUSE;
     loop {
         let (reason, refusal) = match attempt().await {
-            Ok(Tried::Done(done)) => return Ok(done),
-            Ok(Tried::NotYet(reason)) => (reason, None),
+            Ok(Ok(done)) => return Ok(done),
+            Ok(Err(reason)) => (reason, None),
             Err(fault) => match settling(&fault).or_else(|| too_early(unseen, &fault)) {
                 Some(reason) => (reason, Some(fault)),
                 None => return Err(fault),
@@ -110,10 +113,7 @@ fn too_early(unseen: &[WaitReason], fault: &Fault) -> Option<WaitReason> {
     })
 }
 
-/// Pauses for this reason.
-///
-/// # Errors
-/// With [`FaultKind::Stopped`] on a request to stop.
+/// Pauses for this reason; fails with [`FaultKind::Stopped`] on a request to stop.
 pub(super) async fn pause(
     sleep: impl Future<Output = ()>,
     action: &str,
@@ -140,6 +140,140 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
             ..fault
         },
         None => fault(kind, action, waited),
+    }
+}
+
+/// The call of an invocation, as IAM names it. What it is refused passes sooner than what a deployment is refused.
+pub(super) const INVOKE: &str = lambda::INVOKE_FUNCTION;
+
+const TRUST: &str = "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of \
+                     the organization denies this";
+const KEY: &str = "check that the key policy allows the role to use the function's key";
+const PERMISSIONS: &str = "check that the role's permissions boundary and the policies of the organization allow what the \
+                           role policy allows";
+
+/// A refusal that may pass by itself.
+struct Refusal<'a> {
+    code: &'a str,
+    fault: &'a Fault,
+}
+
+impl Refusal<'_> {
+    fn is(&self, code: fn(&str) -> bool) -> bool {
+        code(self.code)
+    }
+
+    fn says(&self, text: &str) -> bool {
+        self.fault.message.contains(text)
+    }
+
+    /// Whether AWS denies Lambda what it does with the role of a function, in these words.
+    fn denies_lambda(&self, text: &str) -> bool {
+        is_service_denial(self.code, &self.fault.message) && self.says(text)
+    }
+}
+
+macro_rules! reasons {
+    ($($reason:ident, $seconds:expr, $text:literal $(, if $symptom:expr)? $(, then $advice:ident)?;)*) => {
+        /// What is being waited for.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum WaitReason {
+            $($reason,)*
+        }
+
+        impl WaitReason {
+            /// The reason as text that follows "waiting: ", the longest wait in seconds, and what to check after that.
+            fn row(self) -> (&'static str, u64, Option<&'static str>) {
+                match self {
+                    $(Self::$reason => ($text, $seconds, None::<&str>$(.or(Some($advice)))?),)*
+                }
+            }
+        }
+
+        /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
+        pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
+            let code = fault.code.as_deref()?;
+            let shows = |symptom: fn(&Refusal<'_>) -> bool| symptom(&Refusal { code, fault });
+            $($(if shows($symptom) { return Some(WaitReason::$reason); })?)*
+            None
+        }
+    };
+}
+
+// Each reason with its longest wait in seconds: what this usually takes at most, with a margin. The first whose symptom a
+// refusal shows counts.
+reasons! {
+    ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
+    QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds",
+        if |it| it.is(code::is_deleted_recently);
+    QueueUnknown, 20, "SQS does not find the new queue yet";
+    MarkUnknown, 20, "SQS does not show the mark of the delete on the queue yet";
+    VersionWithoutRole, 5 * 60, "the new version cannot assume its role yet",
+        if |it| it.fault.action == INVOKE && it.denies_lambda(NOT_ASSUMABLE), then TRUST;
+    // Lambda does not see a new role or its trust policy immediately.
+    RoleNotAssumable, 15 * 60, "Lambda cannot assume the new role yet",
+        if |it| it.denies_lambda(NOT_ASSUMABLE), then TRUST;
+    RolePermissions, 2 * 60, "Lambda does not see the role's new permissions yet",
+        if |it| it.denies_lambda(ROLE_PERMISSIONS), then PERMISSIONS;
+    VersionWithoutKey, 5 * 60, "the new version cannot decrypt its environment variables yet",
+        if |it| it.is(code::is_service_denied), then KEY;
+    // KMS does not see a new role immediately, and Lambda needs a grant for it.
+    RoleWithoutGrant, 15 * 60, "KMS does not accept the new role in a grant yet",
+        if |it| it.is(code::is_invalid_parameter)
+            && (it.says("invalid for CreateGrant") || it.says("does not refer to a valid principal")),
+        then KEY;
+    SourceUnknown, 2 * 60, "Lambda does not find the new queue yet",
+        if |it| it.is(code::is_invalid_parameter) && it.says("NonExistentQueue");
+    // What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
+    DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet",
+        if |it| (it.is(code::is_invalid_attribute) || it.is(code::is_absent))
+            && it.says("Dead letter target does not exist");
+    RoleUnknown, 2 * 60, "IAM does not find the new role yet";
+    // A condition does not see the boundary that a role was just given.
+    BoundaryUnknown, 2 * 60, "denied; AWS may not see the new permissions boundary of the role yet";
+    // A condition does not see the tags that a queue was just given.
+    TagsUnknown, 2 * 60, "denied; AWS may not see the new tags of the queue yet";
+    PrincipalUnknown, 2 * 60, "IAM does not find a principal of the policy yet",
+        if |it| (it.is(code::is_invalid_parameter) || it.is(code::is_malformed_policy)) && it.says("nvalid principal");
+    PoliciesLeaving, 2 * 60, "IAM has not removed the policies of the role yet",
+        if |it| it.is(code::is_delete_conflict) && it.says("must delete policies first");
+    RuleUnknown, 2 * 60, "EventBridge does not find the new rule yet";
+    FunctionUnknown, 2 * 60, "Lambda does not find the new function yet";
+    FunctionBusy, 3 * 60, "Lambda is still setting the function up",
+        if |it| it.is(code::is_conflict) && is_busy(&it.fault.message) || it.is(code::is_not_ready);
+    FunctionLeaving, 5 * 60, "Lambda is still deleting the function";
+    MappingUnknown, 2 * 60, "Lambda does not find the new event source mapping yet";
+    MappingBusy, 10 * 60, "Lambda is still setting the event source mapping up";
+    MappingInUse, 5 * 60, "Lambda has not finished an earlier change of the event source mapping",
+        if |it| it.is(code::is_in_use);
+    MappingLeaving, 5 * 60, "Lambda is still removing the event source mapping";
+    TargetsLeaving, 5 * 60, "EventBridge has not removed the targets of the rule yet",
+        if |it| it.is(code::is_invalid) && it.says("since it has targets");
+    ConcurrentChange, 2 * 60, "another change of the same resource is in progress",
+        if |it| it.is(code::is_concurrent_change);
+}
+
+impl WaitReason {
+    pub(super) fn text(self) -> &'static str {
+        self.row().0
+    }
+
+    pub(super) fn bound(self) -> Duration {
+        Duration::from_secs(self.row().1)
+    }
+
+    fn advice(self) -> Option<&'static str> {
+        self.row().2
+    }
+
+    /// The reason again after some minutes, with what the user can expect.
+    fn text_after(self, waited: Duration) -> String {
+        let minutes = |time: Duration| duration_text(time.as_secs() / 60 * 60);
+        let (waited, bound) = (minutes(waited), minutes(self.bound()));
+        format!(
+            "{}, after {waited}; this can take up to {bound}, and Ctrl-C is safe",
+            self.text()
+        )
     }
 }
 

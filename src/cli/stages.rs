@@ -331,7 +331,7 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
         let plan = &result.intent.plan;
-        let why = match apply::settings_race::is_lost(plan, outcome) {
+        let why = match apply::settings_race_is_lost(plan, outcome) {
             true => Some("another run has created the settings of this hub meanwhile"),
             false => outcome
                 .queue_stays(plan)
@@ -353,7 +353,7 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
 
 /// The error if someone else has written the settings of a hub since this command read them: one of the two is lost.
 async fn overwritten(hub: &ConnectedHub, plan: &Plan) -> Option<Error> {
-    let (id, changes) = apply::settings_race::overwritten(plan, &hub.cloud).await?;
+    let (id, changes) = apply::overwritten_settings(plan, &hub.cloud).await?;
     Some(failure::settings_changed(hub, &id, &changes))
 }
 

@@ -7,8 +7,8 @@ use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
 use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{
-    Alias, Code, Desired, Encryption, EventSourceMapping, Extras, Function, FunctionSettings, LARGEST_EVENT, LogGroup,
-    Logging, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Alias, Code, Desired, Encryption, EventSourceMapping, Function, FunctionSettings, LARGEST_EVENT, LogGroup, Logging,
+    Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::{LIVE, Scope};
@@ -203,7 +203,7 @@ impl Hub {
                 group: self.scope.router_log_group().to_string(),
                 format: "Text".to_owned(),
             },
-            extras: Extras::default(),
+            extras: BTreeSet::new(),
         }
     }
 

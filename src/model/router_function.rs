@@ -180,7 +180,7 @@ impl SelfTestReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::{Architecture, Code, Extras, Logging};
+    use crate::model::resource::{Architecture, Code, Logging};
     use crate::model::scope::tests::scope;
 
     fn handler(bus: &str, prefix: &str) -> RouterHandler {
@@ -234,7 +234,7 @@ mod tests {
             environment: environment.collect(),
             code: Code::of_archive("0.2.0", "aa"),
             logging: Logging::default(),
-            extras: Extras::default(),
+            extras: Default::default(),
         }
     }
 

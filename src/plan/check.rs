@@ -161,13 +161,7 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTree
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
         Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
         Some(FunctionField::Handler) => !serves_the_same,
-        Some(
-            FunctionField::Environment
-            | FunctionField::Layers
-            | FunctionField::Network
-            | FunctionField::FileSystems
-            | FunctionField::KmsKey,
-        ) => change.to != FieldValue::Unset,
+        Some(FunctionField::Environment | FunctionField::Extras) => change.to != FieldValue::Unset,
         Some(
             FunctionField::Runtime
             | FunctionField::Architecture

@@ -34,21 +34,18 @@ pub struct JsonService {
     target: &'static str,
 }
 
-/// KMS.
 pub const KMS: JsonService = JsonService {
     service: Service::of("KMS", "kms").with_fips_endpoints_in_gov(),
     media_type: VERSION_1_1,
     target: "TrentService",
 };
 
-/// CloudWatch Logs.
 pub const LOGS: JsonService = JsonService {
     service: Service::of("CloudWatch Logs", "logs"),
     media_type: VERSION_1_1,
     target: "Logs_20140328",
 };
 
-/// The Resource Groups Tagging API.
 pub const TAGGING: JsonService = JsonService {
     service: Service::of("Resource Groups Tagging API", "tagging").with_fips_endpoints_in_gov(),
     media_type: VERSION_1_1,
@@ -69,7 +66,6 @@ pub const PARAMETERS: JsonService = JsonService {
     target: "AmazonSSM",
 };
 
-/// EKS.
 pub const EKS: JsonService = JsonService {
     service: Service::of("EKS", "eks").with_fips_prefix(),
     media_type: REST,
@@ -87,7 +83,6 @@ struct Handle {
     runtime: [SharedRuntimePlugin; 2],
 }
 
-/// The result of a call.
 type Answer<T> = Result<T, SdkError<ErrorResponse, HttpResponse>>;
 
 /// The answer is not a document that the operation returns.
@@ -112,9 +107,6 @@ impl JsonClient {
 
     /// Calls an operation of AWS JSON. Members of the input that are `null` are left out. An answer without a body counts as
     /// a document without members, because that is what an operation without output returns.
-    ///
-    /// # Errors
-    /// When the service refuses or does not answer, or the answer is not a document of this type.
     pub async fn call<T: DeserializeOwned + Debug + Send + Sync + 'static>(
         &self,
         operation: &'static str,
@@ -134,9 +126,6 @@ impl JsonClient {
     }
 
     /// Reads what is at a path of REST JSON, with these parameters.
-    ///
-    /// # Errors
-    /// When the service refuses or does not answer, or the answer is not a document of this type.
     pub async fn get<T: DeserializeOwned + Debug + Send + Sync + 'static>(
         &self,
         operation: &'static str,

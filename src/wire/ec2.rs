@@ -17,7 +17,6 @@ use super::aws_code;
 use super::signed_call::{self, ErrorResponse, Service};
 use crate::model::tags::Tags;
 
-/// The version of the EC2 API.
 const VERSION: &str = "2016-11-15";
 
 const EC2: Service = Service::of("EC2", "ec2");
@@ -34,7 +33,6 @@ pub struct Client {
     operation: Operation<String, String, ErrorResponse>,
 }
 
-/// A parameter of a call: its key and its value.
 pub type Param = (String, String);
 
 /// Why a call has no result.
@@ -43,11 +41,9 @@ pub enum Ec2Error {
     /// EC2 answered with an error.
     #[error("EC2 refused: {code} ({status}): {message}")]
     Refused {
-        /// The HTTP status.
         status: u16,
         /// EC2's code, like `UnauthorizedOperation`; empty if the answer had none.
         code: String,
-        /// EC2's message.
         message: String,
     },
     /// There was no answer: no connection, no credentials, or a timeout.
@@ -58,16 +54,13 @@ pub enum Ec2Error {
     Unreadable(String),
 }
 
-/// The endpoint of EC2 for this configuration.
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
 
 /// The tags of those of at most [`MAX_IDS`] resources that have any, from all pages. `on_call` runs before the request of
-/// each page, because every page counts as a call. An id that does not exist has no tags; it is not an error.
-///
-/// # Errors
-/// When a page cannot be read; then there is no result at all.
+/// each page, because every page counts as a call. An id that does not exist has no tags; it is not an error. If a page cannot
+/// be read, there is no result at all.
 pub async fn describe_tags(
     client: &Client,
     ids: &[&str],
@@ -106,7 +99,6 @@ pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags)
         .await
 }
 
-/// Parameters with these keys and values.
 fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
     pairs
         .iter()
@@ -128,7 +120,6 @@ pub fn list_of_tags(key: &str, tags: &Tags) -> impl Iterator<Item = Param> {
     })
 }
 
-/// The body of the request for an action.
 fn form(action: &str, params: &[Param]) -> String {
     let params = params
         .iter()
@@ -148,9 +139,6 @@ impl Client {
     }
 
     /// Makes a call and reads EC2's answer: the root element of a complete document, `<action>Response`.
-    ///
-    /// # Errors
-    /// When EC2 refuses, does not answer, or the answer is another document.
     pub async fn call<T>(
         &self,
         action: &str,

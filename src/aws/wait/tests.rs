@@ -43,13 +43,13 @@ struct Ran {
 }
 
 /// Runs against these answers, repeating the last.
-async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Tried<()>, Fault>>) -> Ran {
+async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Result<(), WaitReason>, Fault>>) -> Ran {
     let reported = Mutex::new(Vec::new());
-    let slept = Mutex::new(Duration::ZERO);
     let attempts = Mutex::new(0);
     let answers = Mutex::new(answers.into_iter().rev().collect::<Vec<_>>());
     let (_ask, asked) = watch::channel(false);
-    let result = settled_at(
+    let slept = Mutex::new(Duration::ZERO);
+    let result = retried(
         (
             || *slept.lock().unwrap(),
             |pause| {
@@ -64,7 +64,7 @@ async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Tried<()>, Fault>>
             *attempts.lock().unwrap() += 1;
             let mut answers = answers.lock().unwrap();
             match answers.as_slice() {
-                [Ok(Tried::NotYet(reason))] => Ok(Tried::NotYet(*reason)),
+                [Ok(Err(reason))] => Ok(Err(*reason)),
                 [Err(fault)] => Err(fault.clone()),
                 _ => answers.pop().unwrap(),
             }
@@ -107,7 +107,7 @@ fn denied() -> Fault {
 
 #[tokio::test]
 async fn a_finished_attempt_waits_for_nothing() {
-    let ran = run(None, vec![Ok(Tried::Done(()))]).await;
+    let ran = run(None, vec![Ok(Ok(()))]).await;
     assert_eq!((ran.result, ran.reported, ran.slept), (Ok(()), vec![], Duration::ZERO));
 }
 
@@ -118,8 +118,8 @@ async fn each_reason_is_reported_once() {
         vec![
             Err(deleted_recently()),
             Err(deleted_recently()),
-            Ok(Tried::NotYet(WaitReason::FunctionBusy)),
-            Ok(Tried::Done(())),
+            Ok(Err(WaitReason::FunctionBusy)),
+            Ok(Ok(())),
         ],
     )
     .await;
@@ -132,7 +132,7 @@ async fn each_reason_is_reported_once() {
 
 #[tokio::test]
 async fn a_wait_of_minutes_is_reported_again_each_minute() {
-    let ran = run(None, vec![Ok(Tried::NotYet(WaitReason::MappingInUse))]).await;
+    let ran = run(None, vec![Ok(Err(WaitReason::MappingInUse))]).await;
     let text = WaitReason::MappingInUse.text();
     let after = |minutes| format!("{text}, after {minutes}m; this can take up to 5m, and Ctrl-C is safe");
     assert_eq!(ran.reported[0], text);
@@ -142,7 +142,7 @@ async fn a_wait_of_minutes_is_reported_again_each_minute() {
 #[tokio::test]
 async fn every_wait_ends_at_its_limit() {
     for reason in EVERY {
-        let Ran { result, slept, .. } = run(None, vec![Ok(Tried::NotYet(reason))]).await;
+        let Ran { result, slept, .. } = run(None, vec![Ok(Err(reason))]).await;
         let fault = result.unwrap_err();
         let advice = reason.advice();
         assert_eq!(fault.kind, FaultKind::Unsettled { advice }, "{reason:?}");
@@ -159,7 +159,7 @@ async fn every_wait_ends_at_its_limit() {
 #[tokio::test]
 async fn a_new_role_has_fifteen_minutes() {
     let mut answers: Vec<_> = (0..100).map(|_| Err(not_assumable())).collect();
-    answers.push(Ok(Tried::Done(())));
+    answers.push(Ok(Ok(())));
     let ran = run(None, answers).await;
     assert_eq!(ran.result, Ok(()));
     assert!(ran.slept > Duration::from_secs(10 * 60), "{:?}", ran.slept);
@@ -211,7 +211,7 @@ async fn not_found_means_not_yet_only_for_what_is_new() {
     assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
 
     let unknown = Some(WaitReason::RoleUnknown);
-    let ran = run(unknown, vec![Err(absent()), Err(absent()), Ok(Tried::Done(()))]).await;
+    let ran = run(unknown, vec![Err(absent()), Err(absent()), Ok(Ok(()))]).await;
     assert_eq!(
         (ran.result, ran.reported),
         (Ok(()), vec![WaitReason::RoleUnknown.text().to_owned()])
@@ -230,7 +230,7 @@ async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
         assert_eq!((ran.result, ran.slept), (Err(denied()), Duration::ZERO), "{unknown:?}");
     }
     for unseen in [WaitReason::BoundaryUnknown, WaitReason::TagsUnknown] {
-        let ran = run(Some(unseen), vec![Err(denied()), Err(denied()), Ok(Tried::Done(()))]).await;
+        let ran = run(Some(unseen), vec![Err(denied()), Err(denied()), Ok(Ok(()))]).await;
         assert_eq!((ran.result, ran.reported), (Ok(()), vec![unseen.text().to_owned()]));
         let ran = run(Some(unseen), vec![Err(absent())]).await;
         assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
@@ -245,7 +245,7 @@ async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
 async fn a_request_to_stop_ends_a_wait() {
     let (ask, asked) = watch::channel(false);
     let attempts = Mutex::new(0);
-    let wait = settled_at(
+    let wait = retried(
         // A pause that never ends.
         (|| Duration::ZERO, |_| std::future::pending::<()>()),
         "lambda:CreateFunction",
@@ -253,7 +253,7 @@ async fn a_request_to_stop_ends_a_wait() {
         Waiting::new(&|_| {}, &asked),
         || async {
             *attempts.lock().unwrap() += 1;
-            Err::<Tried<()>, _>(not_assumable())
+            Err::<Result<(), WaitReason>, _>(not_assumable())
         },
     );
     let (result, _) = tokio::join!(wait, async { ask.send_replace(true) });

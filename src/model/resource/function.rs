@@ -105,10 +105,7 @@ field_names! {
         Environment = "environment",
         LoggingGroup = "logging.group",
         LoggingFormat = "logging.format",
-        Layers = "layers",
-        Network = "network",
-        FileSystems = "file_systems",
-        KmsKey = "kms_key",
+        Extras = "extras",
         ReservedConcurrency = "reserved_concurrency",
         FailedUpdate = "failed_update",
         Failed = "failed",
@@ -133,8 +130,9 @@ pub struct FunctionSettings {
     pub code: Code,
     /// Its log group and format. Its metrics go to the same group.
     pub logging: Logging,
-    /// Layers, networks and other attachments, which kibus does not set.
-    pub extras: Extras,
+    /// What the router does not need, and what can delay it or prevent it from running: layers, the subnets and security
+    /// groups of a VPC, file systems, and the key of the environment. Kibus sets none, and removes them.
+    pub extras: BTreeSet<String>,
 }
 
 /// The logging of a function.
@@ -143,20 +141,6 @@ pub struct Logging {
     pub group: String,
     /// Lambda's name of the format. In other formats than `Text` Lambda may omit lines by level.
     pub format: String,
-}
-
-/// Attachments that the router does not need, and that can delay it or prevent it from running. Kibus sets none, and
-/// removes them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extras {
-    /// The ARNs of layers: code that runs beside the router, or before it.
-    pub layers: BTreeSet<String>,
-    /// The subnets and security groups of a VPC, from which AWS may be unreachable.
-    pub network: BTreeSet<String>,
-    /// The ARNs of file systems, without which Lambda does not start it.
-    pub file_systems: BTreeSet<String>,
-    /// The ARN of the key that encrypts its environment, without which Lambda does not start it.
-    pub kms_key: Option<String>,
 }
 
 impl FunctionSettings {
@@ -171,13 +155,7 @@ impl FunctionSettings {
             environment,
             code,
             logging: Logging { group, format },
-            extras:
-                Extras {
-                    layers,
-                    network,
-                    file_systems,
-                    kms_key,
-                },
+            extras,
         } = self;
         let mut fields = vec![
             field(FunctionField::Role, role.clone()),
@@ -196,10 +174,7 @@ impl FunctionSettings {
         fields.extend([
             field(FunctionField::LoggingGroup, group.clone()),
             field(FunctionField::LoggingFormat, format.clone()),
-            field(FunctionField::Layers, layers.clone()),
-            field(FunctionField::Network, network.clone()),
-            field(FunctionField::FileSystems, file_systems.clone()),
-            field(FunctionField::KmsKey, kms_key.clone()),
+            field(FunctionField::Extras, extras.clone()),
         ]);
         fields
     }

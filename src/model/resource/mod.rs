@@ -21,9 +21,7 @@ use std::fmt;
 
 pub use alias::{Alias, AliasField, NoRollbackVersion};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
-pub use function::{
-    Architecture, Code, Extras, Function, FunctionField, FunctionPermission, FunctionSettings, Logging,
-};
+pub use function::{Architecture, Code, Function, FunctionField, FunctionPermission, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
 pub use parameter::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownership, Particulars, Tie, Unit};

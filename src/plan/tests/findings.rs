@@ -50,10 +50,10 @@ const ROWS: &[Row] = &[
         "a function in a network",
         |b| {
             b.function("kibus-router", |f| {
-                f.settings.extras.network.insert("subnet-1".to_owned());
+                f.settings.extras.insert("subnet-1".to_owned());
             });
         },
-        &["K205 network changed"],
+        &["K205 extras changed"],
     ),
     (
         "another environment variable, whose name stays as it is",

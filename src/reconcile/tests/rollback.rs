@@ -31,7 +31,7 @@ fn a_rollback_is_said_and_is_no_finding() {
         (
             "with a layer",
             "cc",
-            |a| a.settings.extras.layers.extend(["x".to_owned()]),
+            |a| a.settings.extras.extend(["x".to_owned()]),
             &["K206 kibus-router:live"],
             &end,
         ),

@@ -34,9 +34,9 @@ const BACK: &[Back] = &[
     (
         "which somebody had put into a network",
         |s| {
-            s.extras.network.insert("subnet-1".to_owned());
+            s.extras.insert("subnet-1".to_owned());
         },
-        &["version 1 of the router was published with other settings: `network`"],
+        &["version 1 of the router was published with other settings: `extras`"],
     ),
     (
         "which runs as another role, and knows no prefix",
@@ -53,10 +53,10 @@ fn a_rollback_from_a_version_in_a_network_is_allowed() {
     let mut bench = Bench::new();
     bench.alias(LIVE, |a| {
         a.version = Some(2);
-        a.settings.extras.network.insert("subnet-1".to_owned());
+        a.settings.extras.insert("subnet-1".to_owned());
     });
     let plan = bench.plan();
-    assert!(plan.changes[0].touches(FunctionField::Network), "{:?}", plan.changes);
+    assert!(plan.changes[0].touches(FunctionField::Extras), "{:?}", plan.changes);
     assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
 }
 

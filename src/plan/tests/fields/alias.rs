@@ -1,9 +1,7 @@
 //! Drift of the alias, and of the versions that it moves between.
 
-use std::collections::BTreeSet;
-
 use super::{LIVE, Row};
-use crate::model::resource::{Architecture, Code, Extras, Logging};
+use crate::model::resource::{Architecture, Code, Logging};
 use crate::plan::tests::Bench;
 
 pub(super) const ROWS: &[Row] = &[
@@ -57,25 +55,11 @@ pub(super) const ROWS: &[Row] = &[
                     .environment
                     .insert("KIBUS_BUS".to_owned(), "kibus".to_owned());
                 a.settings.logging = Logging::default();
-                a.settings.extras.network.insert("sg-1".to_owned());
+                a.settings.extras.insert("sg-1".to_owned());
             });
         },
         "~alias(role,runtime,architecture,handler,memory,timeout,logging.group,logging.format,\
-         network,environment.KIBUS_BUS)",
-    ),
-    (
-        "all attachments of the live version",
-        |b| {
-            b.alias(LIVE, |a| {
-                a.settings.extras = Extras {
-                    layers: BTreeSet::from(["x".to_owned()]),
-                    file_systems: BTreeSet::from(["x".to_owned()]),
-                    kms_key: Some("x".to_owned()),
-                    ..Extras::default()
-                };
-            });
-        },
-        "~alias(layers,file_systems,kms_key)",
+         extras,environment.KIBUS_BUS)",
     ),
     (
         "a share of the invocations that goes to another version",

@@ -1,9 +1,7 @@
 //! Drift of the function and its log group.
 
-use std::collections::BTreeSet;
-
 use super::Row;
-use crate::model::resource::{Architecture, Code, Extras};
+use crate::model::resource::{Architecture, Code};
 
 pub(super) const ROWS: &[Row] = &[
     (
@@ -59,15 +57,16 @@ pub(super) const ROWS: &[Row] = &[
         "all attachments of a function",
         |b| {
             b.function("kibus-router", |f| {
-                f.settings.extras = Extras {
-                    layers: BTreeSet::from(["arn:aws:lambda:us-west-2:1:layer:x:1".to_owned()]),
-                    network: BTreeSet::from(["subnet-1".to_owned()]),
-                    file_systems: BTreeSet::from(["arn:aws:elasticfilesystem:us-west-2:1:access-point/x".to_owned()]),
-                    kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".to_owned()),
-                };
+                let extras = [
+                    "arn:aws:lambda:us-west-2:1:layer:x:1",
+                    "subnet-1",
+                    "arn:aws:elasticfilesystem:us-west-2:1:access-point/x",
+                    "arn:aws:kms:us-west-2:111122223333:key/1",
+                ];
+                f.settings.extras = extras.map(str::to_owned).into();
             });
         },
-        "~function(layers,network,file_systems,kms_key)",
+        "~function(extras)",
     ),
     (
         "an update that failed",

@@ -1,5 +1,6 @@
 //! Whose fault each answer is, and how long a denial is waited for.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::aws::error::refusal;
-use crate::model::resource::{Architecture, Code, Extras, Logging};
+use crate::model::resource::{Architecture, Code, Logging};
 
 fn verdict(payload: &Value) -> Verdict {
     let expected = FunctionSettings {
@@ -22,7 +23,7 @@ fn verdict(payload: &Value) -> Verdict {
             .into(),
         code: Code::of_archive("1.0.0", "aa"),
         logging: Logging::default(),
-        extras: Extras::default(),
+        extras: BTreeSet::new(),
     };
     Verdict::of(Invoked::Answered(payload.to_string().into_bytes()), &expected)
 }
@@ -70,23 +71,17 @@ async fn run(verdicts: &[Verdict]) -> (Verdict, Vec<String>, Duration) {
     let tests = Mutex::new(verdicts.iter());
     let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
     let (_ask, asked) = watch::channel(false);
-    let verdict = allowed(
-        |pause| {
-            *slept.lock().unwrap() += pause;
-            std::future::ready(())
-        },
-        Waiting::new(&report, &asked),
-        || {
-            let verdict = tests.lock().unwrap().next().unwrap_or(&verdicts[verdicts.len() - 1]);
-            std::future::ready(Ok(verdict.clone()))
-        },
-    )
+    let sleep = |pause| {
+        *slept.lock().unwrap() += pause;
+        std::future::ready(())
+    };
+    let verdict = allowed(sleep, Waiting::new(&report, &asked), || {
+        let verdict = tests.lock().unwrap().next().unwrap_or(&verdicts[verdicts.len() - 1]);
+        std::future::ready(Ok(verdict.clone()))
+    })
     .await;
-    (
-        verdict.unwrap(),
-        reported.into_inner().unwrap(),
-        slept.into_inner().unwrap(),
-    )
+    let (reported, slept) = (reported.into_inner().unwrap(), slept.into_inner().unwrap());
+    (verdict.unwrap(), reported, slept)
 }
 
 /// M5, L17, L18, L19: each answer of Lambda to an invocation that it cannot make.
@@ -157,5 +152,46 @@ async fn a_denial_is_waited_for_and_reported_once() {
             run(std::slice::from_ref(&verdict)).await,
             (verdict, vec![], Duration::ZERO)
         );
+    }
+}
+
+/// L17: retries of kibus do not help, and a slower pace does not either.
+#[test]
+fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
+    for (reason, message, kind) in [
+        (
+            Some("ReservedFunctionConcurrentInvocationLimitExceeded"),
+            "the concurrency reserved for the function is used up: Rate Exceeded.",
+            FaultKind::ConcurrencyUsedUp { reserved: true },
+        ),
+        (
+            Some("ConcurrentInvocationLimitExceeded"),
+            "the concurrency of the account is used up: Rate Exceeded.",
+            FaultKind::ConcurrencyUsedUp { reserved: false },
+        ),
+        (Some("CallerRateLimitExceeded"), "Rate Exceeded.", FaultKind::Throttled),
+        (None, "Rate Exceeded.", FaultKind::Throttled),
+    ] {
+        let reason = reason.map(ThrottleReason::from);
+        let fault = used_up(
+            refusal(INVOKE, Some("TooManyRequestsException"), "Rate Exceeded."),
+            reason.as_ref(),
+        );
+        assert_eq!((fault.message.as_str(), fault.kind), (message, kind));
+    }
+}
+
+#[test]
+fn a_failed_function_has_its_own_message() {
+    for (payload, expected) in [
+        (
+            r#"{"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}"#,
+            "exit status 1",
+        ),
+        (r#"{"errorType": "x"}"#, r#"{"errorType": "x"}"#),
+        ("gone", "gone"),
+        ("", ""),
+    ] {
+        assert_eq!(message(payload.as_bytes()), expected);
     }
 }
