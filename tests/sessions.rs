@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use kibus::aws::{Connect, ConnectError};
-use kibus::error::{Error, ErrorKind};
+use kibus::aws::Connect;
+use kibus::error::ErrorKind;
 
 use crate::support::emulator::{ACCOUNT, Emulator, Kind};
 use crate::support::proxy::Port;
@@ -36,7 +36,7 @@ async fn the_endpoint_does_not_respond() {
         isolated: true,
         ..Connect::default()
     };
-    let error = Error::from(connect.connect().await.unwrap_err());
+    let error = connect.connect().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
     assert_eq!(
         error.message,
@@ -50,7 +50,7 @@ async fn no_region_is_configured() {
         isolated: true,
         ..Connect::default()
     };
-    assert_eq!(connect.connect().await.unwrap_err(), ConnectError::NoRegion);
+    assert_eq!(connect.connect().await.unwrap_err().message, "no AWS Region is set");
 }
 
 #[test]

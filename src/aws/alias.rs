@@ -366,7 +366,6 @@ fn statements(policy: &str, function: &str) -> Result<Vec<FunctionPermission>, F
     Ok(policy.statements().into_iter().map(read).collect())
 }
 
-/// The description of a version: what its code is.
 fn description(code: &Code) -> String {
     format!("kibus-router {} sha256 {}", code.version, code.sha256)
 }

@@ -34,7 +34,6 @@ const KEY: &str = "KeyId";
 #[derive(Debug)]
 pub(super) struct CallLog;
 
-/// A call that is to be logged.
 #[derive(Debug)]
 struct Begun {
     at: Instant,

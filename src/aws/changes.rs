@@ -6,12 +6,9 @@ use crate::model::resource::{FieldName, FieldValue};
 use crate::model::tags::Tags;
 use crate::plan::FieldChange;
 
-/// An update of a resource.
 #[derive(Clone, Copy)]
 pub(super) struct Update<'a, K> {
-    /// The observed resource.
     pub(super) from: &'a K,
-    /// The desired one.
     pub(super) to: &'a K,
     /// The fields that differ.
     pub(super) fields: &'a [FieldChange],
@@ -22,7 +19,6 @@ pub(super) struct Update<'a, K> {
 pub(super) struct Changes<F> {
     /// The fields to write, for the writer to match on without a default.
     pub(super) fields: Vec<F>,
-    /// The tags to write.
     pub(super) tags: TagChanges,
 }
 
@@ -54,7 +50,6 @@ impl<F: FieldName> Changes<F> {
 pub(super) struct TagChanges {
     /// To set, whether they exist or not.
     pub(super) set: Tags,
-    /// To remove.
     pub(super) remove: Vec<String>,
 }
 

@@ -23,7 +23,6 @@ pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
 const GET: &str = lambda::GET_EVENT_SOURCE_MAPPING;
 
-/// The mapping and its state.
 pub(super) async fn read(
     cloud: &AwsCloud,
     queue: &QueueName,

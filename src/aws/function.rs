@@ -42,11 +42,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     tags.0
         .retain(|key, _| ![ROUTER_VERSION, ROUTER_SHA256].contains(&key.as_str()));
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
-    let (failed, failed_update) = match failure(&configuration) {
-        Some((LambdaFailure::Function, reason)) => (Some(reason), None),
-        Some((LambdaFailure::Update, reason)) => (None, Some(reason)),
-        None => (None, None),
-    };
+    let (failed, failed_update) = failures(&configuration);
     Ok(Some(Function {
         name: name.clone(),
         settings: settings(&configuration),
@@ -171,7 +167,6 @@ async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: Tags) -> Result<(), Fa
     cloud.call(lambda::TAG_RESOURCE, || call.clone().send()).await.map(drop)
 }
 
-/// Uploads the code of a function.
 async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = lambda::UPDATE_FUNCTION_CODE;
     let settings = &function.settings;
@@ -303,28 +298,21 @@ fn extras(configuration: &FunctionConfiguration) -> BTreeSet<String> {
     extras.map(str::to_owned).collect()
 }
 
-/// An empty configuration.
 pub(super) fn nothing() -> FunctionConfiguration {
     FunctionConfiguration::builder().build()
 }
 
-/// What failed in Lambda.
-enum LambdaFailure {
-    /// Setting up the function.
-    Function,
-    /// The last update.
-    Update,
-}
-
-/// What failed in Lambda for a function, with the reason.
-fn failure(configuration: &FunctionConfiguration) -> Option<(LambdaFailure, String)> {
-    let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
-        (Some(State::Failed), _) => (LambdaFailure::Function, configuration.state_reason()),
-        (_, Some(LastUpdateStatus::Failed)) => (LambdaFailure::Update, configuration.last_update_status_reason()),
-        _ => return None,
+/// Why Lambda can neither run nor update a function, and else why its last update failed.
+fn failures(configuration: &FunctionConfiguration) -> (Option<String>, Option<String>) {
+    let why = |reason: Option<&str>| {
+        let unknown = "Lambda failed to set up the function and gave no reason";
+        Some(reason.unwrap_or(unknown).to_owned())
     };
-    let reason = reason.unwrap_or("Lambda failed to set up the function and gave no reason");
-    Some((failure, reason.to_owned()))
+    match (configuration.state(), configuration.last_update_status()) {
+        (Some(State::Failed), _) => (why(configuration.state_reason()), None),
+        (_, Some(LastUpdateStatus::Failed)) => (None, why(configuration.last_update_status_reason())),
+        _ => (None, None),
+    }
 }
 
 /// The hex of a hash that Lambda reports in base64; empty if it is invalid.
@@ -360,15 +348,13 @@ pub(super) async fn ready(
         let unseen = &[WaitReason::FunctionUnknown];
         let answer = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
-        match failure(&configuration) {
-            Some((LambdaFailure::Function, reason)) => {
+        match failures(&configuration) {
+            (Some(reason), _) => {
                 let function = name.clone();
                 return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
             }
-            Some((LambdaFailure::Update, reason)) => {
-                return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason));
-            }
-            None => {}
+            (_, Some(reason)) => return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason)),
+            (None, None) => {}
         }
         // An invocation activates an inactive function. Not every server reports a state.
         let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));

@@ -7,15 +7,12 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
-use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
 use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+    HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
 use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
-use aws_smithy_types::config_bag::ConfigBag;
 use http::Uri;
 
 use crate::wire::custom_endpoint;
@@ -46,9 +43,15 @@ pub(super) fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
     let tls = Provider::rustls(CryptoMode::AwsLc);
-    Some(SharedHttpClient::new(ClientByHost {
-        remote: components.http_client()?,
-        loopback: Builder::new().tls_provider(tls).build_https(),
+    let (remote, loopback) = (
+        components.http_client()?,
+        Builder::new().tls_provider(tls).build_https(),
+    );
+    Some(http_client_fn(move |settings, components| {
+        SharedHttpConnector::new(ConnectorByHost {
+            remote: remote.http_connector(settings, components),
+            loopback: loopback.http_connector(settings, components),
+        })
     }))
 }
 
@@ -71,37 +74,6 @@ fn is_loopback(uri: &Uri) -> bool {
     let host = uri.host().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse();
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address: IpAddr| address.is_loopback())
-}
-
-#[derive(Debug)]
-struct ClientByHost {
-    remote: SharedHttpClient,
-    loopback: SharedHttpClient,
-}
-
-impl HttpClient for ClientByHost {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        SharedHttpConnector::new(ConnectorByHost {
-            remote: self.remote.http_connector(settings, components),
-            loopback: self.loopback.http_connector(settings, components),
-        })
-    }
-
-    fn validate_base_client_config(
-        &self,
-        components: &RuntimeComponentsBuilder,
-        config: &ConfigBag,
-    ) -> Result<(), BoxError> {
-        self.remote.validate_base_client_config(components, config)
-    }
-
-    fn validate_final_config(&self, components: &RuntimeComponents, config: &ConfigBag) -> Result<(), BoxError> {
-        self.remote.validate_final_config(components, config)
-    }
-
-    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
-        self.remote.connector_metadata()
-    }
 }
 
 #[derive(Debug)]

@@ -23,7 +23,6 @@ use crate::wire::aws_code;
 
 /// How an invocation ended.
 pub(super) enum Invoked {
-    /// With this answer.
     Answered(Vec<u8>),
     /// With an error of the function, with its message.
     Failed(String),

@@ -47,7 +47,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
-pub use session::{Connect, ConnectError, Session, profiles};
+pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName, RoleName};

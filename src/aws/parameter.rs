@@ -103,7 +103,14 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let Changes { fields, tags } = Changes::<ParameterField>::among(PUT, fields)?;
-    // One value holds them all.
+    let (mut untag, mut tag) = (resource(&to.name), resource(&to.name));
+    untag["TagKeys"] = json!(tags.remove);
+    tag["Tags"] = listed(&tags.set);
+    // The value lists the user's tags: what it does not list any more is never removed.
+    if !tags.remove.is_empty() {
+        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, &untag).await?;
+    }
+    // One value holds all fields.
     if !fields.is_empty() {
         let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
         if let Some(version) = pinned(to).filter(|version| pinned(from) != Some(*version)) {
@@ -113,14 +120,10 @@ pub(super) async fn update(
         input["Overwrite"] = true.into();
         seen(PUT, &[], waiting, || send(cloud, PUT, &input)).await?;
     }
-    let (mut untag, mut tag) = (resource(&to.name), resource(&to.name));
-    untag["TagKeys"] = json!(tags.remove);
-    tag["Tags"] = listed(&tags.set);
-    tags.write(
-        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, &untag),
-        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, &tag),
-    )
-    .await
+    if !tags.set.0.is_empty() {
+        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, &tag).await?;
+    }
+    Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &ParameterName, waiting: Waiting<'_>) -> Result<(), Fault> {

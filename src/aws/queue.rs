@@ -51,7 +51,6 @@ const AGE_SLACK: Duration = Duration::from_secs(5);
 /// `DeleteQueue`). The pause between two creates meanwhile.
 const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for the deleted queue", Duration::from_secs(3));
 
-/// The queue, and its state.
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, QueueState)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
@@ -236,16 +235,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<
     };
     match request.await {
         // A condition on the tags of a missing queue may deny the call.
-        Err(fault) if fault.is_denied() && !exists(cloud, url).await.unwrap_or(true) => Ok(()),
+        Err(fault) if fault.is_denied() && matches!(age(cloud, url).await, Ok(None)) => Ok(()),
         answer => answer.map(drop),
     }
-}
-
-async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
-    let call = cloud.sqs.get_queue_attributes().queue_url(url);
-    let call = call.attribute_names(Attribute::QueueArn);
-    let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)?;
-    Ok(answer.is_some())
 }
 
 /// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
@@ -256,26 +248,17 @@ async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fa
     let send = || call.clone().customize().interceptor(date.clone()).send();
     let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
     Ok(answer.map(|answer| {
-        let created = answer.attributes()?.get(&Attribute::CreatedTimestamp)?.parse().ok()?;
-        between(created, date.seconds()?)
+        let created: i64 = answer.attributes()?.get(&Attribute::CreatedTimestamp)?.parse().ok()?;
+        let answered: Option<i64> = *locked(&date.0);
+        // A queue that is newer than the answer about it has no age yet.
+        let seconds = answered?.checked_sub(created)?.max(0);
+        Some(Duration::from_secs(seconds.unsigned_abs()))
     }))
-}
-
-/// The time between two times in Unix seconds. A queue that is newer than the answer about it has no age yet.
-fn between(created: i64, answered: i64) -> Option<Duration> {
-    let seconds = answered.checked_sub(created)?.max(0);
-    Some(Duration::from_secs(seconds.unsigned_abs()))
 }
 
 /// Keeps the `Date` header of an answer, in Unix seconds.
 #[derive(Clone, Debug, Default)]
 struct AnswerDate(Arc<Mutex<Option<i64>>>);
-
-impl AnswerDate {
-    fn seconds(&self) -> Option<i64> {
-        *locked(&self.0)
-    }
-}
 
 #[dyn_dispatch_hint]
 impl Intercept for AnswerDate {

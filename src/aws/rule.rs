@@ -194,7 +194,6 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
     pages::all(cloud, events::LIST_TARGETS_BY_RULE, page).await
 }
 
-/// Creates or replaces kibus's target.
 async fn put_target(
     cloud: &AwsCloud,
     rule: &RuleName,
@@ -235,7 +234,6 @@ async fn put_target(
     .await
 }
 
-/// Removes kibus's target.
 async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = events::REMOVE_TARGETS;
     let call = &cloud.events.remove_targets().rule(name).ids(Rule::TARGET_ID);
@@ -258,7 +256,6 @@ fn entry(action: &str, failed: Option<(Option<&str>, Option<&str>)>, count: i32)
     }
 }
 
-/// Reads kibus's target.
 fn described(target: &AwsTarget) -> resource::Target {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
@@ -283,7 +280,6 @@ fn described(target: &AwsTarget) -> resource::Target {
     }
 }
 
-/// All rules of the default event bus.
 pub(super) async fn all_rules(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
     let call = cloud.events.list_rules().limit(100);
     let page = |token| {

@@ -24,7 +24,7 @@ use super::retry::FinalAnswers;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
 use crate::model::answer::Slowdown;
-use crate::model::name::{AccountId, BusName, NameError, Partition, Region};
+use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::{GlobalOptions, Scope};
 
 /// The longest time of a call.
@@ -56,19 +56,16 @@ pub struct Connect {
 pub struct Session {
     config: SdkConfig,
     pub(super) pace: Arc<Pace>,
-    /// The caller's account.
     pub account: AccountId,
     /// The partition that the account is in, from the caller's ARN.
     pub partition: Partition,
-    /// The Region.
     pub region: Region,
-    /// The caller's ARN.
     pub caller: String,
 }
 
 impl Connect {
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
-    pub async fn connect(&self) -> Result<Session, ConnectError> {
+    pub async fn connect(&self) -> Result<Session, Error> {
         let config = if self.isolated {
             self.isolated_config()
         } else {
@@ -78,22 +75,25 @@ impl Connect {
         if !self.allow_http
             && let Some((endpoint, service)) = plain_endpoint(&config)
         {
-            return Err(ConnectError::PlainHttp { endpoint, service });
+            let endpoint = endpoint.escape_debug();
+            return Err(Error::usage(format!("the endpoint `{endpoint}` of {service} is not encrypted"))
+                .note("anyone on the way could read each call, with the session token of the credentials")
+                .note("it comes from --endpoint-url, KIBUS_ENDPOINT_URL, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SERVICE or the profile")
+                .hint("set it to an https:// URL; to allow http:// to any host, set KIBUS_ALLOW_HTTP=true"));
         }
-        let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
-        let endpoint = config.endpoint_url().map(str::to_owned);
+        let Some(region) = config.region() else {
+            return Err(Error::usage("no AWS Region is set")
+                .note("neither the command line, the environment, nor the profile sets one")
+                .hint("pass --region, or set AWS_REGION"));
+        };
+        let region: Region = region.as_ref().parse()?;
         let refused = |fault: Fault| match fault.kind {
-            FaultKind::Unreachable if endpoint.is_none() && fault.message.contains("lookup") => {
-                ConnectError::NoEndpoint {
-                    region: region.clone(),
-                    cause: fault.message,
-                }
+            FaultKind::Unreachable if config.endpoint_url().is_none() && fault.message.contains("lookup") => {
+                Error::failed(format!("no AWS endpoint found for Region `{region}`"))
+                    .note(fault.message)
+                    .hint("check that the Region is correct and that this machine can reach AWS")
             }
-            _ => ConnectError::Refused {
-                fault,
-                endpoint: endpoint.clone(),
-                profile: self.profile.clone(),
-            },
+            _ => refused(&fault, config.endpoint_url(), self.profile.as_deref()),
         };
         let pace = Arc::default();
         let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
@@ -217,16 +217,23 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
 
 /// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A
 /// configuration that cannot be read is reported with the credentials.
-async fn require_profile(given: Option<&str>) -> Result<(), ConnectError> {
+async fn require_profile(given: Option<&str>) -> Result<(), Error> {
     let variable = std::env::var("AWS_PROFILE").ok().filter(|profile| !profile.is_empty());
     let Some(profile) = given.or(variable.as_deref()) else {
         return Ok(());
     };
     match profile_files().await {
-        Ok(profiles) if profiles.get_profile(profile).is_none() => Err(ConnectError::NoProfile {
-            profile: profile.to_owned(),
-            given: given.is_some(),
-        }),
+        Ok(profiles) if profiles.get_profile(profile).is_none() => {
+            let set = if given.is_some() {
+                ""
+            } else {
+                "AWS_PROFILE is set to it; "
+            };
+            let profile = profile.escape_debug();
+            Err(Error::usage(format!("no profile `{profile}` in the AWS configuration"))
+                .note(format!("{set}looked in the AWS config and credentials files"))
+                .hint_command("to list the profiles:", "aws configure list-profiles"))
+        }
         _ => Ok(()),
     }
 }
@@ -278,80 +285,7 @@ fn timeouts() -> TimeoutConfig {
 /// How the TLS library begins its error about a certificate.
 const UNTRUSTED: &str = "invalid peer certificate";
 
-/// Why there is no session.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// Neither the command line nor the environment nor the profile names a Region.
-    #[error("no AWS Region is set")]
-    NoRegion,
-    /// The AWS configuration has no such profile.
-    #[error("no profile `{}` in the AWS configuration", .profile.escape_debug())]
-    NoProfile {
-        /// The profile.
-        profile: String,
-        /// Whether it was given, and not set by `AWS_PROFILE`.
-        given: bool,
-    },
-    /// The environment, the profile or the answer holds an invalid Region, account or partition.
-    #[error(transparent)]
-    BadName(#[from] NameError),
-    /// The name of the endpoint cannot be resolved.
-    #[error("no AWS endpoint found for Region `{region}`")]
-    NoEndpoint {
-        /// The Region.
-        region: Region,
-        /// The cause, from the system.
-        cause: String,
-    },
-    /// Calls to a service would go to another host without encryption.
-    #[error("the endpoint `{}` of {service} is not encrypted", .endpoint.escape_debug())]
-    PlainHttp {
-        endpoint: String,
-        /// The service, by its id in the SDK.
-        service: &'static str,
-    },
-    /// The call for the caller's identity failed.
-    #[error("{fault}")]
-    Refused {
-        /// The fault.
-        fault: Fault,
-        /// The endpoint, if it is not AWS's own.
-        endpoint: Option<String>,
-        /// The profile, if one was given.
-        profile: Option<String>,
-    },
-}
-
-impl From<ConnectError> for Error {
-    fn from(e: ConnectError) -> Self {
-        let message = e.to_string();
-        match e {
-            ConnectError::NoRegion => Self::usage(message)
-                .note("neither the command line, the environment, nor the profile sets one")
-                .hint("pass --region, or set AWS_REGION"),
-            ConnectError::NoProfile { given, .. } => {
-                let set = if given { "" } else { "AWS_PROFILE is set to it; " };
-                Self::usage(message)
-                    .note(format!("{set}looked in the AWS config and credentials files"))
-                    .hint_command("to list the profiles:", "aws configure list-profiles")
-            }
-            ConnectError::BadName(e) => e.into(),
-            ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
-                .note(cause)
-                .hint("check that the Region is correct and that this machine can reach AWS"),
-            ConnectError::PlainHttp { .. } => Self::usage(message)
-                .note("anyone on the way could read each call, with the session token of the credentials")
-                .note("it comes from --endpoint-url, KIBUS_ENDPOINT_URL, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SERVICE or the profile")
-                .hint("set it to an https:// URL; to allow http:// to any host, set KIBUS_ALLOW_HTTP=true"),
-            ConnectError::Refused {
-                fault,
-                endpoint,
-                profile,
-            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
-        }
-    }
-}
-
+/// Why the call for the caller's identity failed, and what to do about it.
 fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
     let with_profile = |command: &str| match profile {
         Some(profile) => format!("{command} --profile {}", quoted(profile)),

@@ -125,7 +125,7 @@ impl HubAddress {
                 ..Connect::default()
             },
         };
-        Ok(connect.connect().await?)
+        connect.connect().await
     }
 
     /// The options that a printed command needs to reach the hub.

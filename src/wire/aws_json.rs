@@ -34,23 +34,25 @@ pub struct JsonService {
     target: &'static str,
 }
 
-pub const KMS: JsonService = JsonService {
-    service: Service::of("KMS", "kms").with_fips_endpoints_in_gov(),
-    media_type: VERSION_1_1,
-    target: "TrentService",
-};
+const fn version_1_1(service: Service, target: &'static str) -> JsonService {
+    JsonService {
+        service,
+        media_type: VERSION_1_1,
+        target,
+    }
+}
 
-pub const LOGS: JsonService = JsonService {
-    service: Service::of("CloudWatch Logs", "logs"),
-    media_type: VERSION_1_1,
-    target: "Logs_20140328",
-};
-
-pub const TAGGING: JsonService = JsonService {
-    service: Service::of("Resource Groups Tagging API", "tagging").with_fips_endpoints_in_gov(),
-    media_type: VERSION_1_1,
-    target: "ResourceGroupsTaggingAPI_20170126",
-};
+/// The Key Management Service.
+pub const KMS: JsonService = version_1_1(Service::of("KMS", "kms").with_fips_endpoints_in_gov(), "TrentService");
+/// CloudWatch Logs.
+pub const LOGS: JsonService = version_1_1(Service::of("CloudWatch Logs", "logs"), "Logs_20140328");
+/// Systems Manager Parameter Store.
+pub const PARAMETERS: JsonService = version_1_1(Service::of("SSM", "ssm"), "AmazonSSM");
+/// The Resource Groups Tagging API.
+pub const TAGGING: JsonService = version_1_1(
+    Service::of("Resource Groups Tagging API", "tagging").with_fips_endpoints_in_gov(),
+    "ResourceGroupsTaggingAPI_20170126",
+);
 
 /// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
 pub const METRICS: JsonService = JsonService {
@@ -59,13 +61,7 @@ pub const METRICS: JsonService = JsonService {
     target: "GraniteServiceVersion20100801",
 };
 
-/// Systems Manager Parameter Store.
-pub const PARAMETERS: JsonService = JsonService {
-    service: Service::of("SSM", "ssm"),
-    media_type: VERSION_1_1,
-    target: "AmazonSSM",
-};
-
+/// EKS, whose protocol is REST JSON.
 pub const EKS: JsonService = JsonService {
     service: Service::of("EKS", "eks").with_fips_prefix(),
     media_type: REST,

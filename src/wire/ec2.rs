@@ -33,6 +33,7 @@ pub struct Client {
     operation: Operation<String, String, ErrorResponse>,
 }
 
+/// The key and the value of a parameter.
 pub type Param = (String, String);
 
 /// Why a call has no result.
@@ -54,6 +55,7 @@ pub enum Ec2Error {
     Unreadable(String),
 }
 
+/// The endpoint for this configuration.
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
