@@ -28,14 +28,12 @@ pub use crate::model::answer::{Fault, FaultKind};
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub resource: Resource,
-    /// Its status, for a kind that has one.
     pub status: Option<Status>,
 }
 
 /// A role in the list of roles.
 #[derive(Clone, Debug, Default)]
 pub struct ListedRole {
-    /// Its ARN, which contains its path.
     pub arn: String,
     /// Its trust policy, if that names a provider of web identities.
     pub web_trust: Option<Document>,

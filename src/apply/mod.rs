@@ -23,9 +23,7 @@ use crate::plan::{Action, Change, Plan};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Started,
-    /// It waits, for this reason.
     Waiting(String),
-    /// It was applied, in this time.
     Done(Duration),
     Failed(Fault),
 }
@@ -39,9 +37,7 @@ pub trait Listener: Sync {
 /// The result of a run. At any time, each change is in one of its lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The applied changes, by index.
     pub done: BTreeSet<usize>,
-    /// The failed changes, with their faults.
     pub failed: Vec<(usize, Fault)>,
     /// The changes that were started and not finished: AWS may have applied them, or a part of them.
     pub unknown: BTreeSet<usize>,
@@ -77,7 +73,6 @@ impl Outcome {
         !self.failed.is_empty() && self.failed.iter().all(stays)
     }
 
-    /// Nothing of a change was made.
     fn untried(&mut self, place: usize) {
         self.unknown.remove(&place);
         self.not_tried.insert(place);

@@ -276,6 +276,9 @@ async fn publish_as(
     function::ready(cloud, name, number.as_deref(), waiting).await
 }
 
+/// A list of versions, and when it was read.
+pub(super) type Versions = (Instant, Vec<FunctionConfiguration>);
+
 /// How long a list of versions may be used again.
 const COUNTS: Duration = Duration::from_secs(5);
 

@@ -11,15 +11,12 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::changes::{Changes, Update};
 use super::error::{fault, if_present, rejected};
-use super::wait::{WaitReason, Waiting, settled};
+use super::wait::{WaitReason, Waiting, clock, retried, settled};
 use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
-
-/// Which mapping: from which queue, to which alias of which function.
-pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
 const GET: &str = lambda::GET_EVENT_SOURCE_MAPPING;
 
@@ -29,7 +26,7 @@ pub(super) async fn read(
     function: &FunctionName,
     alias: &str,
 ) -> Result<Option<(EventSourceMapping, MappingState)>, Fault> {
-    let mut mappings = list(cloud, (queue, function, alias)).await?;
+    let mut mappings = list(cloud, queue, function, alias).await?;
     mappings.retain(|mapping| mapping.state() != Some("Deleting"));
     let Some((first, others)) = mappings.split_first() else {
         return Ok(None);
@@ -63,12 +60,15 @@ pub(super) async fn read(
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = lambda::CREATE_EVENT_SOURCE_MAPPING;
     // Not every server refuses a second one; and one that is still being deleted blocks a new one.
-    for other in list(cloud, key(mapping)).await? {
+    for other in list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await? {
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
-                let message = "the event source mapping already exists";
-                return Err(fault(FaultKind::Exists, action, message));
+                return Err(fault(
+                    FaultKind::Exists,
+                    action,
+                    "the event source mapping already exists",
+                ));
             }
         }
     }
@@ -109,7 +109,7 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = lambda::UPDATE_EVENT_SOURCE_MAPPING;
-    let theirs = list(cloud, key(mapping)).await?;
+    let theirs = list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await?;
     let uuid = theirs
         .iter()
         .filter_map(|found| found.uuid())
@@ -154,18 +154,19 @@ pub(super) async fn delete(
     alias: &str,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    for mapping in list(cloud, (queue, function, alias)).await? {
-        if let Some(uuid) = mapping.uuid() {
-            remove(cloud, uuid, waiting).await?;
-        }
+    let found = list(cloud, queue, function, alias).await?;
+    for uuid in found.iter().filter_map(|mapping| mapping.uuid()) {
+        remove(cloud, uuid, waiting).await?;
     }
     Ok(())
 }
 
 /// All mappings of this queue to this alias, by UUID, with those that are being deleted.
-pub(super) async fn list(
+async fn list(
     cloud: &AwsCloud,
-    (queue, function, alias): MappingKey<'_>,
+    queue: &QueueName,
+    function: &FunctionName,
+    alias: &str,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
     let call = cloud.lambda.list_event_source_mappings();
     let mut found = listed(cloud, call.event_source_arn(cloud.scope.queue_arn(queue))).await?;
@@ -233,17 +234,15 @@ async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), 
 /// may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
 async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
-    settled(GET, WaitReason::MappingBusy, waiting, || async move {
+    retried(clock(), GET, &[], waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        let unseen = &[WaitReason::MappingUnknown];
-        let mapping = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
-        Ok((mapping.state() == Some(wanted)).then_some(()))
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
+            None => Err(WaitReason::MappingUnknown),
+            Some(mapping) if mapping.state() == Some(wanted) => Ok(()),
+            Some(_) => Err(WaitReason::MappingBusy),
+        })
     })
     .await
-}
-
-fn key(mapping: &EventSourceMapping) -> MappingKey<'_> {
-    (&mapping.queue, &mapping.function, &mapping.alias)
 }
 
 /// The patterns of its filters; the reason instead, where their key cannot decrypt them.

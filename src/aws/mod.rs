@@ -7,7 +7,6 @@ mod alias;
 mod call_log;
 mod changes;
 mod document;
-mod eks;
 mod error;
 mod event_source_mapping;
 mod function;
@@ -37,7 +36,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use aws_sdk_lambda::types::FunctionConfiguration;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
@@ -73,10 +71,10 @@ pub struct AwsCloud {
     /// Why the caller may not read the report about all roles. It is asked for once: most operators may not.
     roles_denied: Arc<OnceLock<Fault>>,
     /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
-    last_versions: Arc<tokio::sync::Mutex<Option<(Instant, Vec<FunctionConfiguration>)>>>,
+    last_versions: Arc<tokio::sync::Mutex<Option<alias::Versions>>>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
-    /// What was absent when it was read ahead of its create, with the time before the read.
+    /// What was absent when it was read ahead of its create, with the time of the answer.
     absent: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
     /// Whether AWS has executed a call of the current write.
     has_written: Arc<AtomicBool>,
@@ -134,7 +132,7 @@ impl AwsCloud {
             kms: json(aws_json::KMS),
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
-            eks: JsonClient::new(&eks::config(config), EKS, further()),
+            eks: JsonClient::new(&read::eks_config(config), EKS, further()),
             metrics: json(aws_json::METRICS),
             ssm: json(aws_json::PARAMETERS),
         }
@@ -179,7 +177,6 @@ impl AwsCloud {
         answer
     }
 
-    /// Makes a call of AWS JSON.
     async fn json<T>(&self, client: &JsonClient, action: &'static str, input: Value) -> Result<T, Fault>
     where
         T: DeserializeOwned + Debug + Send + Sync + 'static,
@@ -230,8 +227,8 @@ const AHEAD: Duration = Duration::from_secs(5);
 /// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
 /// plan.
 async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
-    let asked = locked(&cloud.absent).remove(id);
-    if asked.is_some_and(|asked| asked.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
+    let answered = locked(&cloud.absent).remove(id);
+    if answered.is_some_and(|answered| answered.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
         return Ok(());
     }
     Err(error::fault(FaultKind::Exists, action, format!("{id} already exists")))
@@ -333,10 +330,9 @@ impl Write for AwsCloud {
 
     async fn read_ahead(&self, change: &Change) {
         if change.action == Action::Create && matches!(change.id, ResourceId::RolePolicy(..) | ResourceId::Rule(_)) {
-            let asked = Instant::now();
             // Any other answer is left to the read right before the create.
             if let Ok(None) = self.read(&change.id).await {
-                locked(&self.absent).insert(change.id.clone(), asked);
+                locked(&self.absent).insert(change.id.clone(), Instant::now());
             }
         }
     }

@@ -78,7 +78,6 @@ impl Pace {
         }
     }
 
-    /// Waits until a call may be sent.
     async fn turn(&self, group: &Group, action: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
         let place = Place::take(self, group, calls::is_read(action));
         while let Turn::After(wait) = place.turn() {
@@ -184,7 +183,6 @@ fn longest(service: &str) -> Duration {
 struct Silence(BTreeMap<&'static str, Duration>);
 
 impl Silence {
-    /// Takes an answer of a service.
     fn answered(&mut self, service: &'static str) {
         self.0.remove(service);
     }

@@ -62,7 +62,6 @@ pub(super) async fn of_json(
     all(cloud, action, page).await
 }
 
-/// The list and the token of a page.
 pub(super) fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
     let items = match page.get_mut(list).map(Value::take) {
         Some(Value::Array(items)) => Some(items),

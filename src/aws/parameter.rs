@@ -20,7 +20,6 @@ use crate::model::settings::{Settings, SettingsChange};
 use crate::model::tags::Tags;
 
 const PUT: &str = ssm::PUT_PARAMETER;
-/// The members of a page.
 const LIST: [&str; 2] = ["Parameters", "NextToken"];
 
 #[derive(Debug, Deserialize)]
@@ -61,7 +60,6 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
     Ok(found.map(|found| found.parameter))
 }
 
-/// The buses whose settings exist.
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
     let input = json!({ "Path": SETTINGS_PATH });
     let parameters = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;

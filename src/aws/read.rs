@@ -1,16 +1,20 @@
 //! What can be asked of an account and Region.
 
-use crate::model::resource::calls::{iam, kms, lambda, sqs, tag};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use aws_config::SdkConfig;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::alias::{permissions_of_router as function_permissions, published_settings as versions};
 use super::document::{decoded, read};
-use super::eks::{associations, clusters as eks_clusters, oidc_issuer as oidc_issuers};
 use super::error::{if_present, rejected, session_role};
 use super::event_source_mapping::of_router as function_mappings;
 use super::log_group::dropped as dropped_clusters;
+use super::pages::taken;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
 use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_policy};
@@ -18,13 +22,13 @@ use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, RuleTarget};
-use crate::model::karpenter::Association;
+use crate::model::karpenter::{Association, SERVICE_ACCOUNT};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::policy::InlinePolicy;
+use crate::model::resource::calls::{eks, iam, kms, lambda, sqs, tag};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::settings::SettingsChange;
-use crate::model::status::DroppedClusters;
-use crate::model::status::QueueActivity;
+use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::{self, Tags};
 
 use super::invoke::live_test;
@@ -205,6 +209,81 @@ async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> 
     let send = || cloud.lambda.get_account_settings().send();
     let limit = cloud.call(lambda::GET_ACCOUNT_SETTINGS, send).await?.account_limit;
     Ok(limit.and_then(|limit| limit.unreserved_concurrent_executions?.try_into().ok()))
+}
+
+/// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
+const LONGEST_OF_EKS: Duration = Duration::from_secs(20);
+
+/// A configuration for what is asked of EKS.
+pub(super) fn eks_config(config: &SdkConfig) -> SdkConfig {
+    let timeouts = config.timeout_config().map(TimeoutConfig::to_builder);
+    let timeouts = timeouts.unwrap_or_default().operation_timeout(LONGEST_OF_EKS);
+    config
+        .to_builder()
+        .retry_config(RetryConfig::standard().with_max_attempts(2))
+        .timeout_config(timeouts.build())
+        .build()
+}
+
+/// The names of the clusters.
+async fn eks_clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, Fault> {
+    let page = |token: Option<String>| async move {
+        let query: Vec<_> = token.as_deref().map(|token| ("nextToken", token)).into_iter().collect();
+        let page = cloud.eks.get("ListClusters", &["clusters"], &query).await;
+        page.map(|page| taken(page, ["clusters", "nextToken"]))
+    };
+    let names = pages::all(cloud, eks::LIST_CLUSTERS, page).await?;
+    Ok(names.iter().filter_map(|name| name.as_str()?.parse().ok()).collect())
+}
+
+/// The associations of Karpenter's service account in any namespace of a cluster; `None` if there is no such cluster.
+async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
+    let path = ["clusters", cluster.as_str(), "pod-identity-associations"];
+    let page = |token: Option<String>| async move {
+        let token = token.as_deref().map(|token| ("nextToken", token));
+        let query: Vec<_> = [("serviceAccount", SERVICE_ACCOUNT)].into_iter().chain(token).collect();
+        let page = cloud.eks.get("ListPodIdentityAssociations", &path, &query).await;
+        page.map(|page| taken(page, ["associations", "nextToken"]))
+    };
+    let Some(listed) = if_present(pages::all(cloud, eks::LIST_POD_IDENTITY_ASSOCIATIONS, page).await)? else {
+        return Ok(None);
+    };
+    let meant = listed
+        .iter()
+        .filter(|summary| summary["serviceAccount"] == SERVICE_ACCOUNT);
+    let reads = meant
+        .filter_map(|summary| Some((summary["associationId"].as_str()?, &summary["namespace"])))
+        .map(async |(id, namespace)| {
+            let role_arn = role_of(cloud, cluster, id).await?;
+            let namespace = namespace.as_str().unwrap_or_default().to_owned();
+            Ok(role_arn.map(|role_arn| Association { namespace, role_arn }))
+        });
+    Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
+}
+
+/// The ARN of the role of an association. With a target role, pods have the credentials of that one (API reference of EKS,
+/// `PodIdentityAssociation`).
+async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<String>, Fault> {
+    let path = ["clusters", cluster.as_str(), "pod-identity-associations", association];
+    let send = || cloud.eks.get("DescribePodIdentityAssociation", &path, &[]);
+    // One that went between the two calls has no role any more.
+    let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
+    Ok(answer.and_then(|answer| {
+        let association = &answer["association"];
+        let role = association["targetRoleArn"]
+            .as_str()
+            .or(association["roleArn"].as_str());
+        role.map(str::to_owned)
+    }))
+}
+
+/// The URL of the issuer of a cluster; `None` if there is no such cluster, or it has no issuer.
+async fn oidc_issuers(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<String>, Fault> {
+    let path = ["clusters", cluster.as_str()];
+    let send = || cloud.eks.get("DescribeCluster", &path, &[]);
+    let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_CLUSTER, send).await)?;
+    let issuer = answer.and_then(|answer| Some(answer["cluster"]["identity"]["oidc"]["issuer"].as_str()?.to_owned()));
+    Ok(issuer.filter(|issuer| !issuer.is_empty()))
 }
 
 fn names(urls: &[String]) -> BTreeSet<QueueName> {

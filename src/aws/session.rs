@@ -10,14 +10,15 @@ use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileLoadError, 
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_credential_types::provider::ProvideCredentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use aws_types::os_shim_internal::{Env, Fs};
 use tokio::sync::watch;
 
 use super::call_log::CallLog;
-use super::error::{failed, fault, rejected};
+use super::error::{failed, rejected};
 use super::http_client::{behavior, http_client, plain_endpoint};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
@@ -70,7 +71,7 @@ impl Connect {
             self.isolated_config()
         } else {
             require_profile(self.profile.as_deref()).await?;
-            self.shared_config().await
+            checked(self.shared_config().await)
         };
         if !self.allow_http
             && let Some((endpoint, service)) = plain_endpoint(&config)
@@ -181,19 +182,6 @@ impl Session {
 /// The account and the ARN of the caller.
 async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
     let action = sts::GET_CALLER_IDENTITY;
-    // The SDK panics on a key id with the newline of the file that it came from.
-    if let Some(provider) = config.credentials_provider()
-        && let Ok(found) = provider.provide_credentials().await
-        && let Some((name, _)) = [
-            ("the access key id", Some(found.access_key_id())),
-            ("the session token", found.session_token()),
-        ]
-        .into_iter()
-        .find(|(_, value)| value.is_some_and(|value| !value.bytes().all(|b| b.is_ascii_graphic())))
-    {
-        let why = format!("{name} has a space, a newline or another character that AWS never uses");
-        return Err(fault(FaultKind::BadCredentials, action, why));
-    }
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
         .retry_classifier(FinalAnswers)
@@ -265,6 +253,40 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .into_builder()
         .credentials_provider(SharedCredentialsProvider::new(provider))
         .build()
+}
+
+/// Fails where credentials have a character that no request can carry, like a key id with the newline of the file that it came
+/// from: the SDK panics on it.
+#[derive(Debug)]
+struct Checked(SharedCredentialsProvider);
+
+impl ProvideCredentials for Checked {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(async {
+            let credentials = self.0.provide_credentials().await?;
+            for (name, value) in [
+                ("the access key id", Some(credentials.access_key_id())),
+                ("the session token", credentials.session_token()),
+            ] {
+                if value.is_some_and(|value| !value.bytes().all(|b| b.is_ascii_graphic())) {
+                    let why = format!("{name} has a space, a newline or another character that AWS never uses");
+                    return Err(CredentialsError::invalid_configuration(why));
+                }
+            }
+            Ok(credentials)
+        })
+    }
+}
+
+fn checked(config: SdkConfig) -> SdkConfig {
+    let Some(provider) = config.credentials_provider() else {
+        return config;
+    };
+    let checked = SharedCredentialsProvider::new(Checked(provider));
+    config.into_builder().credentials_provider(checked).build()
 }
 
 /// Enough to outlast a service that fails for some seconds. Throttled calls are no part of it ([`Pace`]).

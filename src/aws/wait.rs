@@ -57,13 +57,13 @@ where
 }
 
 /// The time since now, and pauses.
-fn clock() -> (impl Fn() -> Duration, impl Fn(Duration) -> tokio::time::Sleep) {
+pub(super) fn clock() -> (impl Fn() -> Duration, impl Fn(Duration) -> tokio::time::Sleep) {
     let start = Instant::now();
     (move || start.elapsed(), tokio::time::sleep)
 }
 
-/// Attempts take time too: the SDK repeats some calls before it gives up.
-async fn retried<T, F, S>(
+/// Retries with this clock while an attempt gives a reason. Attempts take time too: the SDK repeats some calls before it gives up.
+pub(super) async fn retried<T, F, S>(
     (now, sleep): (impl Fn() -> Duration, impl Fn(Duration) -> S),
     action: &str,
     unseen: &[WaitReason],

@@ -7,7 +7,6 @@ use super::decode::Repair;
 use crate::model::name::{ClusterName, InstanceId};
 use crate::model::signal::Signal;
 
-/// A message as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     /// Its id, by which Lambda returns it to the queue.
@@ -21,7 +20,6 @@ pub(super) struct Message {
     pub(super) arrived: i64,
 }
 
-/// Where a message came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The hub queue, with the receipt handle of this receive.

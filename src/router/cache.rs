@@ -19,7 +19,6 @@ const FOREIGN: Duration = Duration::from_secs(60);
 pub(super) struct Generations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
-    /// How many entries a generation has at most.
     size: usize,
 }
 

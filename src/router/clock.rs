@@ -16,16 +16,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The time of one invocation.
 pub(super) trait Clock: Send + Sync + 'static {
-    /// The current instant.
     fn now(&self) -> Instant;
 
-    /// The current time in milliseconds of the Unix epoch.
     fn unix_millis(&self) -> i64;
 
     /// How long calls may still be made.
     fn left(&self) -> Duration;
 
-    /// Waits.
     fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send;
 
     /// The output of a future, if it ends while time is left.
@@ -116,7 +113,6 @@ impl Backoff {
     }
 }
 
-/// The time since the Unix epoch.
 fn since_epoch() -> Duration {
     SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)

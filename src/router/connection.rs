@@ -19,7 +19,6 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::wire::{custom_endpoint, ec2};
 
-/// The timeout for opening a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
 
 /// The most that one answer may have, in MiB. The longest is a page of 1,000 tags: of 384 characters each, less than 4 MB.

@@ -1,6 +1,5 @@
 //! The three decisions about everything that arrives, and their reasons.
 
-/// The decision about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Decision {
     /// Its cluster's queue took it.
@@ -29,7 +28,6 @@ macro_rules! reasons {
         $vis enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
-            /// Every reason.
             #[cfg(test)]
             pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
@@ -53,15 +51,12 @@ reasons! {
         NotAnEvent = "not an event",
         /// Karpenter does not act on this kind of event, state or service.
         NotForKarpenter = "not for Karpenter",
-        /// The event, or the entity, is about another account.
         OtherAccount = "other account",
         /// The event, or the entity, is about another Region: a backup copy of AWS Health.
         OtherRegion = "other Region",
-        /// The event, or the entity, names no instance.
         NoInstance = "no instance",
         /// The instance has no tag of a Karpenter.
         NoKarpenterMarker = "no Karpenter marker",
-        /// EKS Auto Mode manages the instance.
         AutoMode = "auto-mode",
         /// EC2 shows no tags of the instance. It deletes tags soon after the instance.
         NoTagsSeen = "no tags seen",
@@ -122,7 +117,6 @@ reasons! {
     pub(super) RetryReason, "Retried" {
         /// The message came from another queue than the hub's.
         OtherQueue = "other queue",
-        /// The router panicked.
         Panicked = "panicked",
         /// The event has more entities than the router takes from one.
         TooManyEntities = "too many entities",
@@ -132,17 +126,14 @@ reasons! {
         NoTagsYet = "no tags yet",
         /// The cluster's queue does not exist or lacks its tags, at the first receive.
         NoQueueYet = "no queue yet",
-        /// EC2 throttled the call.
         TagsThrottled = "tags throttled",
         /// EC2 did not give a usable answer.
         TagsUnavailable = "tags unavailable",
         /// EC2 denied or refused the call.
         TagsRefused = "tags refused",
-        /// SQS throttled the call.
         SendThrottled = "send throttled",
         /// SQS did not give a usable answer.
         SendUnavailable = "send unavailable",
-        /// SQS refused the message.
         SendRefused = "send refused",
         /// The router may not send to the queue, and the queue is the cluster's or its tags are unreadable.
         QueueDenied = "queue denied",

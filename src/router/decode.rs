@@ -22,13 +22,10 @@ const MOST_ENTITIES: usize = 10_000;
 /// An event that Karpenter may act on.
 #[derive(Debug)]
 pub struct DecodedEvent<'a> {
-    /// Its kind.
     pub signal: Signal,
     /// When it happened, in milliseconds of the Unix epoch, if it has a time.
     pub time: Option<i64>,
-    /// What was repaired.
     pub repairs: Vec<Repair>,
-    /// What it is about.
     pub subject: EventSubject,
     body: &'a str,
     edits: Vec<Edit>,

@@ -14,7 +14,6 @@ use super::{InvocationContext, side_by_side};
 /// How many messages one call takes.
 const BATCH: usize = 10;
 
-/// One message to one queue.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     /// Its number among the outgoing messages of this invocation.

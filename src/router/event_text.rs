@@ -25,15 +25,12 @@ pub struct EventText<'a>(Cow<'a, str>);
 pub(super) enum Shape<'s> {
     /// A value that the decoder judges by itself.
     Judged,
-    /// A string.
     Text,
-    /// A list of strings.
     Texts,
     /// A list of objects whose `latestDescription` and `language` are strings.
     Descriptions,
     /// An object that may have these members, and any others.
     Object(&'s [(&'static str, Self)]),
-    /// A list of values of one shape.
     List(&'s Self),
 }
 
@@ -153,7 +150,6 @@ const HEALTH: &[(&str, Shape<'_>)] = &[
     ),
 ];
 
-/// The members of `detail`.
 pub(super) fn members_of_detail(signal: Signal) -> &'static [(&'static str, Shape<'static>)] {
     match signal {
         Signal::SpotInterruption | Signal::CapacityReservation => {

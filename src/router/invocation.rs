@@ -30,16 +30,13 @@ const ROOM: usize = 512 * 1024;
 /// had only such neighbors.
 const ALONE_FROM: u32 = RECEIVES / 2;
 
-/// What an invocation asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Payload {
-    /// To run the self-test.
     SelfTest,
     /// To route these messages, and to name those that fail.
     Batch(Vec<Message>),
 }
 
-/// A finished invocation.
 pub(super) struct Finished {
     /// What Lambda receives; none if the invocation fails.
     pub(super) answer: Option<Value>,
@@ -212,7 +209,6 @@ async fn hide<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messag
     side_by_side(calls).await;
 }
 
-/// The receipt handle of a message of the hub queue.
 fn receipt(message: &Message) -> Option<&str> {
     match &message.origin {
         Origin::HubQueue { receipt } => Some(receipt),

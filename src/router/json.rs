@@ -9,7 +9,6 @@ use serde_json::value::RawValue;
 /// The members of an object in order, each value as it is written.
 pub(super) struct Members<'a>(Vec<Member<'a>>);
 
-/// A member of an object.
 pub(super) struct Member<'a> {
     pub(super) name: String,
     /// Its key as it is written, with the quotation marks.
@@ -35,7 +34,6 @@ impl<'a> Members<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// Every member, in order.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Member<'a>> {
         self.0.iter()
     }
@@ -51,7 +49,6 @@ impl<'a> Members<'a> {
         Some(member.value)
     }
 
-    /// The members of a member that is an object.
     pub(super) fn members(&self, name: &str) -> Option<Self> {
         Self::parse(self.get(name)?.get())
     }
@@ -61,7 +58,6 @@ impl<'a> Members<'a> {
         text(self.get(name)?)
     }
 
-    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -92,12 +88,10 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The text of a string.
 pub(super) fn text(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// The elements of a list.
 pub(super) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }

@@ -11,7 +11,6 @@ const JOINED: &str = "aws:eks:cluster-name";
 const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
-/// The owner of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InstanceOwner {
     /// The Karpenter of this cluster launched it.
@@ -22,7 +21,6 @@ pub(super) enum InstanceOwner {
     NoTags,
 }
 
-/// The owner of the instance with these tags.
 pub(super) fn owner(tags: &Tags) -> InstanceOwner {
     if tags.0.is_empty() {
         return InstanceOwner::NoTags;

@@ -17,7 +17,6 @@ use crate::model::tags::Tags;
 const SHORTEST: Duration = Duration::from_secs(2);
 /// How long any other answer is valid, and the first one after it was repeated.
 const LONGEST: Duration = TAGS_REMEMBERED;
-/// How many queues a generation holds.
 const GENERATION: usize = 500;
 /// How many calls about the tags of queues an invocation makes. Messages to further unknown queues return to the hub queue,
 /// so that unknown clusters neither hold the invocation nor use up the calls of the account. It is far more than a batch
@@ -31,12 +30,10 @@ pub(super) struct Destination {
     pub(super) cluster: Option<ClusterName>,
 }
 
-/// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registration {
     /// The queue belongs to this cluster on this bus.
     Ours,
-    /// The queue does not exist.
     Absent,
     /// The queue belongs to another cluster or bus, or is not managed by kibus.
     NotOurs,
@@ -44,7 +41,6 @@ pub(super) enum Registration {
     Denied,
 }
 
-/// The answer about a queue.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     /// What its tags say, or why there is no answer.

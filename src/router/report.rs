@@ -160,7 +160,6 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
     counts
 }
 
-/// The line of the invocation.
 fn metrics(
     bus: &BusName,
     request: &str,

@@ -20,7 +20,6 @@ use crate::model::name::{ClusterName, InstanceId};
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 
-/// Routes a batch of messages.
 pub(super) async fn route<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     messages: &[Message],

@@ -49,7 +49,6 @@ pub(super) enum CallFailure {
     Refused,
 }
 
-/// EC2 and the queues of SQS.
 pub(super) trait Services: Send + Sync + 'static {
     /// The tags of those of up to 200 instances that have any. Counts every call that this takes.
     fn instance_tags(
@@ -77,7 +76,6 @@ pub(super) trait Services: Send + Sync + 'static {
     fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Result<(), CallError>> + Send;
 }
 
-/// EC2 and SQS themselves.
 #[derive(Clone, Debug)]
 pub(super) struct AwsServices {
     pub(super) ec2: ec2::Client,

@@ -24,7 +24,6 @@ const EC2: Service = Service::of("EC2", "ec2");
 /// How many values a filter takes (EC2 API reference, `DescribeTags`).
 pub const MAX_IDS: usize = 200;
 
-/// How many tags a page has at most.
 const PAGE: &str = "1000";
 
 /// A client of EC2. Clones share their connections.
@@ -39,7 +38,6 @@ pub type Param = (String, String);
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ec2Error {
-    /// EC2 answered with an error.
     #[error("EC2 refused: {code} ({status}): {message}")]
     Refused {
         status: u16,
