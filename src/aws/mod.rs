@@ -151,6 +151,7 @@ impl AwsCloud {
         self
     }
 
+    /// The bus with its account and Region.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
