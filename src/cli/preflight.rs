@@ -73,6 +73,7 @@ async fn of_hub(
         hubs.slowed(hub, |_| {}, asked).await
     };
     let unread: Vec<_> = survey
+        .observed
         .faults()
         .map(|(id, fault)| (id.to_string(), fault.clone()))
         .collect();

@@ -43,7 +43,7 @@ impl RouterFile {
             let path = path.display();
             ui.note(&format!("this build has no embedded router; using `{path}`"), &[]);
         }
-        target.offer(router);
+        target.router = router;
         Ok(archive.filter(|_| uploads))
     }
 

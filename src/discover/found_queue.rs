@@ -11,7 +11,7 @@ use crate::model::answer::Fact;
 use crate::model::event_rule::RuleTarget;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::notation::counted;
-use crate::model::resource::{Reading, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::signal::Signal;
 use crate::model::status::QueueActivity;
 use crate::model::tags::Tags;
@@ -203,7 +203,7 @@ fn names_karpenter(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
 
 fn of_queue(survey: &Survey, queue: &QueueName) -> Reader {
     let id = ResourceId::Queue(queue.clone());
-    if survey.observed.get(&id) == Some(&Reading::Absent) {
+    if *survey.observed.get(&id) == Fact::Absent {
         return Reader::NoQueue;
     }
     let later = survey.tried.later.get(queue).into_iter().flatten();

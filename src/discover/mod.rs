@@ -163,7 +163,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let each = each
         .into_iter()
         .filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
-    let (queues, faults): (Vec<_>, Vec<_>) = survey.faults().unzip();
+    let (queues, faults): (Vec<_>, Vec<_>) = survey.observed.faults().unzip();
     let first = faults.first().map(|fault| (first_of(queues, 1), (*fault).clone()));
     each.chain(first).collect()
 }

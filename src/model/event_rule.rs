@@ -20,7 +20,6 @@ pub struct EventRule {
     pub managed_by: Option<String>,
 }
 
-/// A target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleTarget {
     /// Unique within its rule.

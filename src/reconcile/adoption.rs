@@ -15,7 +15,7 @@ use crate::model::karpenter::usual_queues;
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::notation::duration_text;
 use crate::model::policy::{QueueOrigin, bus_of_queue_policy, without_ours, without_permissions};
-use crate::model::resource::{Desired, Observed, Queue, Reading, Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::status::Depth;
@@ -36,10 +36,7 @@ pub struct NothingToAdopt {
 
 /// Fails if a queue that is to be taken over does not exist.
 pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    let is_absent = |queue: &QueueName| {
-        let id = ResourceId::Queue(queue.clone());
-        survey.observed.get(&id) == Some(&Reading::Absent)
-    };
+    let is_absent = |queue: &QueueName| *survey.observed.get(&ResourceId::Queue(queue.clone())) == Fact::Absent;
     let clusters = target.adopting().map(|name| (name, survey.cluster_queue(name)));
     let absent = clusters.filter(|(_, queue)| is_absent(queue)).map(|(cluster, queue)| {
         let usual = usual_queues(cluster).into_iter();
@@ -60,7 +57,6 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
     }
 }
 
-/// Whether a list of queues has this one.
 fn exists(survey: &Survey, queue: &QueueName) -> bool {
     let listed = survey.queues(&queue.to_string()).present();
     listed.is_some_and(|queues| queues.contains(queue))
@@ -151,9 +147,8 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 /// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
 /// clusters that are removed and have lost their tags.
 pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
-    let settings = case.target.set();
     let set = case.set.iter().filter_map(|cluster| {
-        let adopt = settings.get(&cluster.name)?.adopt;
+        let adopt = case.target.setting(&cluster.name)?.adopt;
         not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(cluster, adopt))
     });
     set.chain(without_tags(case)).collect()
@@ -219,8 +214,7 @@ fn with_permissions(cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
 /// The queues of removed clusters that are of this bus by their policies, and not by their tags.
 fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
     let (survey, roles) = (case.survey, role_policies::named_by_policy(case.survey));
-    let removed = case.target.removed().into_keys();
-    let lost = removed.filter_map(|name| {
+    let lost = case.target.removed().filter_map(|name| {
         let queue = survey.observed.queue(survey.cluster_queue(name))?;
         let is_ours = Standing::of(&survey.scope, queue) == Standing::Ours;
         (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| Refusal::TagsLost {
@@ -237,7 +231,7 @@ fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
 /// The queues about which [`queues_of_others`] says whether a plan may change them.
 pub(super) fn judged(case: &Case<'_>) -> BTreeSet<ResourceId> {
     let set = case.set.iter().map(|cluster| ResourceId::Queue(cluster.queue.clone()));
-    let removed = case.target.removed().into_keys().filter_map(|name| {
+    let removed = case.target.removed().filter_map(|name| {
         let queue = case.survey.observed.queue(case.survey.cluster_queue(name))?;
         queue.origin(&case.survey.scope)?;
         (queue.tags.get(BUS).is_none()).then(|| ResourceId::Queue(queue.name.clone()))
@@ -262,7 +256,7 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
 /// Takes the queues of removed clusters that have nothing of kibus from the readings, and gives them: they were handed back
 /// before, or were never taken over.
 pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
-    let queues = target.removed().into_keys().map(|name| survey.cluster_queue(name));
+    let queues = target.removed().map(|name| survey.cluster_queue(name));
     let is_left = |queue: &QueueName| {
         let queue = observed.queue(queue.clone());
         queue.is_some_and(|queue| !queue.has_anything_of_kibus())

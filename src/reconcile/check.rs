@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, HubTarget, Target, checked_by_queue};
+use super::target::{Adopt, Target, checked_by_queue};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{EventRule, RulePattern};
 use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
-use crate::model::resource::{Observed, Reading, ResourceId};
+use crate::model::resource::{Observed, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::model::status::{BUS_LIMIT, ProbeResult, Probed, VersionState};
@@ -34,9 +34,9 @@ pub fn asks_live_router(survey: &Survey) -> bool {
 /// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
 pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
     let Case { survey, target, .. } = case;
-    let HubTarget::Keep(router) = &target.hub else {
+    if !target.is_check() {
         return Ok(());
-    };
+    }
     let scope = &survey.scope;
     let by_queue = checked_by_queue(survey, target);
     let mut findings = orphans(survey, target);
@@ -47,7 +47,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(not_registered(case, &findings));
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles));
-    router::fix_by_option(case, router, &mut findings);
+    router::fix_by_option(case, &mut findings);
     let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
@@ -115,7 +115,8 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
     if survey.discovered().fault().is_some() {
         return Vec::new();
     }
-    let (mut names, registered) = (target.kept(), survey.registered());
+    let registered = survey.registered();
+    let mut names: BTreeSet<ClusterName> = target.kept().cloned().collect();
     names.retain(|name| !registered.contains_key(name));
     names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let finding = |name: ClusterName| {
@@ -218,13 +219,10 @@ fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
 
 /// Everything that could not be read, each once.
 fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
-    let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
-    let derived = observed.iter().filter_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some((id.clone(), fault)),
-        Reading::Absent | Reading::Present(_) => None,
-    });
-    let resources: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
-    let resources = resources.into_iter().map(|(id, fault)| (Subject::Resource(id), fault));
+    let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(observed.faults()).collect();
+    let resources = resources
+        .into_iter()
+        .map(|(id, fault)| (Subject::Resource(id.clone()), fault));
     let versions = survey.known.versions.iter().filter_map(|(number, version)| {
         let subject = Subject::Other(format!("version {number} of the router"));
         Some((subject, version.fault()?))

@@ -18,7 +18,6 @@ use crate::model::signal::Signal;
 use crate::plan::finding::{self, Finding};
 use crate::survey::Survey;
 
-/// The verdict on a key.
 #[derive(Default)]
 pub(super) struct KeyCheck {
     /// The finding, if the key blocks EventBridge.
@@ -85,7 +84,6 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
     ))
 }
 
-/// The statement that a key's policy needs.
 pub(super) fn statement(scope: &Scope) -> String {
     policy::key_statement(scope).pretty()
 }

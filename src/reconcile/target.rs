@@ -2,6 +2,7 @@
 //! that change something, and `verify`, differ in nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use super::OfferedRouter;
 use crate::model::hub;
@@ -16,62 +17,62 @@ use crate::survey::{Query, Survey};
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// A target for one hub.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub hub: HubTarget,
-    /// The clusters that are named.
-    pub clusters: BTreeMap<ClusterName, ClusterTarget>,
-    /// The clusters that are not named.
-    pub others: Others,
-}
-
-/// The target for a hub.
-#[derive(Clone, Debug)]
-pub enum HubTarget {
-    /// It stays as it is, and is read as far as the clusters need.
+/// What should be true afterwards of a hub, of a cluster, or of all clusters that are not named, which nothing sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish<S = Infallible> {
+    /// It stays as it is. Of a hub, what the clusters need is read; clusters follow the key and the prefix of a hub that is set.
     Leave,
-    /// As its settings say, with this router. Differences are findings.
-    Keep(OfferedRouter),
-    /// By these options, else the saved ones, else the defaults.
-    Set(Box<HubSetting>),
-    /// This version of the router is live, else the one before.
-    RollBack(Option<u64>),
+    /// As it is saved. Differences are findings.
+    Keep,
+    Set(S),
     /// It does not exist.
     Remove,
 }
 
-/// A hub that is set.
+impl<S> Wish<S> {
+    fn setting(&self) -> Option<&S> {
+        match self {
+            Self::Set(setting) => Some(setting),
+            Self::Leave | Self::Keep | Self::Remove => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
-pub struct HubSetting {
+pub struct Target {
+    pub hub: Wish<HubSetting>,
+    /// The router of this kibus, for a hub that is set or kept.
+    pub router: OfferedRouter,
+    pub clusters: BTreeMap<ClusterName, Wish<ClusterSetting>>,
+    /// The clusters that are not named.
+    pub others: Wish,
+    /// Whether a cluster that is removed and does not exist is skipped without an error or a warning.
+    pub ignore_missing: bool,
+}
+
+/// What is set of a hub.
+#[derive(Clone, Debug)]
+pub enum HubSetting {
+    /// All of it.
+    Bootstrap(Box<Bootstrap>),
+    /// This version of the router is live, else the one before.
+    RollBack(Option<u64>),
+}
+
+/// A hub by these options, else the saved ones, else the defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Bootstrap {
     /// The options that are given.
     pub options: HubOptions,
-    /// The router of this kibus.
-    pub router: OfferedRouter,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
-    /// Whether a rollback ends, so that this router replaces the version that was rolled back to.
+    /// Whether a rollback ends, so that the router of this kibus replaces the version that was rolled back to.
     pub end_rollback: bool,
     /// Whether the settings are written although resources of the hub exist without them, or over damaged ones.
     pub restore_settings: bool,
 }
 
-/// The target for a named cluster.
-#[derive(Clone, Debug)]
-pub enum ClusterTarget {
-    /// As its queue has saved. Differences are findings.
-    Keep,
-    /// Registered.
-    Set(ClusterSetting),
-    /// Not registered.
-    Remove {
-        /// Whether a cluster that does not exist is skipped without an error or a warning.
-        ignore_missing: bool,
-    },
-}
-
-/// A cluster that is set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterSetting {
     pub role: RoleOption,
     pub adopt: Adopt,
@@ -100,7 +101,6 @@ pub enum Adopt {
     Unproven,
 }
 
-/// The option for a controller role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoleOption {
     /// Not set: the saved role, else the one that EKS and trust policies show, else the one with a usual name.
@@ -112,175 +112,141 @@ pub enum RoleOption {
     Unmanaged,
 }
 
-/// The target for the clusters that are not named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
-    /// They stay as they are, and follow the key and the prefix of a hub that is set.
-    Leave,
-    /// As their queues have saved. Differences are findings.
-    Keep,
-    /// They do not exist.
-    Remove,
-}
-
 impl Target {
-    /// A hub by these options.
-    pub fn bootstrap(setting: HubSetting) -> Self {
-        Self::of_hub(HubTarget::Set(Box::new(setting)), Others::Leave)
+    pub fn bootstrap(bootstrap: Bootstrap) -> Self {
+        Self::of_hub(Wish::Set(HubSetting::Bootstrap(Box::new(bootstrap))), Wish::Leave)
     }
 
     /// A router that is rolled back to this version, else to the one before.
     pub fn rollback(version: Option<u64>) -> Self {
-        Self::of_hub(HubTarget::RollBack(version), Others::Leave)
+        Self::of_hub(Wish::Set(HubSetting::RollBack(version)), Wish::Leave)
     }
 
     /// Nothing of the hub and its clusters.
     pub fn teardown() -> Self {
-        Self::of_hub(HubTarget::Remove, Others::Remove)
+        Self::of_hub(Wish::Remove, Wish::Remove)
     }
 
     /// Clusters that are registered, all by the same setting.
     pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
-        Self::of_clusters(names, &ClusterTarget::Set(setting.clone()))
+        Self::of_clusters(names, &Wish::Set(setting.clone()))
     }
 
-    /// Clusters that are not registered.
     pub fn remove(names: impl IntoIterator<Item = ClusterName>, ignore_missing: bool) -> Self {
-        Self::of_clusters(names, &ClusterTarget::Remove { ignore_missing })
+        Self {
+            ignore_missing,
+            ..Self::of_clusters(names, &Wish::Remove)
+        }
     }
 
-    /// The hub as it has saved, with this router, and these clusters, or all if there are none.
-    pub fn keep(router: OfferedRouter, names: impl IntoIterator<Item = ClusterName>) -> Self {
-        let named = Self::of_clusters(names, &ClusterTarget::Keep);
+    /// The hub as it has saved, and these clusters, or all if there are none.
+    pub fn keep(names: impl IntoIterator<Item = ClusterName>) -> Self {
+        let named = Self::of_clusters(names, &Wish::Keep);
         Self {
-            hub: HubTarget::Keep(router),
+            hub: Wish::Keep,
             others: if named.clusters.is_empty() {
-                Others::Keep
+                Wish::Keep
             } else {
-                Others::Leave
+                Wish::Leave
             },
             ..named
         }
     }
 
-    /// The clusters whose queues are to be taken over.
-    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
-        let set = self.set().into_iter();
-        set.filter_map(|(name, setting)| (setting.adopt != Adopt::No).then_some(name))
+    fn of_hub(hub: Wish<HubSetting>, others: Wish) -> Self {
+        Self {
+            hub,
+            router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
+            clusters: BTreeMap::new(),
+            others,
+            ignore_missing: false,
+        }
+    }
+
+    fn of_clusters(names: impl IntoIterator<Item = ClusterName>, each: &Wish<ClusterSetting>) -> Self {
+        Self {
+            clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
+            ..Self::of_hub(Wish::Leave, Wish::Leave)
+        }
     }
 
     /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
     pub fn is_check(&self) -> bool {
-        matches!(self.hub, HubTarget::Keep(_))
+        matches!(self.hub, Wish::Keep)
     }
 
-    /// The router, for a hub that is set or kept.
-    pub fn router(&self) -> Option<&OfferedRouter> {
+    /// The options of a hub that is set.
+    pub(super) fn bootstraps(&self) -> Option<&Bootstrap> {
         match &self.hub {
-            HubTarget::Set(setting) => Some(&setting.router),
-            HubTarget::Keep(router) => Some(router),
-            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
-        }
-    }
-
-    /// The same with this router.
-    pub fn offer(&mut self, offered: OfferedRouter) {
-        match &mut self.hub {
-            HubTarget::Set(setting) => setting.router = offered,
-            HubTarget::Keep(router) => *router = offered,
-            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => {}
-        }
-    }
-
-    fn of_hub(hub: HubTarget, others: Others) -> Self {
-        Self {
-            hub,
-            clusters: BTreeMap::new(),
-            others,
-        }
-    }
-
-    fn of_clusters(names: impl IntoIterator<Item = ClusterName>, each: &ClusterTarget) -> Self {
-        Self {
-            hub: HubTarget::Leave,
-            clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
-            others: Others::Leave,
-        }
-    }
-
-    /// The setting of a hub that is set.
-    pub(super) fn setting(&self) -> Option<&HubSetting> {
-        match &self.hub {
-            HubTarget::Set(setting) => Some(setting),
+            Wish::Set(HubSetting::Bootstrap(bootstrap)) => Some(bootstrap),
             _ => None,
         }
     }
 
     /// Whether the options of the hub decide what is planned for the hub itself.
     pub(super) fn plans_hub(&self) -> bool {
-        matches!(self.hub, HubTarget::Set(_) | HubTarget::Keep(_))
+        self.is_check() || self.bootstraps().is_some()
     }
 
-    /// The clusters that are set.
-    pub(super) fn set(&self) -> BTreeMap<&ClusterName, &ClusterSetting> {
-        let set = self.clusters.iter().filter_map(|(name, target)| match target {
-            ClusterTarget::Set(setting) => Some((name, setting)),
-            ClusterTarget::Keep | ClusterTarget::Remove { .. } => None,
-        });
-        set.collect()
+    pub(super) fn set(&self) -> impl Iterator<Item = (&ClusterName, &ClusterSetting)> {
+        let wishes = self.clusters.iter();
+        wishes.filter_map(|(name, wish)| Some((name, wish.setting()?)))
     }
 
-    /// The clusters that are removed, and whether a missing one is ignored.
-    pub(super) fn removed(&self) -> BTreeMap<&ClusterName, bool> {
-        let removed = self.clusters.iter().filter_map(|(name, target)| match target {
-            ClusterTarget::Remove { ignore_missing } => Some((name, *ignore_missing)),
-            ClusterTarget::Keep | ClusterTarget::Set(_) => None,
-        });
-        removed.collect()
+    pub(super) fn setting(&self, cluster: &ClusterName) -> Option<&ClusterSetting> {
+        self.clusters.get(cluster)?.setting()
     }
 
-    /// The clusters that are named to be kept.
-    pub(super) fn kept(&self) -> BTreeSet<ClusterName> {
-        let kept = self
-            .clusters
-            .iter()
-            .filter(|(_, target)| matches!(target, ClusterTarget::Keep));
-        kept.map(|(name, _)| name.clone()).collect()
+    /// The clusters whose queues are to be taken over.
+    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
+        self.set()
+            .filter_map(|(name, setting)| (setting.adopt != Adopt::No).then_some(name))
+    }
+
+    pub(super) fn removed(&self) -> impl Iterator<Item = &ClusterName> {
+        self.named(Wish::Remove)
+    }
+
+    pub(super) fn kept(&self) -> impl Iterator<Item = &ClusterName> {
+        self.named(Wish::Keep)
+    }
+
+    fn named(&self, same: Wish<ClusterSetting>) -> impl Iterator<Item = &ClusterName> {
+        let wishes = self.clusters.iter();
+        wishes.filter_map(move |(name, wish)| (*wish == same).then_some(name))
     }
 
     /// Whether a registered cluster is checked.
     pub(super) fn checks(&self, cluster: &ClusterName) -> bool {
-        self.others == Others::Keep || matches!(self.clusters.get(cluster), Some(ClusterTarget::Keep))
+        self.others == Wish::Keep || matches!(self.clusters.get(cluster), Some(Wish::Keep))
     }
 
     /// Whether a queue is checked that is of this cluster, or of one that is not known.
     pub(super) fn checks_queue(&self, cluster: Option<&ClusterName>) -> bool {
-        cluster.map_or(self.others == Others::Keep, |cluster| self.checks(cluster))
+        cluster.map_or(self.others == Wish::Keep, |cluster| self.checks(cluster))
     }
 
     /// Whether a cluster that exists is wanted afterwards.
     pub(super) fn wants(&self, cluster: &ClusterName) -> bool {
         match self.clusters.get(cluster) {
-            Some(target) => !matches!(target, ClusterTarget::Remove { .. }),
-            None => self.others != Others::Remove,
+            Some(wish) => *wish != Wish::Remove,
+            None => self.others != Wish::Remove,
         }
     }
 
     /// A survey for this target in which nothing is read yet.
     pub fn survey(&self, scope: Scope) -> Survey {
-        let given = self.setting().and_then(|setting| setting.options.queue_prefix.clone());
         let mut survey = Survey::new(scope);
-        survey.new_prefix = given;
+        survey.new_prefix = self.bootstraps().and_then(|given| given.options.queue_prefix.clone());
         survey
     }
 
     /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
     /// a round trip for it.
     pub fn guess(&self, survey: &Survey) -> Query {
-        let (set, removed) = (self.set(), self.removed());
-        let all = self.is_check() || self.others == Others::Remove;
-        let is_few = set.len() <= BY_NAME;
-        let named = set.keys().chain(removed.keys());
+        let all = self.is_check() || self.others == Wish::Remove;
+        let is_few = self.set().count() <= BY_NAME;
+        let named = self.set().map(|(name, _)| name).chain(self.removed());
         let queues = named.map(|name| ResourceId::Queue(survey.cluster_queue(name)));
         let mut guess = Query {
             resources: queues.collect(),
@@ -288,16 +254,16 @@ impl Target {
             listed_roles: all,
             function_mappings: self.is_check(),
             // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
-            function_permissions: self.setting().is_some(),
-            dropped_clusters: self.is_check() && self.others == Others::Keep,
+            function_permissions: self.bootstraps().is_some(),
+            dropped_clusters: self.is_check() && self.others == Wish::Keep,
             event_rules: self.is_check() || self.adopting().next().is_some(),
-            eks_clusters: is_few && set.values().any(|setting| setting.asks_eks),
+            eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks),
             ..Query::default()
         };
-        if !matches!(self.hub, HubTarget::Leave) {
+        if !matches!(self.hub, Wish::Leave) {
             guess.resources.extend(hub::ids(&survey.scope));
         }
-        for (name, setting) in set {
+        for (name, setting) in self.set() {
             let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
             guess.listed_roles |= asks_ec2 && setting.role != RoleOption::Unmanaged;
             match &setting.role {
@@ -321,7 +287,7 @@ pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<Clu
     kept
 }
 
-/// The same clusters by their queues.
+/// These clusters by their queues.
 pub(super) fn checked_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
     let names = checked_clusters(survey, target).into_keys();
     names.map(|name| (survey.cluster_queue(&name), name)).collect()

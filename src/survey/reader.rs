@@ -11,7 +11,7 @@ use crate::cloud::{Fault, Read, RolePolicies, Snapshot};
 use crate::model::answer::{Decision, Fact};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::{Reading, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::status::QueueActivity;
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
@@ -218,15 +218,13 @@ impl<'a, R: Read> Reader<'a, R> {
 impl Survey {
     pub(super) fn take(&mut self, snapshots: Snapshots) {
         for (id, answer) in snapshots {
-            let reading = match answer {
-                Ok(Some(Snapshot { resource, status })) => {
+            let answer = Fact::of_option(answer.map(|found| {
+                found.map(|Snapshot { resource, status }| {
                     self.status.extend(status.map(|status| (id.clone(), status)));
-                    Reading::Present(Box::new(resource))
-                }
-                Ok(None) => Reading::Absent,
-                Err(fault) => Reading::Unreadable(fault),
-            };
-            self.observed.insert(id, reading);
+                    resource
+                })
+            }));
+            self.observed.insert(id, answer);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::scope::Scope;
 use crate::model::status::Depth;
-use crate::reconcile::dead_letters::check;
+use crate::reconcile::check_dead_letters;
 use crate::reconcile::{Intent, NextStep};
 use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, Output, text};
@@ -103,7 +103,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
         Some(_) => args.consent.unchanged(error),
         None => error,
     };
-    let pass = |survey: &Survey| check(redrive, survey);
+    let pass = |survey: &Survey| check_dead_letters(redrive, survey);
     let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");

@@ -365,7 +365,10 @@ async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error>
     };
     let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
-    let fault = survey.discovered().fault().or(survey.faults().find_map(of_queue));
+    let fault = survey
+        .discovered()
+        .fault()
+        .or(survey.observed.faults().find_map(of_queue));
     if let Some(fault) = fault {
         hub.ui.warn_text(&format!(
             "not all registered clusters could be read, so the document may lack their controller roles: {fault}"

@@ -16,9 +16,7 @@ use crate::model::notation::counted;
 use crate::model::status::{Depth, PROBE_LIMIT, ProbeResult, Probed};
 use crate::plan::finding::fixes;
 use crate::probe::{self, counts};
-use crate::reconcile::{
-    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, queues_to_watch, reconcile,
-};
+use crate::reconcile::{Intent, Target, Wish, asks_live_router, checked_clusters, queues_to_watch, reconcile};
 use crate::survey::{Survey, Tried};
 use crate::ui::{HubReport, text};
 
@@ -45,8 +43,7 @@ pub(in crate::cli) struct Args {
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
-    let target = Target::keep(router, args.names.iter().cloned());
+    let target = Target::keep(args.names.iter().cloned());
     let examined = hubs
         .each(async |hub| examine(&hubs, hub, &args, target.clone()).await)
         .await;
@@ -169,7 +166,7 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Pro
     let turns = Semaphore::new(hub.limit);
     let mut clusters = checked_clusters(survey, target);
     clusters.retain(|_, tags| !tags.being_deleted(survey.now));
-    let bus = (target.others == Others::Keep).then(|| probe::bus(&hub.cloud, &hub.scope).left_future());
+    let bus = (target.others == Wish::Keep).then(|| probe::bus(&hub.cloud, &hub.scope).left_future());
     let probes = clusters.keys().map(|name| {
         let queue = survey.cluster_queue(name);
         probe::cluster(&hub.cloud, &hub.scope, &turns, name.clone(), queue).right_future()
@@ -179,7 +176,7 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Pro
     if all == 0 {
         return Vec::new();
     }
-    let what = match (target.others == Others::Keep, clusters.len()) {
+    let what = match (target.others == Wish::Keep, clusters.len()) {
         (true, 0) => "the bus".to_owned(),
         (true, count) => format!("the bus and {}", counted(count, "cluster")),
         (false, count) => counted(count, "cluster"),

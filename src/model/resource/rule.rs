@@ -31,7 +31,6 @@ fields! {
     }
 }
 
-/// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub arn: String,
@@ -70,7 +69,6 @@ impl Rule {
 }
 
 impl Scope {
-    /// The rule of one kind of signal.
     pub fn rule(&self, signal: Signal) -> RuleName {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
@@ -92,7 +90,6 @@ impl Scope {
         targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
     }
 
-    /// The ARN of a rule on the default event bus.
     pub fn rule_arn(&self, rule: &RuleName) -> String {
         self.arn("events", &format!("rule/{rule}"))
     }

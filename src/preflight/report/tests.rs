@@ -5,7 +5,7 @@ use crate::model::answer::{Answered, Call, Decision, Fact, Fault, FaultKind};
 use crate::model::hub::Hub;
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Observed, Reading};
+use crate::model::resource::{Code, Observed};
 use crate::model::scope::tests::scope_in;
 
 fn fault(kind: FaultKind) -> Fault {
@@ -35,7 +35,7 @@ fn answers() -> Answers {
 /// The plan of a first hub, which creates five rules.
 fn first(scope: &Scope) -> Plan {
     let desired = Hub::new(scope, HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
-    let observed: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+    let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
     crate::plan::plan(scope, &desired, &observed, 0)
 }
 
