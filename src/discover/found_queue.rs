@@ -8,7 +8,7 @@ use super::removal::{OwnedRules, Removal, way};
 use super::sender::{Sender, queue};
 use super::verdict::{Verdict, verdict};
 use crate::model::answer::Fact;
-use crate::model::event_rule::RuleTarget;
+use crate::model::event_rule::ListedTarget;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::notation::counted;
 use crate::model::resource::ResourceId;
@@ -156,7 +156,7 @@ fn one(survey: &Survey, name: &QueueName, senders: &[Sender<'_>], uses: &BTreeMa
 }
 
 /// The queue of a target, if it is for a Karpenter.
-fn queue_of_karpenter(survey: &Survey, target: &RuleTarget, uses: &BTreeMap<&QueueName, Use>) -> Option<QueueName> {
+fn queue_of_karpenter(survey: &Survey, target: &ListedTarget, uses: &BTreeMap<&QueueName, Use>) -> Option<QueueName> {
     queue(&survey.scope, &target.arn).filter(|name| uses.get(name).is_some_and(|of| of.is_for_karpenter))
 }
 

@@ -11,7 +11,7 @@ mod verdict;
 
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
-use crate::model::event_rule::{RuleTarget, rule_limit};
+use crate::model::event_rule::{ListedTarget, rule_limit};
 use crate::model::name::QueueName;
 use crate::model::notation::first_of;
 use crate::survey::{Query, Saved, Survey};
@@ -130,7 +130,7 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
     let of_karpenter = concerning(survey).filter(|(_, pattern)| !pattern.signals.is_empty());
     let kept = of_karpenter.filter_map(|(rule, pattern)| {
         let targets = targets(survey, rule);
-        let is_queue = |target: &&RuleTarget| target.arn.split(':').nth(2) == Some("sqs");
+        let is_queue = |target: &&ListedTarget| target.arn.split(':').nth(2) == Some("sqs");
         if is_of_kibus(survey, rule) || targets.iter().any(|target| queue(&survey.scope, &target.arn).is_some()) {
             return None;
         }

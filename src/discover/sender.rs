@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::event_rule::{EventRule, RulePattern, RuleTarget};
+use crate::model::event_rule::{EventRule, ListedTarget, RulePattern};
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::survey::Survey;
@@ -23,7 +23,7 @@ pub(super) struct Sender<'a> {
     /// The id of the target that is the queue.
     pub(super) target: &'a str,
     /// Its other targets.
-    pub(super) others: Vec<&'a RuleTarget>,
+    pub(super) others: Vec<&'a ListedTarget>,
 }
 
 /// The rules of others by the queue of this account and Region that they send to, in the order of their names.
@@ -54,7 +54,7 @@ pub(super) fn by_queue(survey: &Survey) -> BTreeMap<QueueName, Vec<Sender<'_>>> 
     queues
 }
 
-pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [RuleTarget] {
+pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [ListedTarget] {
     let read = survey.rule_targets(&rule.name).present();
     read.map(Vec::as_slice).unwrap_or_default()
 }

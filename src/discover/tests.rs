@@ -70,7 +70,7 @@ fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, S
         enabled: true,
         managed_by: None,
     });
-    let target = |(id, arn): &(&str, String)| RuleTarget {
+    let target = |(id, arn): &(&str, String)| ListedTarget {
         id: (*id).to_owned(),
         arn: arn.clone(),
     };

@@ -113,7 +113,7 @@ pub fn many_clusters() -> Document {
 /// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
 /// Simulating a principal's policies tells what that principal may do, so no other document allows it. No policy variable
 /// is the ARN of the caller's own user or role, so it covers all of the account.
-pub fn check(scope: &Scope) -> Document {
+pub fn preflight(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/operator-check.json"), &[])
 }
 

@@ -212,12 +212,12 @@ impl Simulation {
 pub struct Answered {
     /// What was asked about. A call may have no decision.
     pub calls: BTreeSet<Call>,
-    pub decisions: Result<BTreeMap<Call, Decision>, Fault>,
+    pub decisions: Result<BTreeMap<Call, AccessDecision>, Fault>,
 }
 
 /// What policies decide about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum AccessDecision {
     /// They allow it. A statement that denies it under a condition may still apply to the real request.
     Allowed,
     NoPolicy {
@@ -234,7 +234,7 @@ pub enum Decision {
     Other,
 }
 
-impl Decision {
+impl AccessDecision {
     /// Why the call is denied to a principal, such as `the caller`; `None` if it is not denied.
     pub fn denial(&self, principal: &str) -> Option<String> {
         Some(match self {

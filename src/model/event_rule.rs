@@ -21,7 +21,7 @@ pub struct EventRule {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RuleTarget {
+pub struct ListedTarget {
     /// Unique within its rule.
     pub id: String,
     pub arn: String,

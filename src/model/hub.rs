@@ -8,7 +8,7 @@ use crate::model::options::{HubOptions, OrNone, tag_option};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{
     Alias, Code, Desired, Encryption, EventSourceMapping, Extras, Function, FunctionSettings, LARGEST_EVENT, LogGroup,
-    Logging, Observed, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Logging, Observed, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, RuleTarget,
 };
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::{LIVE, Scope};
@@ -212,7 +212,7 @@ impl Hub {
             description: signal.description().to_owned(),
             pattern: signal.pattern(&self.scope.account),
             enabled: true,
-            target: Some(Target {
+            target: Some(RuleTarget {
                 arn: self.scope.queue_arn(&self.scope.hub_queue()),
                 retry_age: 300,
                 retries: 185,

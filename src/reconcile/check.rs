@@ -78,7 +78,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(traffic);
     findings.extend(unreadable);
     findings.extend(survey.tried.probed.iter().filter_map(|probed| probed.finding(scope)));
-    findings.extend(keys::check(survey, case.after.options.key()).finding);
+    findings.extend(keys::judge_key(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
@@ -101,7 +101,7 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
     let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
-        let cluster = stray.orphan?.cluster;
+        let (cluster, _) = stray.orphan?;
         target
             .checks(&cluster)
             .then(|| finding::orphan(&survey.scope, &stray.role, cluster))

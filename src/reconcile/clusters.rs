@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
 use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
-use super::roles::{self, Found};
+use super::roles::{self, FoundRole};
 use super::target::{Target, Wish, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
 use crate::error::{Hint, listed};
@@ -77,19 +77,19 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
         let role = match roles::decide(survey, name, setting) {
-            Found::One(role, _) => Some(role),
-            Found::Unmanaged => None,
-            Found::NotOne(search) => {
+            FoundRole::One(role, _) => Some(role),
+            FoundRole::Unmanaged => None,
+            FoundRole::NotOne(search) => {
                 not_found.push(search);
                 continue;
             }
-            Found::Missing(role) => {
+            FoundRole::Missing(role) => {
                 missing.push(role);
                 continue;
             }
             // What else must be read is asked for in the same round.
-            Found::Open if survey.is_open() => None,
-            Found::Open => {
+            FoundRole::Open if survey.is_open() => None,
+            FoundRole::Open => {
                 if let Some(fault) = survey.known.listed_roles.fault() {
                     return Err(Blocked::call_failed("list the roles", fault));
                 }
@@ -137,19 +137,17 @@ pub(super) fn compared(
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
-        for orphan in role_policies::strays(survey)
-            .into_iter()
-            .filter_map(|stray| stray.orphan)
-        {
-            observed.insert(orphan.resource.id(), Fact::Present(orphan.resource));
+        let strays = role_policies::strays(survey).into_iter();
+        for (_, policy) in strays.filter_map(|stray| stray.orphan) {
+            observed.insert(policy.id(), Fact::Present(policy));
         }
     } else {
         for (name, tags) in saved {
             let role = match roles::find(survey, &name) {
-                Found::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
-                Found::Unmanaged => None,
+                FoundRole::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
+                FoundRole::Unmanaged => None,
                 // Nothing of it changes: neither the tag, nor which roles have the policy.
-                Found::One(..) | Found::NotOne(_) | Found::Missing(_) | Found::Open => {
+                FoundRole::One(..) | FoundRole::NotOne(_) | FoundRole::Missing(_) | FoundRole::Open => {
                     let holders = roles_with_policy(survey, &name);
                     let gone = roles::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
                     let cluster = adoption::registered(survey, hub, name, tags.controller_role());
@@ -352,22 +350,18 @@ pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
     }
     let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
     let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
+    let whether = format!("whether it has {}", named_clusters(&asked));
+    let for_role = format!(
+        "for the controller role of {}, so check it in the plan",
+        named_clusters(&wanted)
+    );
     let unknown = match (exists, roles) {
-        (Some(fault), None) => Some((fault, format!("whether it has {}", named_clusters(&asked)))),
-        (Some(fault), Some(_)) => Some((
-            fault,
-            format!(
-                "whether it has {}, nor for controller roles, so check those in the plan",
-                named_clusters(&asked)
-            ),
-        )),
-        (None, Some(fault)) => Some((
-            fault,
-            format!(
-                "for the controller role of {}, so check it in the plan",
-                named_clusters(&wanted)
-            ),
-        )),
+        (Some(fault), None) => Some((fault, whether)),
+        (Some(fault), Some(_)) => {
+            let and_roles = "nor for controller roles, so check those in the plan";
+            Some((fault, format!("{whether}, {and_roles}")))
+        }
+        (None, Some(fault)) => Some((fault, for_role)),
         (None, None) => None,
     };
     let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());

@@ -22,7 +22,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     adoption::unfit_queues,
     unclear_roles,
     // Changes that need a new version of the router. Applies to a hub that is set and does not end the rollback.
-    router::change_during_a_rollback,
+    |case| Vec::from_iter(router::change_during_a_rollback(case)),
     too_long_settings,
 ];
 
@@ -154,7 +154,6 @@ mod tests {
     fn add(names: &[&str]) -> Target {
         let setting = ClusterSetting {
             role: RoleOption::Unmanaged,
-            asks_eks: true,
             ..ClusterSetting::default()
         };
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)

@@ -8,7 +8,7 @@ use super::{Blocked, keys};
 use crate::model::answer::Fact;
 use crate::model::hub::{self, Hub};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Architecture, Desired, Observed, Parameter, Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Parameter, Resource, ResourceId};
 use crate::model::settings::{BadSettings, Settings};
 use crate::plan;
 use crate::survey::{Saved, Survey};
@@ -73,11 +73,6 @@ pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bo
     })
 }
 
-/// The architecture that the router of a target runs on.
-pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
-    options_afterwards(survey, target).architecture()
-}
-
 /// The options that the hub of a target has afterwards, as far as they are known.
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
     settings(survey, target)
@@ -93,7 +88,8 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
         return deployed.map(|_| ArchiveNeed::Compare);
     }
     let given = target.bootstraps()?;
-    let stays = || router::staying(&target.router, given, survey, architecture(survey, target)).is_some();
+    let architecture = options_afterwards(survey, target).architecture();
+    let stays = || router::staying(&target.router, given, survey, architecture).is_some();
     // Without settings there is no plan.
     Some(match settings(survey, target).is_err() || stays() {
         true => ArchiveNeed::Compare,

@@ -21,7 +21,7 @@ pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
-pub use hub::{architecture, archive_need, check_dead_letters, options_afterwards};
+pub use hub::{archive_need, check_dead_letters, options_afterwards};
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Wish, checked_clusters};

@@ -93,15 +93,8 @@ pub(super) struct Stray {
     pub(super) role: RoleName,
     /// The name of the policy.
     pub(super) policy: String,
-    /// The orphan that it is, if it is certain that kibus wrote it for a cluster whose queue is missing.
-    pub(super) orphan: Option<Orphan>,
-}
-
-/// A policy that kibus wrote for a cluster whose queue is missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Orphan {
-    pub(super) cluster: ClusterName,
-    pub(super) resource: Resource,
+    /// The cluster and the policy, if it is certain that kibus wrote it for a cluster whose queue is missing.
+    pub(super) orphan: Option<(ClusterName, Resource)>,
 }
 
 /// Where policies of earlier clusters were not looked for, because AWS did not answer.
@@ -172,7 +165,7 @@ pub(super) fn named_by_policy(survey: &Survey) -> BTreeMap<ClusterName, RoleName
 
 /// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
 /// this account, Region and prefix, and it is missing.
-fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orphan> {
+fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<(ClusterName, Resource)> {
     let document = policy.document()?;
     let (cluster, queue) = cluster_of(survey, policy)?;
     if !policy::all_ours(&document) || *survey.resource(&ResourceId::Queue(queue)) != Fact::Absent {
@@ -183,8 +176,7 @@ fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<
         name: survey.scope.controller_policy(&cluster),
         document,
     };
-    let resource = Resource::RolePolicy(policy);
-    Some(Orphan { cluster, resource })
+    Some((cluster, Resource::RolePolicy(policy)))
 }
 
 /// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.

@@ -8,7 +8,7 @@ use super::role_policies::{policy, read_policy, roles_with_policy};
 use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
 use crate::error::Hint;
 use crate::iam::grants::names_service_account;
-use crate::model::answer::{Decision, Fact, Fault};
+use crate::model::answer::{AccessDecision, Fact, Fault};
 use crate::model::karpenter::{
     KarpenterVersion, NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles,
 };
@@ -20,7 +20,7 @@ use crate::plan::Refusal;
 use crate::survey::{ListedRole, Survey};
 
 /// Which role a cluster's controller runs as.
-pub(super) enum Found {
+pub(super) enum FoundRole {
     /// This role, by these sources; by none if the command line names it.
     One(RoleName, BTreeSet<RoleSource>),
     /// Kibus does not manage a policy on it: the command line says so, or the cluster is registered, and neither a policy nor the
@@ -35,42 +35,42 @@ pub(super) enum Found {
 }
 
 /// The controller role of a cluster that is set: named now, or found.
-pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> Found {
+pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> FoundRole {
     // Whether the cluster is registered says where to look.
     let queue = ResourceId::Queue(survey.cluster_queue(name));
     if !survey.resource(&queue).is_asked() {
-        return Found::Open;
+        return FoundRole::Open;
     }
     seek_evidence(survey, name, setting);
     let found = match &setting.role {
-        RoleOption::Unmanaged => Found::Unmanaged,
+        RoleOption::Unmanaged => FoundRole::Unmanaged,
         RoleOption::Named(template) => match template.role(name) {
             Ok(role) => existing(survey, name, role, BTreeSet::new()),
-            Err(_) => Found::NotOne(RoleSearch::nothing(name)),
+            Err(_) => FoundRole::NotOne(RoleSearch::nothing(name)),
         },
         RoleOption::Search => match find(survey, name) {
-            Found::One(role, sources) => existing(survey, name, role, sources),
+            FoundRole::One(role, sources) => existing(survey, name, role, sources),
             other => other,
         },
     };
     match &found {
-        Found::One(role, _) => {
+        FoundRole::One(role, _) => {
             read_policy(survey, name, role);
             if let Fact::Unreadable(_) = survey.roles(role) {
                 survey.resource(&ResourceId::Role(role.clone()));
             }
         }
         // The message about it names roles that may be meant.
-        Found::Open | Found::Missing(_) => {
+        FoundRole::Open | FoundRole::Missing(_) => {
             survey.listed_roles();
         }
         // One of the candidates may have the policy of the cluster.
-        Found::NotOne(search) => {
+        FoundRole::NotOne(search) => {
             for role in search.candidates.keys() {
                 survey.roles(role);
             }
         }
-        Found::Unmanaged => {}
+        FoundRole::Unmanaged => {}
     }
     found
 }
@@ -88,23 +88,23 @@ pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> 
         .is_some_and(|setting| setting.role == RoleOption::Search);
     // A search reads roles, which no one asked for where the role is named or not managed.
     match searches.then(|| find(survey, name)) {
-        Some(Found::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
+        Some(FoundRole::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
         _ => BTreeSet::new(),
     }
 }
 
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> Found {
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> FoundRole {
     let absent = match survey.known.roles.get(&role) {
         Some(Fact::Absent) => true,
         Some(Fact::Unreadable(_)) => *survey.observed.get(&ResourceId::Role(role.clone())) == Fact::Absent,
         _ => false,
     };
     if !absent {
-        return Found::One(role, sources);
+        return FoundRole::One(role, sources);
     }
     let listed = survey.known.listed_roles.present();
     let similar = listed.map(|all| similar_roles(cluster, all));
-    Found::Missing(MissingRole {
+    FoundRole::Missing(MissingRole {
         cluster: cluster.clone(),
         sources,
         role,
@@ -113,28 +113,28 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
 }
 
 /// Searches for the role of a cluster, whether it is registered or not.
-pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
+pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     let tagged = tagged(survey, name);
     if let Some(role) = &tagged {
         read_policy(survey, name, role);
     }
     let mut holders = roles_with_policy(survey, name);
     if let (Some(one), 1) = (holders.first(), holders.len()) {
-        return Found::One(one.clone(), [RoleSource::Policy].into());
+        return FoundRole::One(one.clone(), [RoleSource::Policy].into());
     }
     // The tag may be wrong or missing, so the policy is looked for on other roles too.
     seek_policy(survey, name);
     match &tagged {
-        None if holders.is_empty() && survey.registration(name).is_some() => return Found::Unmanaged,
+        None if holders.is_empty() && survey.registration(name).is_some() => return FoundRole::Unmanaged,
         Some(role) if holders.is_empty() && is_unread(survey, name, role) => {
-            return Found::One(role.clone(), [RoleSource::Tag].into());
+            return FoundRole::One(role.clone(), [RoleSource::Tag].into());
         }
         _ => {}
     }
     let mut search = by_evidence(survey, name);
     let has_evidence = !search.candidates.is_empty() || !search.elsewhere.is_empty();
     if let Some((role, sources)) = only_one(&search) {
-        return Found::One(role.clone(), sources.clone());
+        return FoundRole::One(role.clone(), sources.clone());
     }
     let listed = survey.known.listed_roles.present();
     let exists = |role: &RoleName| {
@@ -148,7 +148,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         usual.as_slice(),
         is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role)),
     ) {
-        return Found::One(one.clone(), [RoleSource::Name].into());
+        return FoundRole::One(one.clone(), [RoleSource::Name].into());
     }
     usual
         .into_iter()
@@ -160,14 +160,14 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         add(&mut search, role, RoleSource::Policy);
     }
     if search.candidates.is_empty() && search.elsewhere.is_empty() {
-        let Some(all) = listed else { return Found::Open };
+        let Some(all) = listed else { return FoundRole::Open };
         let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
         search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
         if search.candidates.is_empty() {
             search.similar = similar_roles(name, all).into_iter().cloned().collect();
         }
     }
-    Found::NotOne(search)
+    FoundRole::NotOne(search)
 }
 
 fn add(search: &mut RoleSearch, role: RoleName, source: RoleSource) {
@@ -243,7 +243,7 @@ pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
 
 /// What a check reports about a registered cluster whose role is unclear.
 pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
-    let Found::NotOne(search) = find(survey, cluster) else {
+    let FoundRole::NotOne(search) = find(survey, cluster) else {
         return Vec::new();
     };
     let policy = survey.scope.controller_policy(cluster);
@@ -386,7 +386,7 @@ pub(super) fn wanting_evidence<'a>(survey: &Survey, target: &'a Target) -> Vec<&
 
 /// Whether evidence decides about the role of a cluster: no role is named, and the policies do not say which one it is.
 fn is_evidence_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
-    let searches = setting.asks_eks && setting.role == RoleOption::Search;
+    let searches = setting.asks_eks() && setting.role == RoleOption::Search;
     searches
         && match survey.saved_tags(cluster) {
             Some(tags) if tags.belong_to(&survey.scope.bus) => is_unclear(survey, cluster),
@@ -401,7 +401,7 @@ pub(super) fn first_registered<'a>(survey: &Survey, target: &'a Target) -> Vec<&
         tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus))
     };
     let set = target.set();
-    set.filter_map(|(cluster, setting)| (setting.asks_eks && !is_registered(cluster)).then_some(cluster))
+    set.filter_map(|(cluster, setting)| (setting.asks_eks() && !is_registered(cluster)).then_some(cluster))
         .collect()
 }
 
@@ -413,13 +413,13 @@ fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleNa
     let set = target.set().filter_map(|(name, setting)| {
         let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
         match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| decide(survey, name, setting))? {
-            Found::One(role, _) => Some((name.clone(), role)),
+            FoundRole::One(role, _) => Some((name.clone(), role)),
             _ => None,
         }
     });
     let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
         match asks_ec2(tags.karpenter_version()).then(|| find(survey, &name))? {
-            Found::One(role, _) => Some((name, role)),
+            FoundRole::One(role, _) => Some((name, role)),
             _ => None,
         }
     });
@@ -444,7 +444,12 @@ pub(super) fn access_warnings(survey: &Survey, target: &Target) -> Vec<Hint> {
         .collect()
 }
 
-fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BTreeMap<String, Decision>) -> Vec<Hint> {
+fn lacks(
+    survey: &Survey,
+    cluster: &ClusterName,
+    role: &RoleName,
+    decisions: &BTreeMap<String, AccessDecision>,
+) -> Vec<Hint> {
     let mut warnings = Vec::new();
     let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (action, decision) in decisions {
@@ -453,7 +458,7 @@ fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BT
         };
         if action == ASKS_EC2 {
             let (unless, advice) = match decision {
-                Decision::NoPolicy { keys } => (
+                AccessDecision::NoPolicy { keys } => (
                     unless(keys),
                     "Allow it in a policy of the role, as Karpenter's own policies do",
                 ),
@@ -464,7 +469,7 @@ fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BT
                  failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
             )));
         // The policy of kibus, which may not be written yet, can change anything else.
-        } else if matches!(decision, Decision::Boundary | Decision::Organization) {
+        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization) {
             of_queue.entry(why).or_default().push(action);
         }
     }
@@ -624,15 +629,15 @@ mod tests {
         ] {
             let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
             let found = match find(&survey, &"base".parse().unwrap()) {
-                Found::One(role, _) => role.to_string(),
-                Found::NotOne(search) => {
+                FoundRole::One(role, _) => role.to_string(),
+                FoundRole::NotOne(search) => {
                     let by_name = [RoleSource::Name].into();
                     let roles = search.candidates.iter().filter(|(_, by)| **by != by_name);
                     let roles = roles.map(|(role, _)| role.to_string());
                     let elsewhere = search.elsewhere.iter().map(|_| "elsewhere".to_owned());
                     format!("? {}", roles.chain(elsewhere).collect::<Vec<_>>().join(" "))
                 }
-                Found::Missing(_) | Found::Open | Found::Unmanaged => panic!("{case}"),
+                FoundRole::Missing(_) | FoundRole::Open | FoundRole::Unmanaged => panic!("{case}"),
             };
             assert_eq!(found, expected, "{case}");
         }
@@ -645,11 +650,7 @@ mod tests {
         survey
             .observed
             .insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
-        let setting = ClusterSetting {
-            asks_eks: true,
-            ..ClusterSetting::default()
-        };
-        decide(&survey, &base, &setting);
+        decide(&survey, &base, &ClusterSetting::default());
         let query = survey.take_open();
         assert_eq!(
             [

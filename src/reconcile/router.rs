@@ -86,11 +86,7 @@ pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desire
 
 /// Refuses what needs a new version while a rollback is kept: another option, another code that is named, or a setting that
 /// the live version does not have.
-pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Vec<Refusal> {
-    during_a_rollback(case).into_iter().collect()
-}
-
-fn during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
+pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     let given = case.target.bootstraps()?;
     let live = kept_rollback(given, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {

@@ -1,17 +1,20 @@
 //! What should be true of a hub and its clusters afterwards. Each command makes a target from its arguments; the commands
 //! that change something, and `verify`, differ in nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::str::FromStr;
+
+use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
 use crate::model::hub;
 use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
-use crate::model::name::{ClusterName, QueueName};
-use crate::model::options::HubOptions;
+use crate::model::name::{ClusterName, NameError, QueueName};
+use crate::model::options::{HubOptions, UserTag};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::model::tags::Tags;
+use crate::model::tags::{NAMESPACE, Tags};
 use crate::survey::{Query, Survey};
 
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
@@ -72,22 +75,63 @@ pub struct Bootstrap {
     pub restore_settings: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A cluster that is set, by the options of `add-cluster`. The comment of an option is its help on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct ClusterSetting {
+    #[arg(skip)]
     pub role: RoleOption,
-    pub adopt: Adopt,
-    /// Whether an adopted queue loses the statements of its owner that allow something.
-    pub drop_old_senders: bool,
-    /// The user's tags to add to the queue, or to change.
-    pub tags: Tags,
-    /// The keys of the tags to remove from the queue.
-    pub untag: BTreeSet<String>,
-    /// Else the version that the queue's tag has.
+    /// Do not ask EKS whether a new cluster exists, nor for its controller role.
+    #[arg(long, env = "KIBUS_NO_EKS_CHECK", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true, hide_short_help = true)]
+    pub no_eks_check: Option<bool>,
+    /// Version of Karpenter in the cluster; it selects the setting to print.
+    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
     pub karpenter_version: Option<KarpenterVersion>,
+    /// Tag to add to the queue, or to change; repeat for more.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub tags: Vec<UserTag>,
+    /// Key of a tag to remove from the queue; repeat for more.
+    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = untagged)]
+    pub untag: Vec<String>,
+    /// Take over the queue of this name that another tool created, if something shows that a Karpenter uses it; with
+    /// `unproven`, whatever uses it. The queue keeps its messages, and the rules that send to it.
+    #[arg(long, env = "KIBUS_ADOPT", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_name = "unproven", hide_short_help = true)]
+    pub adopt: Option<Adopt>,
+    /// Remove the statements by which an adopted queue lets its old senders send.
+    #[arg(long, env = "KIBUS_DROP_OLD_SENDERS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true, hide_short_help = true)]
+    pub drop_old_senders: Option<bool>,
     /// Whether the Karpenter settings are shown even if they have not changed.
+    #[arg(skip)]
     pub show_settings: bool,
+}
+
+impl ClusterSetting {
     /// Whether EKS is asked about the cluster when it is registered for the first time.
-    pub asks_eks: bool,
+    pub(super) fn asks_eks(&self) -> bool {
+        self.no_eks_check != Some(true)
+    }
+
+    /// The user's tags to add to the queue, or to change.
+    pub fn tags(&self) -> Tags {
+        let tags = self.tags.iter().cloned();
+        tags.map(|tag| (tag.key, tag.value)).collect()
+    }
+}
+
+fn untagged(key: &str) -> Result<String, NameError> {
+    let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
+    match reserved || key.is_empty() || key.chars().count() > 128 {
+        true => Err(NameError::new(
+            "key of a tag",
+            key,
+            "up to 128 characters that do not begin with `kibus:` or `aws:`",
+        )),
+        false => Ok(key.to_owned()),
+    }
 }
 
 /// Whether a queue that another tool created is taken over.
@@ -99,6 +143,19 @@ pub enum Adopt {
     IfUsed,
     /// Whatever uses it.
     Unproven,
+}
+
+impl FromStr for Adopt {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(Self::IfUsed),
+            "false" | "no" | "off" | "0" => Ok(Self::No),
+            "unproven" => Ok(Self::Unproven),
+            _ => Err("expected `true`, `false` or `unproven`"),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -200,7 +257,7 @@ impl Target {
     /// The clusters whose queues are to be taken over.
     pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
         self.set()
-            .filter_map(|(name, setting)| (setting.adopt != Adopt::No).then_some(name))
+            .filter_map(|(name, setting)| (setting.adopt.unwrap_or_default() != Adopt::No).then_some(name))
     }
 
     pub(super) fn removed(&self) -> impl Iterator<Item = &ClusterName> {
@@ -257,7 +314,7 @@ impl Target {
             function_permissions: self.bootstraps().is_some(),
             dropped_clusters: self.is_check() && self.others == Wish::Keep,
             event_rules: self.is_check() || self.adopting().next().is_some(),
-            eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks),
+            eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks()),
             ..Query::default()
         };
         if !matches!(self.hub, Wish::Leave) {

@@ -111,7 +111,6 @@ fn add() -> Target {
 fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
-        asks_eks: true,
         ..ClusterSetting::default()
     };
     Target::add(["base".parse().unwrap()], &setting)

@@ -145,7 +145,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     if !case.target.plans_hub() {
         return Vec::new();
     }
-    let check = keys::check(survey, new);
+    let check = keys::judge_key(survey, new);
     if case.target.is_check() {
         return check.unclear.into_iter().collect();
     }

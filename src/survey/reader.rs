@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::{Query, Survey};
 use crate::cloud::{Fault, Read, RolePolicies, Snapshot};
-use crate::model::answer::{Decision, Fact};
+use crate::model::answer::{AccessDecision, Fact};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy::{self, InlinePolicy};
 use crate::model::resource::ResourceId;
@@ -169,7 +169,7 @@ impl<'a, R: Read> Reader<'a, R> {
         &self,
         survey: &Survey,
         controllers: &BTreeSet<(ClusterName, RoleName)>,
-    ) -> Vec<((ClusterName, RoleName), Fact<BTreeMap<String, Decision>>)> {
+    ) -> Vec<((ClusterName, RoleName), Fact<BTreeMap<String, AccessDecision>>)> {
         let listed = survey.known.listed_roles.present();
         let ask = async |of: &(ClusterName, RoleName)| {
             let calls = policy::controller_calls(&survey.scope, &survey.cluster_queue(&of.0));

@@ -94,8 +94,8 @@ impl Command {
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Adopt(name, role, drop_old_senders) => {
                 let setting = ClusterSetting {
-                    adopt: Adopt::Unproven,
-                    drop_old_senders: *drop_old_senders,
+                    adopt: Some(Adopt::Unproven),
+                    drop_old_senders: Some(*drop_old_senders),
                     ..cluster(*role)
                 };
                 Target::add(names(&[name]), &setting)
@@ -127,7 +127,6 @@ pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
             RoleFlag::Role(role) => RoleOption::Named(role.parse().unwrap()),
             RoleFlag::None => RoleOption::Unmanaged,
         },
-        asks_eks: true,
         ..ClusterSetting::default()
     }
 }

@@ -102,7 +102,7 @@ impl Purpose {
     fn document(self, scope: &Scope) -> Document {
         match self {
             Self::ManyClusters => operator_policy::many_clusters(),
-            Self::Check => operator_policy::check(scope),
+            Self::Check => operator_policy::preflight(scope),
             Self::Eks => operator_policy::eks(scope),
             Self::Discover => operator_policy::discover(scope),
         }

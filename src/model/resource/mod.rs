@@ -30,7 +30,7 @@ pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownersh
 pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField};
 pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
-pub use rule::{Rule, RuleField, Target};
+pub use rule::{Rule, RuleField, RuleTarget};
 
 use super::answer::{Fact, Fault};
 use super::finding_code::FindingCode;

@@ -32,7 +32,7 @@ fields! {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RuleTarget {
     pub arn: String,
     /// How long EventBridge tries to deliver, in seconds.
     pub retry_age: u32,
@@ -57,7 +57,7 @@ pub struct Rule {
     pub pattern: Document,
     pub enabled: bool,
     /// The target that kibus manages.
-    pub target: Option<Target>,
+    pub target: Option<RuleTarget>,
     /// The ids of targets that kibus does not manage.
     pub foreign_targets: BTreeSet<String>,
     pub tags: Tags,
