@@ -107,8 +107,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
-    let besides =
-        [many_clusters(), preflight(&scope()), discover(&scope()), eks(&scope())].map(|document| self::allowed(&document));
+    let besides = [many_clusters(), preflight(&scope()), discover(&scope()), eks(&scope())]
+        .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
