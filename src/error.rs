@@ -92,12 +92,17 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A next step: a sentence, and the command to copy, if any.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A next step.
+// A sentence with the reason or the condition, and the command to copy, if any.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "HintObject", deny_unknown_fields)
+)]
 pub struct Hint {
-    /// The reason or the condition for this step.
     pub text: String,
-    /// The command, whole, which has its own line.
+    // Whole, on its own line.
     pub command: Option<String>,
 }
 

@@ -1,32 +1,31 @@
 //! The messages of the dead-letter queue: why they are there, whether they are still useful, and what becomes of those that
 //! are routed again or deleted.
 
-mod batch;
-mod cause;
-mod letter;
-pub mod read;
+mod read;
 #[cfg(test)]
 pub(crate) mod readings;
-pub mod report;
-mod retry_line;
 #[cfg(test)]
 mod tests;
-pub mod treat;
-mod usefulness;
+mod treat;
+
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+pub use read::{DeadLetterReport, RetryLine, read};
+pub use treat::{LetterResult, LetterStatus, Treated, Treatment, treat};
 
 use crate::model::answer::Fault;
-use crate::model::name::{FunctionName, LogGroupName, QueueName};
-
-pub use crate::model::router_batch::{RouterAnswer, RouterDecision};
-pub use batch::batch_event;
-pub use cause::{DeadLetterCause, DeliveryError};
-pub use letter::{DeadLetter, LetterEvent};
-pub use retry_line::RetryLine;
-pub use usefulness::Usefulness;
+use crate::model::name::{FunctionName, InstanceId, LogGroupName, QueueName};
+use crate::model::notation::time_text;
+use crate::model::signal::{Signal, SubjectMember};
 
 /// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
 /// command received is visible again after this time.
 const HIDDEN: u32 = 30;
+/// How long a Spot warning is useful, in milliseconds: EC2 sends it two minutes before it reclaims the instance.
+const SPOT_WARNING: i64 = 120_000;
 
 /// What `dead-letters` needs: the messages of the dead-letter queue, the router, and its log about them.
 pub trait DeadLetters: Send + Sync {
@@ -39,14 +38,13 @@ pub trait DeadLetters: Send + Sync {
     /// Deletes a message.
     fn delete(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Invokes a function's alias with these messages and waits until they are routed. A failed
-    /// invocation is a fault.
+    /// Invokes a function's alias with a batch of messages and waits for its answer. A failed invocation is a fault.
     fn route(
         &self,
         function: &FunctionName,
         alias: &str,
-        letters: Vec<&DeadLetter>,
-    ) -> impl Future<Output = Result<RouterAnswer, Fault>> + Send;
+        batch: &Value,
+    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
 
     /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
     /// the Unix epoch, in the order of time; and whether that is all of them.
@@ -55,4 +53,209 @@ pub trait DeadLetters: Send + Sync {
         group: &LogGroupName,
         since: i64,
     ) -> impl Future<Output = Result<(Vec<String>, bool), Fault>> + Send;
+}
+
+/// A message of the dead-letter queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "LetterObject", deny_unknown_fields)
+)]
+pub struct DeadLetter {
+    // The id that SQS gave it, which it keeps on its way from the hub queue.
+    #[serde(rename = "message_id")]
+    pub id: String,
+    /// When SQS first took the message, in UTC.
+    // In milliseconds of the Unix epoch.
+    #[serde(serialize_with = "as_time")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub sent: i64,
+    /// Receives from both queues.
+    pub receives: u32,
+    pub cause: DeadLetterCause,
+    /// What EventBridge recorded; empty strings for what it did not.
+    pub delivery_error: Option<DeliveryError>,
+    /// The last line of the router's log about the message, if it was found.
+    pub last_retry: Option<RetryLine>,
+    /// What the message says; null if it is not an event.
+    pub event: Option<LetterEvent>,
+    /// What became of the message; null if it was only shown.
+    pub result: Option<LetterResult>,
+    #[serde(skip)]
+    pub body: String,
+    // What SQS needs to release or delete it, until it is received again.
+    #[serde(skip)]
+    pub receipt: String,
+}
+
+fn as_time<S: Serializer>(millis: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time_text(*millis))
+}
+
+/// Why a message is in the dead-letter queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Cause"))]
+pub enum DeadLetterCause {
+    /// EventBridge could not deliver the event to the hub queue.
+    NotDelivered,
+    /// The hub queue gave up.
+    GivenUp,
+    /// Neither is recorded.
+    #[default]
+    Unknown,
+}
+
+/// What EventBridge recorded with an event that it could not deliver.
+// EventBridge user guide, "Using dead-letter queues to process undelivered events". Members that are missing are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "DeliveryErrorObject", deny_unknown_fields)
+)]
+pub struct DeliveryError {
+    pub code: String,
+    pub message: String,
+    pub rule_arn: String,
+    pub target_arn: String,
+    pub retry_attempts: String,
+    pub exhausted_retry_condition: String,
+}
+
+/// What a message says.
+// As far as it can be read. The router reads it again, and decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "EventObject", deny_unknown_fields)
+)]
+pub struct LetterEvent {
+    pub detail_type: String,
+    /// The kind of event; null if Karpenter does not act on it.
+    #[cfg_attr(test, schemars(schema_with = "tests::signal"))]
+    pub signal: Option<&'static str>,
+    pub instances: Vec<String>,
+    pub useful: Useful,
+    /// Until when it is useful, in UTC.
+    pub useful_until: Option<String>,
+    /// Why it is hardly useful, or why that is unknown.
+    pub useful_reason: Option<&'static str>,
+}
+
+/// Whether an event is still useful to Karpenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Useful {
+    /// It is, until `useful_until`.
+    Until,
+    /// Hardly, or no longer.
+    Little,
+    /// That is unknown.
+    Unknown,
+}
+
+impl DeadLetter {
+    /// Notes the cause, from the attributes of the message and whether SQS moved it from another queue.
+    pub fn with_cause<'a>(self, attribute: impl Fn(&str) -> Option<&'a str>, is_moved: bool) -> Self {
+        let text = |name| attribute(name).unwrap_or_default().to_owned();
+        let error = DeliveryError {
+            code: text("ERROR_CODE"),
+            message: text("ERROR_MESSAGE"),
+            rule_arn: text("RULE_ARN"),
+            target_arn: text("TARGET_ARN"),
+            retry_attempts: text("RETRY_ATTEMPTS"),
+            exhausted_retry_condition: text("EXHAUSTED_RETRY_CONDITION"),
+        };
+        let is_error = !error.code.is_empty() || !error.rule_arn.is_empty();
+        Self {
+            cause: match is_moved {
+                _ if is_error => DeadLetterCause::NotDelivered,
+                true => DeadLetterCause::GivenUp,
+                false => DeadLetterCause::Unknown,
+            },
+            delivery_error: is_error.then_some(error),
+            ..self
+        }
+    }
+
+    /// Reads what it says at the time `now`, in milliseconds of the Unix epoch.
+    pub fn with_event(self, now: i64) -> Self {
+        let event = event(&self.body, now);
+        Self { event, ..self }
+    }
+
+    /// Whether a treatment can be about it: the router can route nothing that is not an event.
+    pub fn suits(&self, treatment: Treatment) -> bool {
+        treatment == Treatment::Purge || self.event.is_some()
+    }
+}
+
+/// The event in a text at the time `now`; `None` if it is none.
+fn event(text: &str, now: i64) -> Option<LetterEvent> {
+    let event: Value = serde_json::from_str(text).ok()?;
+    let (source, detail_type) = (event["source"].as_str()?, event["detail-type"].as_str()?);
+    let detail = event["detail"].as_object()?;
+    let member = |name| detail.get(name).unwrap_or(&Value::Null);
+    let signal = Signal::of(source, detail_type);
+    let named = match signal.map(Signal::subject) {
+        None | Some(SubjectMember::Cluster) => Vec::new(),
+        Some(SubjectMember::Instance) => vec![member("instance-id")],
+        Some(SubjectMember::Entities) => match member("affectedEntities") {
+            Value::Array(entities) => entities.iter().map(|entity| &entity["entityValue"]).collect(),
+            one => vec![&one["entityValue"]],
+        },
+    };
+    let (useful, until, useful_reason) = usefulness(signal, &event, now);
+    Some(LetterEvent {
+        detail_type: detail_type.to_owned(),
+        signal: signal.map(Signal::slug),
+        instances: named.into_iter().filter_map(instance).collect(),
+        useful,
+        useful_until: until.map(time_text),
+        useful_reason,
+    })
+}
+
+/// The instance id in an id or an ARN.
+fn instance(value: &Value) -> Option<String> {
+    let id: InstanceId = value.as_str()?.rsplit('/').next()?.parse().ok()?;
+    Some(id.to_string())
+}
+
+/// Whether an event of this kind is useful at the time `now`, until when, and why it is not.
+fn usefulness(signal: Option<Signal>, event: &Value, now: i64) -> (Useful, Option<i64>, Option<&'static str>) {
+    let millis = |value: &Value, format| DateTime::from_str(value.as_str()?, format).ok()?.to_millis().ok();
+    let until = |end: Option<i64>, over, unknown| match end {
+        Some(end) if end > now => (Useful::Until, Some(end), None),
+        Some(_) => (Useful::Little, None, Some(over)),
+        None => (Useful::Unknown, None, Some(unknown)),
+    };
+    let little = |why| (Useful::Little, None, Some(why));
+    match signal {
+        None => little("Karpenter does not act on this kind of event"),
+        Some(Signal::SpotInterruption) => until(
+            millis(&event["time"], Format::DateTimeWithOffset).map(|time| time.saturating_add(SPOT_WARNING)),
+            "the two minutes of the Spot warning are over",
+            "the event has no time",
+        ),
+        Some(Signal::CapacityReservation) => {
+            let why = "the event does not say when EC2 reclaims the instance";
+            (Useful::Unknown, None, Some(why))
+        }
+        // AWS Health writes `Sat, 05 Dec 2026 05:00:00 GMT`.
+        Some(Signal::ScheduledChange) => until(
+            ["endTime", "startTime"]
+                .iter()
+                .find_map(|name| millis(&event["detail"][name], Format::HttpDate)),
+            "the time of the scheduled change is over",
+            "the event does not say when the change happens",
+        ),
+        Some(Signal::StateChange) => little("Karpenter also finds a stopped instance without the event"),
+        Some(Signal::Rebalance) => little("Karpenter only reports it"),
+        Some(Signal::Probe) => little("it is a probe of kibus"),
+    }
 }

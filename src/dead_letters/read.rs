@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::{DeadLetter, DeadLetters, HIDDEN, RetryLine};
-use crate::model::answer::{Fact, Fault};
+use super::{DeadLetter, DeadLetters, HIDDEN, LetterResult, LetterStatus, Treated, Treatment};
+use crate::model::answer::Fault;
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 
 /// How many dead letters are read at most.
-pub const MOST: usize = 1_000;
+const MOST: usize = 1_000;
 /// How many bytes their texts have at most, before the last receive: most events have less than 2 KB, and SQS takes 1 MiB.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// How many receives in a row may return only messages that were seen before. If the whole queue takes longer than
@@ -19,18 +21,124 @@ const SEEN_AGAIN: usize = 5;
 /// How many calls run at once.
 const CONCURRENT: usize = 16;
 
-/// The dead letters that were seen, the oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeenLetters {
+/// What lies in the dead-letter queue, as far as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "DeadLettersObject", deny_unknown_fields)
+)]
+pub struct DeadLetterReport {
+    #[serde(rename = "queue_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub queue: QueueName,
+    /// How many messages were seen.
+    pub seen: usize,
+    /// How many messages there are, as SQS counts.
+    // At least those that were seen.
+    pub about: u64,
+    /// What was done with the messages; null if they were only shown.
+    pub action: Option<Treatment>,
+    // The oldest first.
+    #[serde(rename = "messages")]
     pub letters: Vec<DeadLetter>,
-    /// Whether reading ended at a limit, so there may be more.
-    pub cut: bool,
-    /// Why a message is hidden for [`HIDDEN`] seconds, if one could not be made visible again.
-    pub unreleased: Option<Fault>,
+    // Why the report lacks something; among the warnings of the hub.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
 }
 
-/// Reads the dead letters until SQS returns no more or no others of them, at most [`MOST`].
-pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLetters, Fault> {
+impl DeadLetterReport {
+    /// Notes what became of the dead letters. `None` is a run that was abandoned: its results are unknown.
+    pub fn settle(&mut self, treatment: Treatment, treated: Option<&Treated>) {
+        self.action = Some(treatment);
+        for letter in &mut self.letters {
+            let known = treated.and_then(|treated| treated.results.get(&letter.id));
+            let (status, why) = match letter.suits(treatment) {
+                true => (LetterStatus::Unknown, "the command was stopped during its calls"),
+                false => (LetterStatus::Left, "not an event"),
+            };
+            letter.result = known
+                .cloned()
+                .or_else(|| Some(LetterResult::new(status, Some(why.to_owned()), &[])));
+        }
+    }
+}
+
+/// A line of the router's log about a message that returned to its queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "RetryObject", deny_unknown_fields)
+)]
+pub struct RetryLine {
+    #[serde(skip)]
+    pub id: String,
+    pub reason: String,
+    // If it was known.
+    pub cluster: Option<String>,
+}
+
+impl RetryLine {
+    /// Reads a line; `None` if it is about something else.
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let text = |name: &str| line[name].as_str().map(str::to_owned);
+        (line["message"] == "retried").then_some(())?;
+        Some(Self {
+            id: text("message_id")?,
+            reason: text("reason")?,
+            cluster: text("cluster").filter(|cluster| !cluster.is_empty()),
+        })
+    }
+}
+
+/// Reads the dead letters of a hub as they are at the time `now`, in milliseconds of the Unix epoch, and the router's log about
+/// them. `count` is the number of messages that the queue holds, as SQS counts.
+pub async fn read(cloud: &impl DeadLetters, scope: &Scope, count: u64, now: i64) -> Result<DeadLetterReport, Fault> {
+    let queue = scope.dead_letter_queue();
+    let (letters, cut, unreleased) = look(cloud, &queue).await?;
+    let mut warnings = Vec::new();
+    if cut {
+        warnings.push("these are not all: redrive or delete them, then run again for the others".to_owned());
+    }
+    if let Some(fault) = unreleased {
+        warnings.push(format!("dead letters stay hidden for {HIDDEN} seconds: {fault}"));
+    }
+    let mut retries = BTreeMap::new();
+    if let Some(since) = letters.iter().map(|letter| letter.sent).min() {
+        match cloud.retry_lines(&scope.router_log_group(), since).await {
+            Err(fault) => warnings.push(format!("the router's log could not be read: {fault}")),
+            Ok((lines, is_complete)) => {
+                let lines = lines.iter().filter_map(|line| RetryLine::parse(line));
+                // The last line about each counts.
+                retries = lines.map(|line| (line.id.clone(), line)).collect();
+                if !is_complete {
+                    warnings.push("the router's log is too long and was not read to its end".to_owned());
+                }
+            }
+        }
+    }
+    Ok(DeadLetterReport {
+        queue,
+        seen: letters.len(),
+        about: count.max(u64::try_from(letters.len()).unwrap_or(u64::MAX)),
+        action: None,
+        letters: letters
+            .into_iter()
+            .map(|letter| DeadLetter {
+                last_retry: retries.remove(&letter.id),
+                ..letter.with_event(now)
+            })
+            .collect(),
+        warnings,
+    })
+}
+
+/// Reads the dead letters until SQS returns no more or no others of them, at most [`MOST`]. Gives them, the oldest first;
+/// whether reading ended at a limit, so there may be more; and why a message is hidden for [`HIDDEN`] seconds, if one could not
+/// be made visible again.
+async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<(Vec<DeadLetter>, bool, Option<Fault>), Fault> {
     let mut seen: BTreeMap<String, DeadLetter> = BTreeMap::new();
     let (mut bytes, mut again) = (0, 0);
     let ended = loop {
@@ -59,11 +167,7 @@ pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLet
     let cut = ended?;
     let mut letters: Vec<DeadLetter> = seen.into_values().collect();
     letters.sort_by(|a, b| (a.sent, &a.id).cmp(&(b.sent, &b.id)));
-    Ok(SeenLetters {
-        letters,
-        cut,
-        unreleased,
-    })
+    Ok((letters, cut, unreleased))
 }
 
 /// Makes messages visible again. Gives the first fault; a message that has one is visible again after [`HIDDEN`] seconds.
@@ -77,29 +181,11 @@ pub(super) async fn release(
     faults.into_iter().flatten().next()
 }
 
-/// The last line of the router's log about each of these dead letters that it has returned to a queue, and whether the
-/// log was read to its end.
-pub async fn last_retries(
-    cloud: &impl DeadLetters,
-    scope: &Scope,
-    letters: &[DeadLetter],
-) -> Fact<(BTreeMap<String, RetryLine>, bool)> {
-    let Some(since) = letters.iter().map(|letter| letter.sent).min() else {
-        return Fact::NotAsked;
-    };
-    let read = cloud.retry_lines(&scope.router_log_group(), since).await;
-    Fact::of(read.map(|(lines, complete)| {
-        let lines = lines.iter().filter_map(|line| RetryLine::read(line));
-        (lines.map(|line| (line.id.clone(), line)).collect(), complete)
-    }))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::dead_letters::{DeadLetterCause, RouterAnswer};
     use crate::model::name::{FunctionName, LogGroupName};
 
     /// A queue of which each message is visible again as soon as all others were received.
@@ -115,11 +201,8 @@ mod tests {
             assert!(begin < 100_000, "it does not end");
             let letter = |number: usize| DeadLetter {
                 id: (number % self.messages).to_string(),
-                sent: 0,
-                receives: 1,
-                cause: DeadLetterCause::Unknown,
                 body: "x".repeat(self.body),
-                receipt: String::new(),
+                ..DeadLetter::default()
             };
             Ok((begin..begin + 10).map(letter).collect())
         }
@@ -132,7 +215,7 @@ mod tests {
             unreachable!("reading deletes nothing")
         }
 
-        async fn route(&self, _: &FunctionName, _: &str, _: Vec<&DeadLetter>) -> Result<RouterAnswer, Fault> {
+        async fn route(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Vec<u8>, Fault> {
             unreachable!("reading routes nothing")
         }
 
@@ -155,7 +238,7 @@ mod tests {
             };
             let seen = look(&queue, &"kibus-hub-dlq".parse().unwrap()).await.unwrap();
             assert_eq!(
-                (seen.letters.len(), seen.cut),
+                (seen.0.len(), seen.1),
                 (expected, cut),
                 "{messages} messages of {body} bytes"
             );

@@ -3,11 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::batch::batch_event;
-use super::{DeadLetter, DeadLetterCause, RetryLine};
-use crate::model::notation::time_text;
+use super::treat::batch_event;
+use super::{DeadLetter, RetryLine};
 use crate::model::readings::{any_json, any_json_text, any_text};
-use crate::model::router_batch::failed_messages;
+use crate::model::router_batch::RouterAnswer;
 use crate::model::scope::tests::scope;
 use crate::model::signal::{Signal, sample_event};
 
@@ -43,23 +42,23 @@ pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
                 let place = names.iter().position(|known| *known == name)?;
                 moved.is_none().then(|| attributes[place].as_str())
             };
-            let cause = DeadLetterCause::of(attribute, moved.filter(|moved| *moved).map(|_| "arn"));
-            DeadLetter {
+            let letter = DeadLetter {
                 id,
                 sent,
                 receives,
-                cause,
                 body,
-                receipt: String::new(),
-            }
+                ..DeadLetter::default()
+            };
+            letter.with_cause(attribute, moved == Some(true))
         })
 }
 
 proptest! {
     #[test]
     fn any_dead_letter_can_be_read_and_passed_on(letter in any_letter(), now in any::<i64>(), line in any_json_text()) {
-        let _ = (letter.event(now), time_text(letter.sent), RetryLine::read(&line));
-        let passed: Value = serde_json::from_str(&batch_event(&[&letter]).to_string()).unwrap();
+        let letter = letter.with_event(now);
+        let _ = (json!(letter), RetryLine::parse(&line));
+        let passed: Value = serde_json::from_str(&batch_event([&letter]).to_string()).unwrap();
         prop_assert_eq!(passed["Records"][0]["body"].as_str(), Some(letter.body.as_str()));
     }
 
@@ -70,7 +69,7 @@ proptest! {
         any_json().prop_map(|value| json!({ "batchItemFailures": value }).to_string().into_bytes()),
         any_json().prop_map(|value| json!({"batchItemFailures": [{ "itemIdentifier": value }]}).to_string().into_bytes()),
     ]) {
-        let failed = failed_messages(&answer, &["a", "b"]);
+        let failed = RouterAnswer::read(&answer, &["a", "b"]).returned;
         let cleared = serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer["batchItemFailures"] == json!([]));
         prop_assert_eq!(failed.is_empty(), cleared);
     }

@@ -1,24 +1,34 @@
 //! Dead letters, as they are read.
 
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
+use super::treat::batch_event;
 use super::*;
-use crate::model::notation::time_text;
+use crate::model::router_batch::RouterAnswer;
 use crate::model::scope::tests::scope;
 use crate::model::signal::{Signal, sample_event};
 
 /// 2026-11-21T20:00:00Z.
 const NOW: i64 = 1_795_291_200_000;
 
-fn letter(body: &str) -> DeadLetter {
-    DeadLetter {
-        id: "m".to_owned(),
-        sent: NOW,
-        receives: 1,
-        cause: DeadLetterCause::Unknown,
+/// The schema of the kind of an event.
+pub(super) fn signal(_: &mut SchemaGenerator) -> Schema {
+    let slugs: Vec<_> = Signal::ALL
+        .map(Signal::slug)
+        .into_iter()
+        .map(Some)
+        .chain([None])
+        .collect();
+    json_schema!({ "enum": slugs })
+}
+
+fn said(body: &str) -> Option<LetterEvent> {
+    let letter = DeadLetter {
         body: body.to_owned(),
-        receipt: String::new(),
-    }
+        ..DeadLetter::default()
+    };
+    letter.with_event(NOW).event
 }
 
 #[test]
@@ -54,10 +64,13 @@ fn an_event_is_useful_until_its_instance_is_gone() {
         ("{}".to_owned(), None),
         ("not JSON".to_owned(), None),
     ] {
-        let found = letter(&body).event(NOW).map(|event| match event.usefulness {
-            Usefulness::Until(end) => format!("until {}", time_text(end)),
-            Usefulness::Little(_) => "little".to_owned(),
-            Usefulness::Unknown(_) => "unknown".to_owned(),
+        let found = said(&body).map(|event| {
+            assert_eq!(event.useful_reason.is_none(), event.useful == Useful::Until, "{body}");
+            match event.useful {
+                Useful::Until => format!("until {}", event.useful_until.unwrap()),
+                Useful::Little => "little".to_owned(),
+                Useful::Unknown => "unknown".to_owned(),
+            }
         });
         assert_eq!(found.as_deref(), useful, "{body}");
     }
@@ -69,7 +82,7 @@ fn instances_are_named_by_their_ids() {
     let health = sample_event(&scope(), Signal::ScheduledChange, &["i-1", arn, "vol-1", "i-\u{1b}"]);
     let spot = sample_event(&scope(), Signal::SpotInterruption, &["i-3"]);
     for (event, instances) in [(health, vec!["i-1", "i-2"]), (spot, vec!["i-3"])] {
-        assert_eq!(letter(&event.to_string()).event(NOW).unwrap().instances, instances);
+        assert_eq!(said(&event.to_string()).unwrap().instances, instances);
     }
 }
 
@@ -79,22 +92,25 @@ fn the_cause_is_what_the_sender_recorded() {
         code: "NO_PERMISSIONS".to_owned(),
         ..DeliveryError::default()
     };
-    for (code, moved_from, cause) in [
+    for (code, is_moved, cause, recorded) in [
         (
             Some("NO_PERMISSIONS"),
-            None,
-            DeadLetterCause::NotDelivered(error.clone()),
+            false,
+            DeadLetterCause::NotDelivered,
+            Some(&error),
         ),
         (
             Some("NO_PERMISSIONS"),
-            Some("arn"),
-            DeadLetterCause::NotDelivered(error),
+            true,
+            DeadLetterCause::NotDelivered,
+            Some(&error),
         ),
-        (None, Some("arn"), DeadLetterCause::GivenUp),
-        (None, None, DeadLetterCause::Unknown),
+        (None, true, DeadLetterCause::GivenUp, None),
+        (None, false, DeadLetterCause::Unknown, None),
     ] {
         let attribute = |name: &str| code.filter(|_| name == "ERROR_CODE");
-        assert_eq!(DeadLetterCause::of(attribute, moved_from), cause);
+        let letter = DeadLetter::default().with_cause(attribute, is_moved);
+        assert_eq!((letter.cause, letter.delivery_error.as_ref()), (cause, recorded));
     }
 }
 
@@ -113,7 +129,7 @@ fn only_lines_about_retries_are_read() {
         (r#"{"message": "retried", "reason": "x"}"#, None),
         ("START RequestId: x", None),
     ] {
-        let found = RetryLine::read(line);
+        let found = RetryLine::parse(line);
         let found = found
             .as_ref()
             .map(|line| (line.reason.as_str(), line.cluster.as_deref()));
@@ -135,11 +151,21 @@ fn only_messages_that_the_answer_clears_count_as_routed() {
         ("null", vec!["a", "b"]),
         ("", vec!["a", "b"]),
     ] {
-        let read = RouterAnswer::read(answer.as_bytes(), &["a", "b"]);
-        assert_eq!(
-            read.returned,
-            failed.into_iter().map(str::to_owned).collect(),
-            "{answer}"
-        );
+        let returned = RouterAnswer::read(answer.as_bytes(), &["a", "b"]).returned;
+        assert_eq!(returned, failed.into_iter().map(str::to_owned).collect(), "{answer}");
     }
+}
+
+/// A test of the router reads the same file.
+#[test]
+fn a_batch_is_what_the_router_reads() {
+    let letter = DeadLetter {
+        id: "m".to_owned(),
+        sent: 5,
+        receives: 1,
+        body: "{}".to_owned(),
+        ..DeadLetter::default()
+    };
+    let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
+    assert_eq!(batch_event([&letter]), expected);
 }

@@ -4,18 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::batch::fitting;
 use super::read::release;
-use super::{DeadLetter, DeadLetters, HIDDEN, RouterDecision};
+use super::{DeadLetter, DeadLetters, HIDDEN};
 use crate::model::answer::{Fault, FaultKind};
 use crate::model::name::QueueName;
 use crate::model::resource::calls::sqs;
+use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
 use crate::model::scope::{LIVE, Scope};
 
 /// How many receives in a row may return only other messages: someone else sends them faster than these are found.
 const STRANGERS: usize = 20;
+/// The longest payload of an invocation that is waited for, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
+const PAYLOAD: usize = 6_000_000;
 
 /// What is done with dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -28,40 +31,146 @@ pub enum Treatment {
     Purge,
 }
 
-/// What became of one dead letter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LetterOutcome {
-    /// It is deleted, and was routed before if that was asked for.
-    Done,
-    /// The router returned it. It stays.
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Outcome"))]
+pub enum LetterStatus {
+    /// At least one cluster received it.
+    RoutedAndDeleted,
+    /// The router dropped it, so no cluster received it.
+    DroppedAndDeleted,
+    /// The router routed or dropped it; which one its answer does not say.
+    RoutedOrDroppedAndDeleted,
+    Deleted,
+    // The router returned it, and no call failed. In JSON, a failure like the next.
+    #[serde(rename = "failed")]
+    #[cfg_attr(test, schemars(skip))]
     Returned,
-    /// The invocation that it was in failed, so the router may have routed it. It stays.
-    NotRouted(Fault),
-    /// It could not be deleted, and was routed before if that was asked for. It stays.
-    NotDeleted(Fault),
-    /// It was not touched: not found any more, or not reached.
+    /// It stays in the queue.
+    Failed,
+    /// It was not touched and stays in the queue.
     Left,
+    /// The command was stopped during its calls.
+    Unknown,
 }
 
-/// What the router decided about a dead letter as a whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routing {
-    /// At least one cluster received it.
-    Routed,
-    /// No cluster received it.
-    Dropped,
-    /// One of both: the live router does not say.
-    Unknown,
+impl LetterStatus {
+    /// The word for a count of them, except of those that are left: their reason says more.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::RoutedAndDeleted => "routed and deleted",
+            Self::DroppedAndDeleted => "dropped and deleted",
+            Self::RoutedOrDroppedAndDeleted => "routed or dropped, and deleted",
+            Self::Deleted => "deleted",
+            Self::Returned => "returned by the router",
+            Self::Failed => "failed",
+            Self::Left => "left",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the message is deleted, and was routed before if that was asked for.
+    pub fn is_done(self) -> bool {
+        self < Self::Returned
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "ResultObject", deny_unknown_fields)
+)]
+pub struct LetterResult {
+    pub status: LetterStatus,
+    /// What the router decided, or why it failed, is left or is unknown. Null if it was deleted without routing.
+    pub reason: Option<String>,
+    /// The clusters that it was routed to, if the router says so.
+    pub clusters: Vec<String>,
+}
+
+impl LetterResult {
+    pub(super) fn new(status: LetterStatus, reason: Option<String>, decisions: &[RouterDecision]) -> Self {
+        let delivered = decisions.iter().filter(|one| one.is_delivered());
+        Self {
+            status,
+            reason,
+            clusters: delivered.filter_map(|one| one.cluster.clone()).collect(),
+        }
+    }
+
+    /// It was routed, if that was asked for. A delete that failed keeps it in the queue.
+    fn of_delete(treatment: Treatment, decisions: &[RouterDecision], deleted: &Result<(), Fault>) -> Self {
+        let said = decided(decisions);
+        let (status, reason) = match (treatment, deleted) {
+            (Treatment::Purge, Ok(())) => (LetterStatus::Deleted, None),
+            (Treatment::Purge, Err(fault)) => (LetterStatus::Failed, Some(fault.to_string())),
+            (Treatment::Redrive, Err(fault)) => {
+                (LetterStatus::Failed, Some(format!("{said}, and not deleted: {fault}")))
+            }
+            (Treatment::Redrive, Ok(())) if decisions.is_empty() => {
+                let reason = format!("{said}: this router does not say");
+                (LetterStatus::RoutedOrDroppedAndDeleted, Some(reason))
+            }
+            (Treatment::Redrive, Ok(())) => match decisions.iter().any(RouterDecision::is_delivered) {
+                true => (LetterStatus::RoutedAndDeleted, Some(said)),
+                false => (LetterStatus::DroppedAndDeleted, Some(said)),
+            },
+        };
+        Self::new(status, reason, decisions)
+    }
+
+    /// The router returned it. It stays.
+    fn returned(decisions: &[RouterDecision]) -> Self {
+        let why = (!decisions.is_empty()).then(|| format!(": {}", decided(decisions)));
+        let reason = format!("the router returned it{}", why.unwrap_or_default());
+        Self::new(LetterStatus::Returned, Some(reason), decisions)
+    }
+}
+
+/// The decisions of the router about a dead letter, in words.
+fn decided(decisions: &[RouterDecision]) -> String {
+    if decisions.is_empty() {
+        return "routed or dropped".to_owned();
+    }
+    let (delivered, others): (Vec<_>, Vec<_>) = decisions.iter().partition(|one| one.is_delivered());
+    let clusters: Vec<&str> = delivered.iter().filter_map(|one| one.cluster.as_deref()).collect();
+    let routed = (!delivered.is_empty()).then(|| match clusters.as_slice() {
+        [] => "routed".to_owned(),
+        clusters => format!("routed to {}", clusters.join(", ")),
+    });
+    let others = others.into_iter().map(|one| {
+        let cluster = one.cluster.as_ref().map(|name| format!(", for cluster {name}"));
+        let reason = one.reason.as_deref().unwrap_or("no reason");
+        format!("{}: {reason}{}", one.decision, cluster.unwrap_or_default())
+    });
+    routed.into_iter().chain(others).collect::<Vec<_>>().join("; ")
+}
+
+/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
+/// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
+pub(super) fn batch_event<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> Value {
+    let records = letters.into_iter().map(|letter| SqsRecord {
+        message_id: letter.id.clone(),
+        body: letter.body.clone(),
+        attributes: SqsAttributes {
+            approximate_receive_count: letter.receives.max(2).to_string(),
+            sent_timestamp: letter.sent.to_string(),
+        },
+        ..SqsRecord::default()
+    });
+    json!(SqsEvent {
+        records: records.collect(),
+    })
 }
 
 /// What became of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
-    pub treatment: Treatment,
-    /// What became of each, by its id. Empty if the run was abandoned.
-    pub letters: BTreeMap<String, LetterOutcome>,
-    /// What the router decided about each, by its id, as far as it says.
-    pub decisions: BTreeMap<String, Vec<RouterDecision>>,
+    /// The result of each, by its id.
+    pub results: BTreeMap<String, LetterResult>,
     /// What ended it early.
     pub fault: Option<Fault>,
     /// Whether someone asked to stop.
@@ -69,47 +178,9 @@ pub struct Treated {
 }
 
 impl Treated {
-    /// A run that was abandoned: the results of the dead letters are unknown.
-    pub fn abandoned(treatment: Treatment) -> Self {
-        Self {
-            treatment,
-            letters: BTreeMap::new(),
-            decisions: BTreeMap::new(),
-            fault: None,
-            stopped: true,
-        }
-    }
-
-    /// The number of dead letters with this result.
-    pub fn count(&self, became: impl Fn(&LetterOutcome) -> bool) -> usize {
-        self.letters.values().filter(|outcome| became(outcome)).count()
-    }
-
-    /// Why a dead letter is left.
-    pub fn why_left(&self) -> &'static str {
-        match self.stopped || self.fault.is_some() {
-            true => "not tried",
-            false => "no longer found",
-        }
-    }
-
     /// The number of dead letters that are deleted, and were routed before if that was asked for.
     pub fn done(&self) -> usize {
-        self.count(|outcome| *outcome == LetterOutcome::Done)
-    }
-
-    /// What the router decided about a dead letter that is deleted.
-    pub fn routing(&self, id: &str) -> Routing {
-        match self.decisions.get(id).map(Vec::as_slice) {
-            None | Some([]) => Routing::Unknown,
-            Some(decisions) if decisions.iter().any(|one| one.decision == "delivered") => Routing::Routed,
-            Some(_) => Routing::Dropped,
-        }
-    }
-
-    /// Whether a dead letter was not touched so far.
-    fn is_left(&self, id: &str) -> bool {
-        self.letters.get(id) == Some(&LetterOutcome::Left)
+        self.results.values().filter(|result| result.status.is_done()).count()
     }
 }
 
@@ -119,29 +190,26 @@ pub async fn treat(
     cloud: &impl DeadLetters,
     scope: &Scope,
     treatment: Treatment,
-    ids: &BTreeSet<String>,
+    ids: BTreeSet<String>,
     stop: &watch::Receiver<bool>,
 ) -> Treated {
     let mut run = TreatmentRun {
         cloud,
         scope,
+        treatment,
         queue: scope.dead_letter_queue(),
-        treated: Treated {
-            treatment,
-            letters: ids.iter().map(|id| (id.clone(), LetterOutcome::Left)).collect(),
-            decisions: BTreeMap::new(),
-            fault: None,
-            stopped: false,
-        },
+        left: ids,
+        results: BTreeMap::new(),
+        decisions: BTreeMap::new(),
         held: BTreeMap::new(),
     };
-    let mut strangers = 0;
-    run.treated.fault = loop {
-        if run.treated.count(|outcome| *outcome == LetterOutcome::Left) == 0 {
+    let (mut strangers, mut stopped) = (0, false);
+    let fault = loop {
+        if run.left.is_empty() {
             break None;
         }
         if *stop.borrow() {
-            run.treated.stopped = true;
+            stopped = true;
             break None;
         }
         strangers = match run.batch().await {
@@ -152,7 +220,19 @@ pub async fn treat(
             Err(fault) => break Some(fault),
         };
     };
-    run.end().await
+    // What was received and not deleted is visible again. A release that fails only makes it visible later.
+    release(cloud, &run.queue, run.held.into_values()).await;
+    let why_left = match stopped || fault.is_some() {
+        true => "not tried",
+        false => "no longer found",
+    };
+    let left = LetterResult::new(LetterStatus::Left, Some(why_left.to_owned()), &[]);
+    run.results.extend(run.left.into_iter().map(|id| (id, left.clone())));
+    Treated {
+        results: run.results,
+        fault,
+        stopped,
+    }
 }
 
 /// The end of a run that finds no more of its messages among others.
@@ -168,8 +248,13 @@ fn crowded() -> Fault {
 struct TreatmentRun<'a, C> {
     cloud: &'a C,
     scope: &'a Scope,
+    treatment: Treatment,
     queue: QueueName,
-    treated: Treated,
+    /// The messages that were not touched so far.
+    left: BTreeSet<String>,
+    /// The results of the others, and what the router decided about them.
+    results: BTreeMap<String, LetterResult>,
+    decisions: BTreeMap<String, Vec<RouterDecision>>,
     /// The receipts of messages that are to be visible again, by their ids.
     held: BTreeMap<String, String>,
 }
@@ -182,43 +267,46 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
             return Ok(None);
         }
         // A delete may be late, or a second copy may come. It was routed.
-        let is_done = |one: &DeadLetter| self.treated.letters.get(&one.id) == Some(&LetterOutcome::Done);
+        let is_done = |one: &DeadLetter| self.results.get(&one.id).is_some_and(|result| result.status.is_done());
         let (again, mut asked): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
         // Whatever ends this early, what was received and not deleted is visible again.
         let receipts = asked.iter().map(|one| (one.id.clone(), one.receipt.clone()));
         self.held.extend(receipts);
-        asked.retain(|one| self.treated.is_left(&one.id));
-        let mut failed = BTreeSet::new();
-        if self.treated.treatment == Treatment::Redrive && !asked.is_empty() {
+        asked.retain(|one| self.left.contains(&one.id));
+        let mut returned = BTreeSet::new();
+        if self.treatment == Treatment::Redrive && !asked.is_empty() {
             asked = self.fitting(asked).await?;
-            failed = self.route(&asked).await?;
+            returned = self.route(&asked).await?;
         }
-        let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| failed.contains(&one.id));
+        let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| returned.contains(&one.id));
         for one in stay {
-            self.became(one, LetterOutcome::Returned);
+            let result = LetterResult::returned(self.decisions(one));
+            self.became(one, result);
         }
         let routed: Vec<&DeadLetter> = routed.into_iter().chain(&again).collect();
         let deletes = routed.iter().map(|one| self.cloud.delete(&self.queue, &one.receipt));
         let mut deleted = Ok(());
         for (one, answer) in routed.iter().zip(join_all(deletes).await) {
+            let result = LetterResult::of_delete(self.treatment, self.decisions(one), &answer);
+            self.became(one, result);
             match answer {
-                Ok(()) => {
-                    self.held.remove(&one.id);
-                    self.became(one, LetterOutcome::Done);
-                }
-                Err(fault) => {
-                    self.became(one, LetterOutcome::NotDeleted(fault.clone()));
-                    deleted = Err(fault);
-                }
+                Ok(()) => drop(self.held.remove(&one.id)),
+                Err(fault) => deleted = Err(fault),
             }
         }
         deleted.map(|()| Some(asked.len()))
     }
 
-    /// The messages that fit into one invocation. The others are made visible again: they come with a later receive.
+    /// The messages that fit into one invocation, at least one: SQS has messages of at most 1 MiB, which JSON can double. The
+    /// others are made visible again: they come with a later receive.
     async fn fitting(&mut self, mut asked: Vec<DeadLetter>) -> Result<Vec<DeadLetter>, Fault> {
-        let count = fitting(&asked).min(asked.len());
-        for one in asked.split_off(count) {
+        let mut length = 0;
+        let fits = |letter: &&DeadLetter| {
+            length += batch_event([*letter]).to_string().len();
+            length <= PAYLOAD
+        };
+        let count = asked.iter().take_while(fits).count().max(1);
+        for one in asked.split_off(count.min(asked.len())) {
             self.cloud.release(&self.queue, &one.receipt).await?;
             self.held.remove(&one.id);
         }
@@ -227,30 +315,34 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
 
     /// Routes messages. Gives the ids of those that the router returns.
     async fn route(&mut self, asked: &[DeadLetter]) -> Result<BTreeSet<String>, Fault> {
-        let letters = asked.iter().collect();
-        let answer = self.cloud.route(&self.scope.router_function(), LIVE, letters).await;
-        match answer {
+        let function = self.scope.router_function();
+        match self.cloud.route(&function, LIVE, &batch_event(asked)).await {
             Ok(answer) => {
-                self.treated.decisions.extend(answer.decisions);
+                let ids: Vec<&str> = asked.iter().map(|one| one.id.as_str()).collect();
+                let answer = RouterAnswer::read(&answer, &ids);
+                self.decisions.extend(answer.decisions);
                 Ok(answer.returned)
             }
             Err(fault) => {
                 for one in asked {
-                    self.became(one, LetterOutcome::NotRouted(fault.clone()));
+                    // The router may have routed it.
+                    self.became(
+                        one,
+                        LetterResult::new(LetterStatus::Failed, Some(fault.to_string()), &[]),
+                    );
                 }
                 Err(fault)
             }
         }
     }
 
-    fn became(&mut self, one: &DeadLetter, outcome: LetterOutcome) {
-        self.treated.letters.insert(one.id.clone(), outcome);
+    fn decisions(&self, one: &DeadLetter) -> &[RouterDecision] {
+        self.decisions.get(&one.id).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Makes what was received and not deleted visible again. A release that fails only makes it visible later.
-    async fn end(self) -> Treated {
-        release(self.cloud, &self.queue, self.held.into_values()).await;
-        self.treated
+    fn became(&mut self, one: &DeadLetter, result: LetterResult) {
+        self.left.remove(&one.id);
+        self.results.insert(one.id.clone(), result);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The demo's account on the local AWS emulator, with clusters and instances.
+//! The demo's account on the local AWS emulator: clusters, instances, and all resources that kibus could create.
 
 use std::collections::BTreeSet;
 
@@ -87,31 +87,17 @@ impl DemoAccount {
     /// The names of all resources that kibus could create or change in this account.
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
-        let queues = self
-            .cloud
-            .cluster_queues(&"".parse()?)
-            .await
-            .map_err(fault)?
-            .unwrap_or_default();
-        let roles: BTreeSet<_> = self
-            .cloud
-            .listed_roles()
-            .await
-            .map_err(fault)?
-            .unwrap_or_default()
-            .into_keys()
-            .collect();
+        let Self { cloud, scope, .. } = self;
+        let queues = cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
+        let roles = cloud.listed_roles().await.map_err(fault)?.unwrap_or_default();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
-        let policies = |role| {
-            clusters
-                .each_ref()
-                .map(|name| Cluster::policy_id(&self.scope, name, role))
-        };
-        let policies: Vec<ResourceId> = roles.iter().flat_map(policies).collect();
-        let queues = queues.into_iter().map(ResourceId::Queue);
-        let mut found: BTreeSet<_> = queues.chain(roles.into_iter().map(ResourceId::Role)).collect();
-        for id in hub::ids(&self.scope).into_iter().chain(policies) {
-            if self.cloud.read(&id).await.map_err(fault)?.is_some() {
+        let policies = |role| clusters.each_ref().map(|name| Cluster::policy_id(scope, name, role));
+        let mut ids = hub::ids(scope);
+        ids.extend(roles.keys().flat_map(policies));
+        let queues = queues.into_iter().flatten().map(ResourceId::Queue);
+        let mut found: BTreeSet<_> = queues.chain(roles.into_keys().map(ResourceId::Role)).collect();
+        for id in ids {
+            if cloud.read(&id).await.map_err(fault)?.is_some() {
                 found.insert(id);
             }
         }

@@ -1,13 +1,11 @@
 //! What other tools set up on the default event bus for Karpenter: rules that send its events to queues, who created them, whether
 //! anything reads the queues, and how to move the clusters to the bus. Pure: it reads nothing and changes nothing.
 
-mod found_queue;
+mod found;
 mod moves;
 mod origin;
-mod reader;
-mod removal;
-mod sender;
-mod verdict;
+
+use serde::Serialize;
 
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
@@ -15,34 +13,37 @@ use crate::model::event_rule::{ListedTarget, rule_limit};
 use crate::model::name::QueueName;
 use crate::model::notation::first_of;
 use crate::survey::{Query, Saved, Survey};
-use found_queue::{attributed, found, is_of_handler};
-use sender::{by_queue, concerning, is_of_kibus, queue, targets};
+use found::{concerning, found, is_of_kibus, queue, receivers, targets};
 
-pub use found_queue::{FoundQueue, FoundRule};
+pub use found::{FoundQueue, FoundRule, Reader, Removal, Verdict};
 pub use origin::Origin;
-pub use reader::{Reader, Unread};
-pub use removal::Removal;
-pub use verdict::{KeepReason, Verdict};
 
-/// Everything that was found on the default event bus of an account and Region.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What other tools set up on the default event bus for Karpenter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "DiscoveryObject", deny_unknown_fields)
+)]
 pub struct Discovery {
-    /// How many rules the default event bus has, whoever created them.
+    /// The number of rules of the default event bus, whoever created them.
     pub rules: usize,
-    /// How many it may have by default.
-    pub limit: usize,
-    /// How many of them are rules of kibus for Karpenter's events.
-    pub own: usize,
-    /// The queues that receive Karpenter's events from other rules, by cluster.
+    /// The number of rules that a bus may have by default.
+    pub rule_limit: usize,
+    /// The number of rules of kibus for Karpenter's events among them.
+    pub rules_of_kibus: usize,
+    /// The queues that receive Karpenter's events from other rules.
     pub queues: Vec<FoundQueue>,
     /// Rules that match Karpenter's events and send them to no queue of this account and Region.
-    pub elsewhere: Vec<FoundRule>,
-    /// What could not be read, and why.
-    pub unread: Vec<(String, Fault)>,
-    /// Why the activity of queues could not be read.
-    pub unmeasured: Option<Fault>,
-    /// The commands that move the clusters to the bus.
+    pub rules_elsewhere: Vec<FoundRule>,
+    /// The commands that move the clusters to the bus, in this order.
     pub moves: Vec<Hint>,
+    // What could not be read, and why: the document has an error then.
+    #[serde(skip)]
+    pub unread: Vec<(String, Fault)>,
+    // Why the activity of queues could not be read: a warning.
+    #[serde(skip)]
+    pub unmeasured: Option<Fault>,
 }
 
 /// What [`discovery`] will certainly ask for.
@@ -58,56 +59,51 @@ pub fn guess(survey: &Survey) -> Query {
 /// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
 /// node termination handler.
 pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
-    let senders = by_queue(survey).remove(queue).unwrap_or_default();
-    !is_of_handler(queue, &senders)
-        && senders.iter().any(|sender| {
+    let receiver = receivers(survey)
+        .remove(queue)
+        .filter(|receiver| !receiver.is_of_handler);
+    receiver.is_some_and(|receiver| {
+        receiver.senders.iter().any(|sender| {
             let pattern = &sender.pattern;
             let is_for_karpenter = !pattern.signals.is_empty() && !pattern.is_broad && pattern.filters.is_empty();
-            is_for_karpenter || attributed(survey, queue, sender).origin.is_for_karpenter()
+            is_for_karpenter || sender.attribution.origin.is_for_karpenter()
         })
+    })
 }
 
 /// The queues whose messages must be counted for a minute: messages wait, and CloudWatch does not say whether they are read.
 pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
-    let is_open = |queue: &QueueName| {
-        let activity = survey.known.queue_activity.get(queue);
-        activity.is_none_or(|known| known.present().is_none())
-    };
+    let activity = &survey.known.queue_activity;
+    let is_known = |queue: &QueueName| activity.get(queue).is_some_and(|known| known.present().is_some());
     let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
-    by_queue(survey)
-        .into_keys()
-        .filter(|queue| is_open(queue) && waits(queue))
-        .collect()
+    let queues = receivers(survey).into_keys();
+    queues.filter(|queue| !is_known(queue) && waits(queue)).collect()
 }
 
-/// What was found.
-///
-/// # Errors
-/// When the rules of the bus are unknown.
+/// What was found, or why the rules of the bus are unknown.
 pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
     if let Fact::Unreadable(fault) = survey.event_rules() {
         return Err(fault.clone());
     }
     survey.discover();
     survey.listed_roles();
-    let senders = by_queue(survey);
-    for (queue, rules) in &senders {
+    let receivers = receivers(survey);
+    for (queue, receiver) in &receivers {
         survey.queue(queue);
         survey.queue_activity(queue);
         // The rules of a queue are usually of one tool, so the tags of one are enough.
-        if let Some(first) = rules.first() {
+        if let Some(first) = receiver.senders.first() {
             survey.rule_tags(&first.rule.name);
         }
     }
-    let mut queues = found(survey, senders);
-    queues.sort_by(|a, b| (a.cluster.is_none(), &a.cluster, &a.name).cmp(&(b.cluster.is_none(), &b.cluster, &b.name)));
+    let queues = found(survey, &receivers);
     Ok(Discovery {
         rules: survey.event_rules().present().map_or(0, Vec::len),
-        limit: rule_limit(&survey.scope.region),
-        own: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
+        rule_limit: rule_limit(&survey.scope.region),
+        rules_of_kibus: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
         moves: moves::moves(survey, has_hub(survey), &queues),
         queues,
-        elsewhere: elsewhere(survey),
+        rules_elsewhere: elsewhere(survey),
         unread: unread(survey),
         unmeasured: survey.known.queue_activity.values().find_map(Fact::fault).cloned(),
     })
@@ -135,16 +131,13 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
             return None;
         }
         let reason = match targets.iter().find(is_queue) {
-            Some(queue) => KeepReason::OtherQueue(queue.arn.clone()),
-            None if targets.iter().any(|target| target.id == ROUTER_TARGET) => KeepReason::OtherHub,
+            Some(ListedTarget { arn, .. }) => format!("its target `{arn}` is FIFO, or in another account or Region"),
+            None if targets.iter().any(|target| target.id == ROUTER_TARGET) => {
+                "it belongs to another hub, which routes the same events".to_owned()
+            }
             None => return None,
         };
-        Some(FoundRule {
-            name: rule.name.clone(),
-            signals: pattern.signals,
-            enabled: rule.enabled,
-            verdict: Verdict::Keep(reason),
-        })
+        Some(FoundRule::new(rule, &pattern, Some(reason)))
     });
     kept.collect()
 }

@@ -9,12 +9,8 @@ use crate::model::karpenter::RoleCandidates;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::survey::Survey;
 
-/// A cluster that is not on the bus yet.
-struct Move<'a> {
-    cluster: &'a ClusterName,
-    /// Its queues, and whether each exists.
-    queues: BTreeMap<&'a QueueName, bool>,
-}
+/// The clusters that are not on the bus yet, each with its queues, and whether each queue exists.
+type Moves<'a> = BTreeMap<&'a ClusterName, BTreeMap<&'a QueueName, bool>>;
 
 /// What to run, in this order. `has_hub` is `None` if that is unknown.
 pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue]) -> Vec<Hint> {
@@ -32,20 +28,15 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
         }
         Some(true) | None => survey.queue_prefix(),
     };
-    let is_kept = |one: &&Move<'_>| one.queues.get(&survey.scope.cluster_queue(&prefix, one.cluster)) == Some(&true);
-    let (kept, new): (Vec<_>, Vec<_>) = moves.iter().partition(is_kept);
-    hints.extend(add(
-        survey,
-        &kept,
-        " --adopt",
-        "Take over these queues, so that no Karpenter setting changes:",
-    ));
-    hints.extend(add(
-        survey,
-        &new,
-        "",
-        "Register these clusters. Each receives a new queue, which its Karpenter settings must name:",
-    ));
+    let is_kept = |cluster: &&ClusterName| {
+        let queue = survey.scope.cluster_queue(&prefix, cluster);
+        moves[*cluster].get(&queue) == Some(&true)
+    };
+    let (kept, new): (Vec<_>, Vec<_>) = moves.keys().copied().partition(is_kept);
+    let text = "Take over these queues, so that no Karpenter setting changes:";
+    hints.extend(add(survey, &kept, " --adopt", text));
+    let text = "Register these clusters. Each receives a new queue, which its Karpenter settings must name:";
+    hints.extend(add(survey, &new, "", text));
     hints.extend(unnamed);
     hints
 }
@@ -54,7 +45,7 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
 fn unnamed(survey: &Survey, queues: &[FoundQueue]) -> Option<Hint> {
     let unnamed = queues
         .iter()
-        .filter(|queue| queue.cluster.is_none() && queue.replaced().next().is_some());
+        .filter(|queue| queue.cluster.is_none() && queue.is_replaced());
     let names: Vec<&QueueName> = unnamed.map(|queue| &queue.name).collect();
     let what = match names.len() {
         0 => return None,
@@ -68,26 +59,22 @@ fn unnamed(survey: &Survey, queues: &[FoundQueue]) -> Option<Hint> {
 }
 
 /// The clusters that are known by name, with a rule to replace, and are not on the bus.
-fn of_clusters(queues: &[FoundQueue]) -> Vec<Move<'_>> {
-    let mut by_cluster: BTreeMap<&ClusterName, BTreeMap<&QueueName, bool>> = BTreeMap::new();
-    for queue in queues
-        .iter()
-        .filter(|queue| !queue.is_registered && queue.replaced().next().is_some())
-    {
+fn of_clusters(queues: &[FoundQueue]) -> Moves<'_> {
+    let mut moves = Moves::new();
+    for queue in queues.iter().filter(|queue| !queue.registered && queue.is_replaced()) {
         if let Some(cluster) = &queue.cluster {
             let exists = queue.reader != Reader::NoQueue;
-            by_cluster.entry(cluster).or_default().insert(&queue.name, exists);
+            moves.entry(cluster).or_default().insert(&queue.name, exists);
         }
     }
-    let moves = by_cluster.into_iter().map(|(cluster, queues)| Move { cluster, queues });
-    moves.collect()
+    moves
 }
 
 /// The prefix that the queues of most clusters have before their names, and how many these are; of several, the default if it
 /// is among them.
-fn most_common(moves: &[Move<'_>]) -> (QueuePrefix, usize) {
+fn most_common(moves: &Moves<'_>) -> (QueuePrefix, usize) {
     let mut counts: BTreeMap<QueuePrefix, usize> = BTreeMap::new();
-    for Move { cluster, queues } in moves {
+    for (cluster, queues) in moves {
         for queue in queues.keys() {
             let prefix = queue.as_str().strip_suffix(cluster.as_str());
             if let Some(prefix) = prefix.and_then(|prefix| prefix.parse().ok()) {
@@ -121,9 +108,9 @@ fn bootstrap(survey: &Survey, prefix: &QueuePrefix, count: usize, clusters: usiz
 
 /// The commands that register clusters: one for all whose role `add-cluster` finds or asks for, and one for each whose role may
 /// be known by a generated name.
-fn add(survey: &Survey, moves: &[&Move<'_>], option: &str, text: &str) -> Vec<Hint> {
+fn add(survey: &Survey, clusters: &[&ClusterName], option: &str, text: &str) -> Vec<Hint> {
     let (mut plain, mut hints) = (Vec::new(), Vec::new());
-    for Move { cluster, .. } in moves {
+    for cluster in clusters {
         match probable_role(survey, cluster) {
             Some(role) => hints.push(Hint::command(
                 format!("If the controller of {cluster} runs as role `{role}`:"),

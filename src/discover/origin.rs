@@ -1,4 +1,5 @@
-//! Which tool created a rule that sends to a queue: by the id of its target, its name, the name of its queue, and tags.
+//! Which tool created a rule that sends to a queue: by the id of its target, its name, the name of its queue, and tags. And how
+//! to remove the rules of each tool.
 //!
 //! Sources of the shapes:
 //!
@@ -12,12 +13,20 @@
 //! - by hand: a guide to Spot interruptions whose rules have the same names in every cluster
 //! - node termination handler: its README, and kops, `pkg/model/awsmodel/nodeterminationhandler.go`
 
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::matches;
 use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
-/// The tool that created a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The tool that created the rules of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ToolWord"))]
 pub enum Origin {
     /// The CloudFormation template of Karpenter's getting-started guide.
     CloudFormation,
@@ -31,7 +40,7 @@ pub enum Origin {
     ByHand,
     /// The node termination handler of AWS, which is not Karpenter.
     NodeTerminationHandler,
-    /// Another hub that routes events to the queues of clusters.
+    /// Another hub that routes events.
     OtherHub,
     Unknown,
 }
@@ -80,8 +89,8 @@ const TERRAFORM_RULES: &[&str] = &[
     "CRInterruption",
 ];
 
-/// What a tool creates. In a shape, `{name}` is what the name of the queue has in this place, `{event}` is one of the events, and
-/// `{any}` is some text.
+/// What a tool creates. In a shape, `{name}` is what the name of the queue has in this place, or in that of `{cluster}`, if this is
+/// also the name of the cluster; `{event}` is one of the events, and `{any}` is some text.
 struct Row {
     origin: Origin,
     /// The id of the target.
@@ -91,8 +100,6 @@ struct Row {
     events: &'static [&'static str],
     /// The name of the queue.
     queue: &'static str,
-    /// Whether `{name}` is the name of the cluster.
-    names_cluster: bool,
 }
 
 /// The first row that fits counts.
@@ -102,8 +109,7 @@ const ROWS: [Row; 11] = [
         target: TEMPLATE_TARGET,
         rule: "eksctl-{name}-karpenter-{event}-{any}",
         events: TEMPLATE_RULES,
-        queue: "{name}",
-        names_cluster: true,
+        queue: "{cluster}",
     },
     // Its stack may have any name.
     Row {
@@ -111,8 +117,7 @@ const ROWS: [Row; 11] = [
         target: TEMPLATE_TARGET,
         rule: "{any}-{event}-{any}",
         events: TEMPLATE_RULES,
-        queue: "{name}",
-        names_cluster: true,
+        queue: "{cluster}",
     },
     Row {
         origin: Origin::CdkEksBlueprints,
@@ -125,23 +130,20 @@ const ROWS: [Row; 11] = [
             "inststatechangerule",
         ],
         queue: "{name}",
-        names_cluster: false,
     },
     Row {
         origin: Origin::CdkEksKarpenter,
         target: "Target0",
         rule: "{any}{event}{any}",
         events: TEMPLATE_RULES,
-        queue: "{name}",
-        names_cluster: true,
+        queue: "{cluster}",
     },
     Row {
         origin: Origin::TerraformAwsEks,
         target: TEMPLATE_TARGET,
         rule: "Karpenter{event}-{any}",
         events: TERRAFORM_RULES,
-        queue: "Karpenter-{name}",
-        names_cluster: true,
+        queue: "Karpenter-{cluster}",
     },
     // Its variables set another queue, or another prefix of the rules.
     Row {
@@ -150,15 +152,13 @@ const ROWS: [Row; 11] = [
         rule: "{any}{event}-{any}",
         events: TERRAFORM_RULES,
         queue: "{name}",
-        names_cluster: false,
     },
     Row {
         origin: Origin::EksBlueprintsAddons,
         target: "KarpenterQueueTarget",
         rule: "Karpenter-{event}-{any}",
         events: TERRAFORM_RULES,
-        queue: "karpenter-{name}",
-        names_cluster: true,
+        queue: "karpenter-{cluster}",
     },
     Row {
         origin: Origin::CloudPosse,
@@ -166,7 +166,6 @@ const ROWS: [Row; 11] = [
         rule: "{name}-{event}",
         events: TERRAFORM_RULES,
         queue: "{name}",
-        names_cluster: false,
     },
     Row {
         origin: Origin::ByHand,
@@ -178,8 +177,7 @@ const ROWS: [Row; 11] = [
             "instance-state-change",
             "scheduled-change",
         ],
-        queue: "karpenter-{name}",
-        names_cluster: true,
+        queue: "karpenter-{cluster}",
     },
     // kops.
     Row {
@@ -194,7 +192,6 @@ const ROWS: [Row; 11] = [
             "ScheduledChange",
         ],
         queue: "{name}-nth",
-        names_cluster: false,
     },
     Row {
         origin: Origin::NodeTerminationHandler,
@@ -208,25 +205,14 @@ const ROWS: [Row; 11] = [
             "ScheduledChange",
         ],
         queue: "{name}",
-        names_cluster: false,
     },
 ];
 
+const CLUSTER: &str = "{cluster}";
 /// The tag by which Terraform modules name the cluster.
 const CLUSTER_NAME: &str = "ClusterName";
 /// The tag by which CloudFormation names the stack of a resource.
 const STACK_NAME: &str = "aws:cloudformation:stack-name";
-
-/// What is known of a rule that sends to a queue.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Marks<'a> {
-    pub rule: &'a RuleName,
-    /// The id of the target that is the queue.
-    pub target: &'a str,
-    pub queue: &'a QueueName,
-    /// The tags of the rule and the queue, as far as they are known.
-    pub tags: &'a [&'a Tags],
-}
 
 /// The tool that created a rule, and its cluster and stack if they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,14 +223,15 @@ pub(super) struct Attribution {
     pub stack: Option<String>,
 }
 
-/// Attributes a rule to a tool.
-pub(super) fn attribution(marks: Marks<'_>) -> Attribution {
-    let tag = |key: &str| marks.tags.iter().find_map(|tags| tags.get(key));
-    let found = ROWS.iter().find_map(|row| Some((row, row.fits(marks)?)));
+/// Attributes a rule to a tool, by the id of the target that is the queue, and the tags of the rule and the queue, as far as they
+/// are known.
+pub(super) fn attribution(rule: &RuleName, target: &str, queue: &QueueName, tags: &[&Tags]) -> Attribution {
+    let tag = |key: &str| tags.iter().find_map(|tags| tags.get(key));
+    let found = ROWS.iter().find_map(|row| Some((row, row.fits(rule, target, queue)?)));
     let by_tag = tag(CLUSTER_NAME).and_then(|name| name.parse().ok());
     let (origin, by_name) = match found {
-        Some((row, name)) => (row.origin, name.filter(|_| row.names_cluster)),
-        None => (Origin::Unknown, usual_name(marks.queue)),
+        Some((row, name)) => (row.origin, Some(name).filter(|_| row.queue.contains(CLUSTER))),
+        None => (Origin::Unknown, usual_name(queue)),
     };
     let origin = match tag(STACK_NAME) {
         Some(stack) if origin == Origin::CloudFormation && is_of_eksctl(stack) => Origin::Eksctl,
@@ -253,7 +240,7 @@ pub(super) fn attribution(marks: Marks<'_>) -> Attribution {
     Attribution {
         origin,
         cluster: by_tag.or_else(|| by_name?.parse().ok()),
-        stack: tag(STACK_NAME).map(str::to_owned).or_else(|| stack(origin, marks.rule)),
+        stack: tag(STACK_NAME).map(str::to_owned).or_else(|| stack(origin, rule)),
     }
 }
 
@@ -278,21 +265,84 @@ fn usual_name(queue: &QueueName) -> Option<&str> {
 }
 
 impl Row {
-    /// If a rule fits, what the name of its queue has in the place of `{name}`.
-    fn fits<'a>(&self, marks: Marks<'a>) -> Option<Option<&'a str>> {
-        let (before, after) = self.queue.split_once("{name}")?;
-        let name = marks
+    /// If a rule fits, what the name of its queue has in the place of `{name}` or `{cluster}`.
+    fn fits<'a>(&self, rule: &RuleName, target: &str, queue: &'a QueueName) -> Option<&'a str> {
+        let (before, after) = self
             .queue
-            .as_str()
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after));
-        let name = name.filter(|name| !name.is_empty());
-        let shape = self.rule.replace("{name}", name?).replace("{any}", "?*");
+            .split_once("{name}")
+            .or_else(|| self.queue.split_once(CLUSTER))?;
+        let name = queue.as_str().strip_prefix(before)?.strip_suffix(after)?;
+        if name.is_empty() {
+            return None;
+        }
+        let shape = self.rule.replace("{name}", name).replace("{any}", "?*");
         let mut events = self.events.iter();
-        let fits = marks.target == self.target
-            && events.any(|event| matches(&shape.replace("{event}", event), marks.rule.as_str()));
+        let fits =
+            target == self.target && events.any(|event| matches(&shape.replace("{event}", event), rule.as_str()));
         fits.then_some(name)
     }
+}
+
+/// A rule, and the ids of its targets.
+pub(super) type OwnedRule<'a> = (&'a RuleName, Vec<&'a str>);
+
+/// The way of the tool to remove these rules: an option, a template, or commands. Whatever the tool, the queue is released first,
+/// because most tools delete it with the rules.
+pub(super) fn way(
+    origin: Origin,
+    stacks: &BTreeSet<String>,
+    rules: &[OwnedRule<'_>],
+    scope: &Scope,
+    queue: &QueueName,
+) -> Hint {
+    let by_variable = |variable: &str, of: &str| {
+        Hint::text(format!(
+            "set `{variable}` of {of}. It also deletes queue `{queue}`: to keep the queue, first release it and its queue policy with \
+             `terraform state rm`"
+        ))
+    };
+    match origin {
+        Origin::CloudFormation | Origin::Eksctl => Hint::text(format!(
+            "in the template of {}, first set `DeletionPolicy: Retain` on the queue and its queue policy, then delete the rules",
+            match stacks.is_empty() {
+                true => "their stack".to_owned(),
+                false => format!("stack {}", listed(stacks)),
+            }
+        )),
+        Origin::CdkEksBlueprints => Hint::text(
+            "in the CDK app, set `interruptionHandling: false` of the Karpenter add-on. It also deletes the queue: to keep it, first \
+             set its removal policy to `RETAIN`",
+        ),
+        Origin::CdkEksKarpenter => Hint::text(
+            "the construct has no option for it: in the CDK app, remove its rules with `node.tryRemoveChild`. To keep the queue, \
+             first set its removal policy to `RETAIN`",
+        ),
+        Origin::TerraformAwsEks => by_variable("enable_spot_termination = false", "the module `karpenter`"),
+        Origin::EksBlueprintsAddons => by_variable(
+            "karpenter_enable_spot_termination = false",
+            "the module `eks-blueprints-addons`",
+        ),
+        Origin::CloudPosse => by_variable("interruption_handler_enabled = false", "the component `eks/karpenter`"),
+        Origin::ByHand => Hint::command("delete them:", commands(rules, scope)),
+        Origin::Unknown | Origin::NodeTerminationHandler | Origin::OtherHub => Hint::command(
+            "delete them where they were created. If no tool manages them:",
+            commands(rules, scope),
+        ),
+    }
+}
+
+/// A rule can be deleted when it has no target.
+fn commands(rules: &[OwnedRule<'_>], scope: &Scope) -> String {
+    let region = &scope.region;
+    let calls = rules.iter().flat_map(|(rule, targets)| {
+        let ids = targets.iter().map(|target| quoted(&target.escape_debug().to_string()));
+        let ids = ids.collect::<Vec<_>>().join(" ");
+        [
+            format!("events remove-targets --region {region} --rule {rule} --ids {ids}"),
+            format!("events delete-rule --region {region} --name {rule}"),
+        ]
+    });
+    calls.map(|call| scope.aws(call)).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

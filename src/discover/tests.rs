@@ -253,14 +253,14 @@ fn each_tool_is_found_attributed_and_judged() {
         let [queue] = found.queues.as_slice() else {
             panic!("{rule}: {found:?}")
         };
-        assert_eq!(queue.origin, origin, "{rule}");
+        assert_eq!(queue.made_by, origin, "{rule}");
         assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), cluster, "{rule}");
         let ways: Vec<&str> = queue.removals.iter().map(|removal| removal.way.text.as_str()).collect();
         match way {
             Some(way) => assert!(ways.len() == 1 && ways[0].contains(way), "{rule}: {ways:?}"),
             None => assert_eq!(ways, Vec::<&str>::new(), "{rule}"),
         }
-        assert_eq!(queue.replaced().count(), usize::from(way.is_some()), "{rule}");
+        assert_eq!(queue.is_replaced(), way.is_some(), "{rule}");
         assert_eq!(found.moves.is_empty(), way.is_none(), "{rule}");
     }
 }
@@ -289,8 +289,11 @@ fn what_is_none_of_karpenters_is_not_reported() {
         &[("kibus-hub", arn("other-hub"))],
     );
     let found = discovery(&survey).unwrap();
-    assert_eq!((found.rules, found.limit), (5, 300));
-    assert_eq!((found.queues, found.elsewhere, found.moves), (vec![], vec![], vec![]));
+    assert_eq!((found.rules, found.rule_limit), (5, 300));
+    assert_eq!(
+        (found.queues, found.rules_elsewhere, found.moves),
+        (vec![], vec![], vec![])
+    );
 }
 
 #[test]
@@ -315,16 +318,10 @@ fn a_queue_elsewhere_and_another_hub_are_named() {
         let mut survey = empty();
         add_rule(&mut survey, "spot", spot(), &[(target, arn.to_owned())]);
         let found = discovery(&survey).unwrap();
-        let [
-            FoundRule {
-                verdict: Verdict::Keep(why),
-                ..
-            },
-        ] = found.elsewhere.as_slice()
-        else {
+        let [rule] = found.rules_elsewhere.as_slice() else {
             panic!("{found:?}")
         };
-        assert_eq!(why.to_string(), reason);
+        assert_eq!((rule.verdict, rule.reason.as_deref()), (Verdict::Keep, Some(reason)));
         assert!(found.queues.is_empty());
     }
 }
@@ -360,20 +357,8 @@ fn each_rule_of_a_queue_has_its_own_verdict() {
             ("narrow", false),
         ]
     );
-    assert_eq!(found.queues[0].origin, Origin::CloudFormation);
+    assert_eq!(found.queues[0].made_by, Origin::CloudFormation);
     assert_eq!(found.queues[0].removals.len(), 2, "one for each tool");
-}
-
-#[test]
-fn one_message_is_not_several() {
-    let mut survey = empty();
-    add_template(&mut survey, "base");
-    let mut queue = discovery(&survey).unwrap().queues.remove(0);
-    for (messages, said) in [(1, "about 1 message waited"), (2, "about 2 messages waited")] {
-        queue.reader = Reader::Waiting(messages);
-        let warning = queue.warning().unwrap();
-        assert!(warning.starts_with(said), "{warning}");
-    }
 }
 
 #[test]

@@ -69,6 +69,13 @@ pub struct RouterDecision {
     pub cluster: Option<String>,
 }
 
+impl RouterDecision {
+    /// Whether the message is in the queue of a cluster.
+    pub fn is_delivered(&self) -> bool {
+        self.decision == "delivered"
+    }
+}
+
 impl RouterAnswer {
     /// Reads the answer about these messages. Decisions that cannot be read are unknown.
     pub fn read(answer: &[u8], sent: &[&str]) -> Self {
@@ -81,7 +88,7 @@ impl RouterAnswer {
 
 /// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
 /// about these messages fails all of them.
-pub(crate) fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
+fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let Some(failures) = answer["batchItemFailures"].as_array() else {
         return sent.to_vec();

@@ -1,17 +1,12 @@
-//! Sends a probe event, and watches whether it is delivered and received.
+//! Sends a probe event, and watches whether it is delivered and received; and watches how many messages wait in queues.
 
-mod clock;
-mod consumer;
-pub mod counts;
-#[cfg(test)]
-mod fake;
-
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cloud::{Fault, Probe};
 use crate::model::answer::Fact;
@@ -20,14 +15,24 @@ use crate::model::router_batch::RouterDecision;
 use crate::model::router_function::LiveTest;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
-use crate::model::status::{BUS_LIMIT, Look, PROBE_LIMIT, ProbeResult, Probed, RESEND};
-use clock::{Clock, WallClock};
-use consumer::{COUNTED, FIRST_LOOKS, STAYS};
+use crate::model::status::{BUS_LIMIT, Depth, Look, PROBE_LIMIT, ProbeResult, Probed, RECEIVED_AT_ONCE, RESEND};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
-/// The decision of the router about a probe that is in its queue.
-const DELIVERED: &str = "delivered";
+/// The seconds after which the first looks are. Few: each one pushes the messages that it shows back in the queue (S28).
+const FIRST_LOOKS: [u64; 4] = [1, 2, 4, 8];
+/// A message that is seen again after this time was not read. A Karpenter receives without pause, and what it received and could
+/// not delete is visible again after 20 s.
+const STAYS: Duration = Duration::from_secs(45);
+/// The seconds after which the counts of a queue are read if nobody may look: they are right after about a minute (SQS API
+/// reference, `GetQueueAttributes`).
+const COUNTED: [u64; 4] = [60, 70, 80, 90];
+/// How long a watch of counts takes: they are right about a minute after producers stop.
+const WATCH: Duration = Duration::from_secs(60);
+/// The pause between two samples of a watch.
+const PAUSE: Duration = Duration::from_secs(10);
+/// The pause before a single further sample.
+const GLANCE: Duration = Duration::from_secs(2);
 
 /// Asks the live router for its self-test.
 pub async fn live(cloud: &impl Probe, scope: &Scope) -> Fact<LiveTest> {
@@ -36,11 +41,7 @@ pub async fn live(cloud: &impl Probe, scope: &Scope) -> Fact<LiveTest> {
 
 /// Probes the bus: puts an event on the event bus, again and again, until one is in the probe queue.
 pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
-    put_and_take(cloud, scope.probe_queue(), &WallClock::start()).await
-}
-
-async fn put_and_take(cloud: &impl Probe, queue: QueueName, clock: &impl Clock) -> Probed {
-    let probe = name();
+    let (clock, queue, probe) = (Instant::now(), scope.probe_queue(), name());
     let mut sent = 0;
     let mut arrived = 0;
     let probing = async {
@@ -83,7 +84,7 @@ pub async fn cluster(
     cluster: ClusterName,
     queue: QueueName,
 ) -> Probed {
-    let clock = WallClock::start();
+    let clock = Instant::now();
     // Invoked directly, the router answers when the probe is in the queue; by way of the bus that is unknown.
     let event = event(json!({ "cluster": cluster.as_str(), "probe": name() }));
     let function = scope.router_function();
@@ -93,10 +94,8 @@ pub async fn cluster(
         drop(turn);
         match routed {
             Err(message) => Ok(ProbeResult::NotDelivered(message)),
-            Ok(decisions) if !decisions.iter().any(|one| one.decision == DELIVERED) => {
-                Ok(ProbeResult::NotDelivered(reasons(&decisions)))
-            }
-            Ok(_) => watch(cloud, &queue, &WallClock::start()).await,
+            Ok(decisions) if decisions.iter().any(RouterDecision::is_delivered) => watch_reader(cloud, &queue).await,
+            Ok(decisions) => Ok(ProbeResult::NotDelivered(reasons(&decisions))),
         }
     };
     let result = in_time(probing).await;
@@ -109,48 +108,81 @@ pub async fn cluster(
     }
 }
 
-/// Watches a queue that a probe was just delivered to, until it is known whether it is read.
-async fn watch(cloud: &impl Probe, queue: &QueueName, clock: &impl Clock) -> Result<ProbeResult, Fault> {
+/// Watches a queue that a probe was just delivered to, until it is known whether it is read. A consumer deletes each message,
+/// so a message that is still there after a while was not read. A look is a receive that hides what it shows for a second.
+async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResult, Fault> {
+    let clock = Instant::now();
     let mut looks: Vec<(Duration, Look)> = Vec::new();
-    let mut due: VecDeque<Duration> = FIRST_LOOKS.into();
+    let mut due: VecDeque<Duration> = FIRST_LOOKS.map(Duration::from_secs).into();
     while let Some(time) = due.pop_front() {
-        clock.sleep(time.saturating_sub(clock.elapsed())).await;
+        sleep_until(clock + time).await;
         match cloud.look(queue).await {
             Ok(look) => looks.push((clock.elapsed(), look)),
-            Err(denied) if looks.is_empty() => return count(cloud, queue, clock, denied).await,
+            // Where nobody may look at the messages, or decrypt them, the counts decide.
+            Err(denied) if looks.is_empty() => {
+                let mut counts = Vec::new();
+                for due in COUNTED {
+                    sleep_until(clock + Duration::from_secs(due)).await;
+                    counts.extend(cloud.depth(queue).await?);
+                }
+                return judge_counts(&counts).ok_or(denied);
+            }
             Err(fault) => return Err(fault),
         }
         // The last look comes long enough after all of the first ones.
         if looks.len() == 1 || looks.len() == FIRST_LOOKS.len() {
             due.push_back(clock.elapsed() + STAYS);
         }
-        if let Some(result) = consumer::judge(&looks) {
+        if let Some(result) = judge(&looks) {
             return Ok(result);
         }
     }
-    Ok(consumer::conclude(&looks))
+    Ok(conclude(&looks))
 }
 
-/// The same where nobody may look at the messages, or decrypt them.
-async fn count(cloud: &impl Probe, queue: &QueueName, clock: &impl Clock, denied: Fault) -> Result<ProbeResult, Fault> {
-    let mut counts = Vec::new();
-    for due in COUNTED {
-        clock.sleep(due.saturating_sub(clock.elapsed())).await;
-        counts.extend(cloud.depth(queue).await?);
+/// The result that these looks show, in the order of time; `None` while a further one can decide it.
+fn judge(looks: &[(Duration, Look)]) -> Option<ProbeResult> {
+    let (at, last) = looks.last()?;
+    // One look may come too early: a new message is not on all servers of SQS yet.
+    if let [.., (_, before), (_, last)] = looks
+        && before.0.is_empty()
+        && last.0.is_empty()
+    {
+        return Some(ProbeResult::Read);
     }
-    consumer::judge_counts(&counts).ok_or(denied)
+    let old = looks.iter().filter(|(before, _)| *at >= *before + STAYS);
+    old.flat_map(|(_, look)| look.0.keys())
+        .any(|id| last.0.contains_key(id))
+        .then_some(ProbeResult::NotRead)
+}
+
+/// The result after the last look, which has shown no message again: those of the first looks are gone if it shows all that waits.
+fn conclude(looks: &[(Duration, Look)]) -> ProbeResult {
+    match looks.last() {
+        Some((_, last)) if last.0.len() < RECEIVED_AT_ONCE => ProbeResult::Read,
+        _ => ProbeResult::Unknown("more messages wait than a receive shows".to_owned()),
+    }
+}
+
+/// The result that the counts of [`COUNTED`] show; `None` if they are inconclusive.
+fn judge_counts(counts: &[Depth]) -> Option<ProbeResult> {
+    if counts.is_empty() {
+        None
+    } else if counts.iter().all(|depth| depth.waiting == 0) {
+        Some(ProbeResult::Read)
+    } else if counts.iter().all(|depth| depth.waiting > 0 && depth.in_flight == 0) {
+        Some(ProbeResult::NotRead)
+    } else {
+        None
+    }
 }
 
 /// The result of a probe, within the time that all may take.
 async fn in_time(probing: impl Future<Output = Result<ProbeResult, Fault>>) -> ProbeResult {
     match timeout(PROBE_LIMIT, probing).await {
-        Ok(result) => result.unwrap_or_else(unknown),
+        Ok(result) => result.unwrap_or_else(|fault| ProbeResult::Unknown(fault.to_string())),
         Err(_) => ProbeResult::Unknown(format!("no result within {}s", PROBE_LIMIT.as_secs())),
     }
-}
-
-fn unknown(fault: Fault) -> ProbeResult {
-    ProbeResult::Unknown(fault.to_string())
 }
 
 /// A name that no other probe has.
@@ -175,111 +207,52 @@ fn reasons(decisions: &[RouterDecision]) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::fake::LateCloud;
-    use super::*;
-    use crate::model::answer::FaultKind;
-    use crate::model::scope::tests::scope;
-
-    const fn seconds(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    /// E1, P9: a rule that takes effect late misses the first events, so the probe is sent again until one arrives.
-    #[tokio::test]
-    async fn a_probe_is_sent_again_until_a_late_rule_delivers_one() {
-        for (name, cloud, verdict, sent, took) in [
-            ("at once", LateCloud::rules(0, 1), ProbeResult::Delivered, 1, 2),
-            (
-                "a rule that is late",
-                LateCloud::rules(25, 1),
-                ProbeResult::Delivered,
-                4,
-                32,
-            ),
-            ("a minute late", LateCloud::rules(60, 1), ProbeResult::Delivered, 7, 62),
-            (
-                "a router that is slow",
-                LateCloud::rules(0, 15),
-                ProbeResult::Delivered,
-                2,
-                16,
-            ),
-            ("no rule at all", LateCloud::rules(1000, 1), ProbeResult::Lost, 12, 120),
-        ] {
-            let probed = put_and_take(&cloud, scope().probe_queue(), &cloud).await;
-            assert_eq!((probed.result, probed.sent), (verdict, sent), "{name}");
-            assert_eq!(probed.took, seconds(took), "{name}");
-        }
-    }
-
-    /// S28: a look pushes messages back in the queue, so there are few.
-    #[tokio::test]
-    async fn s28_a_queue_is_looked_at_seldom() {
-        let queue = scope().probe_queue();
-        for (name, probes, result, looked) in [
-            ("a queue that is read", 0, ProbeResult::Read, &[1, 2][..]),
-            ("a queue that is not read", 1, ProbeResult::NotRead, &[1, 2, 4, 8, 46]),
-        ] {
-            let cloud = LateCloud::counts(&[], probes);
-            assert_eq!(watch(&cloud, &queue, &cloud).await.unwrap(), result, "{name}");
-            assert_eq!(*cloud.looked.lock().unwrap(), looked, "{name}");
-        }
-    }
-
-    #[tokio::test]
-    async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
-        let denied = Fault {
-            kind: FaultKind::Denied {
-                principal: None,
-                resource: None,
-            },
-            action: "sqs:ReceiveMessage".to_owned(),
-            code: None,
-            message: "no".to_owned(),
-        };
-        let queue = scope().probe_queue();
-        for (counts, result) in [
-            ([1, 1, 1, 1], Ok(ProbeResult::NotRead)),
-            ([0, 0, 0, 0], Ok(ProbeResult::Read)),
-            ([0, 1, 0, 0], Err(denied.clone())),
-        ] {
-            let mut cloud = LateCloud::counts(&counts, 0);
-            cloud.denied = Some(denied.clone());
-            assert_eq!(watch(&cloud, &queue, &cloud).await, result, "{counts:?}");
-            assert_eq!(cloud.elapsed(), seconds(90));
-        }
-    }
-
-    #[tokio::test]
-    async fn late_copies_of_a_probe_are_cleaned_up() {
-        // The second copy arrives seconds after the first.
-        let cloud = LateCloud::rules(0, 11);
-        let probed = put_and_take(&cloud, scope().probe_queue(), &cloud).await;
-        assert_eq!((probed.sent, probed.took), (2, seconds(12)));
-        assert!(cloud.elapsed() <= probed.took + TIDY, "{:?}", cloud.elapsed());
-        // A probe that was sent once has no late copy to wait for.
-        let cloud = LateCloud::rules(0, 1);
-        let probed = put_and_take(&cloud, scope().probe_queue(), &cloud).await;
-        assert_eq!(cloud.elapsed(), probed.took);
-    }
-
-    #[test]
-    fn the_router_gives_its_reason_in_its_words() {
-        for (decisions, why) in [
-            (
-                json!([{"decision": "dropped", "reason": "unregistered", "cluster": "base"}]),
-                "dropped: unregistered",
-            ),
-            (
-                json!([{"decision": "retried", "reason": null, "cluster": null}]),
-                "retried",
-            ),
-            (json!([]), "it answered without a decision"),
-        ] {
-            let decisions: Vec<RouterDecision> = serde_json::from_value(decisions).unwrap();
-            assert_eq!(reasons(&decisions), why);
-        }
-    }
+/// One more sample of these queues, a moment later. A queue that cannot be read has none.
+pub async fn glance(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, Some(scope), queues, GLANCE, GLANCE).await
 }
+
+/// Samples of these queues over a minute, each until it is empty, without a receive: probes of kibus count as messages.
+pub async fn watch_counts(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, None, queues, WATCH, PAUSE).await
+}
+
+/// Samples of queues until this time is over. With a scope, probes that wait in the queues of its clusters do not count.
+async fn sample(
+    cloud: &impl Probe,
+    scope: Option<&Scope>,
+    queues: &[QueueName],
+    time: Duration,
+    pause: Duration,
+) -> BTreeMap<QueueName, Vec<Depth>> {
+    let clock = Instant::now();
+    let mut samples: BTreeMap<QueueName, Vec<Depth>> = BTreeMap::new();
+    let mut left: Vec<QueueName> = queues.to_vec();
+    while !left.is_empty() && clock.elapsed() < time {
+        sleep(pause).await;
+        let read = left.into_iter().map(|queue| async {
+            let mut depth = cloud.depth(&queue).await.ok().flatten()?;
+            // Only probes that were interrupted may wait. A receive from a queue of the hub could make a dead letter.
+            let may_have_probes = scope.is_some_and(|scope| !scope.hub_queues().contains(&queue));
+            if depth.waiting > 0 && may_have_probes {
+                let seen = cloud.look(&queue).await.unwrap_or_default().0;
+                let probes = seen.into_values().filter(|is_probe| *is_probe).count();
+                if probes as u64 >= depth.waiting {
+                    depth.waiting = 0;
+                }
+            }
+            Some((queue, depth))
+        });
+        left = Vec::new();
+        for (queue, depth) in join_all(read).await.into_iter().flatten() {
+            samples.entry(queue.clone()).or_default().push(depth);
+            if depth != Depth::default() {
+                left.push(queue);
+            }
+        }
+    }
+    samples
+}
+
+#[cfg(test)]
+mod tests;

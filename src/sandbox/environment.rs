@@ -1,18 +1,30 @@
-//! The sandbox's endpoint, and the environment variables that point AWS tools and SDKs at it.
+//! The sandbox's endpoint with its secret, and the environment variables that point AWS tools and SDKs at it.
 
-use super::secret::Secret;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+
+use serde::{Deserialize, Serialize};
 
 /// The default Region of the sandbox. The emulator serves every Region.
 pub const DEFAULT_REGION: &str = "us-west-2";
+/// The length of a secret.
+const BYTES: usize = 16;
 
 /// The address of a running sandbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The port on 127.0.0.1.
     pub port: u16,
     /// What every request must carry as its session token.
     pub secret: Secret,
 }
+
+/// The secret of a server: 32 hexadecimal digits. Without it, any local program, and any web page through the user's browser,
+/// could run code as functions of the emulator.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Secret(String);
 
 impl Endpoint {
     /// The endpoint URL of every AWS service.
@@ -67,6 +79,43 @@ fn is_endpoint_of_service(name: &str) -> bool {
         .is_some_and(|service| !service.is_empty() && service.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
 }
 
+impl Secret {
+    pub(super) fn new() -> io::Result<Self> {
+        random_digits().map(Self)
+    }
+
+    /// The secret as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Secret {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_digit = |b| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        match text.len() == 2 * BYTES && text.bytes().all(is_digit) {
+            true => Ok(Self(text)),
+            false => Err("a secret is 32 hexadecimal digits"),
+        }
+    }
+}
+
+/// Logs and error messages do not show it.
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// 32 hexadecimal digits from the system's random numbers.
+pub(super) fn random_digits() -> io::Result<String> {
+    let mut bytes = [0; BYTES];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(hex::encode(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +143,7 @@ mod tests {
             assert_eq!(variables.unset.iter().any(|n| n == name), expected.is_none(), "{name}");
         }
     }
+
     #[test]
     fn endpoints_of_single_services_are_unset() {
         for (name, expected) in [
@@ -104,6 +154,30 @@ mod tests {
             ("AWS_ENDPOINT_URL_$(id)", false),
         ] {
             assert_eq!(is_endpoint_of_service(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn two_secrets_differ_and_are_not_shown() {
+        let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
+        assert_ne!(one, other);
+        let written = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<Secret>(&written).unwrap(), one);
+        assert_eq!(format!("{one:?}"), "Secret");
+    }
+
+    #[test]
+    fn a_secret_is_digits_and_nothing_else() {
+        let digits = "0123456789abcdef0123456789abcdef";
+        for (text, valid) in [
+            (digits, true),
+            ("", false),
+            (&digits[1..], false),
+            (&format!("{digits}0"), false),
+            ("0123456789ABCDEF0123456789ABCDEF", false),
+            ("$(kibus)\nexport PATH=.;01234567", false),
+        ] {
+            assert_eq!(Secret::try_from(text.to_owned()).is_ok(), valid, "{text:?}");
         }
     }
 }

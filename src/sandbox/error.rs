@@ -11,16 +11,15 @@ pub enum SandboxError {
     NoHome,
     #[error("the sandbox needs Python 3.10 or newer; no `python3` was found in PATH")]
     NoPython,
-    #[error("the sandbox needs Python 3.10 or newer; `{program}` is version {version}")]
-    OldPython { program: String, version: String },
-    /// Debian and Ubuntu ship Python without `venv` and `ensurepip`.
-    #[error("`{program}` {version} cannot create virtual environments: its modules `venv` and `ensurepip` are missing")]
-    NoVenv { program: String, version: String },
-    /// Creating the virtual environment, or installing into it, failed.
-    #[error("{what} failed")]
-    Install {
-        what: &'static str,
+    /// `python3` could not create a virtual environment: it is older, or its modules for that are a package of their own.
+    #[error("creating a virtual environment with `python3` failed")]
+    NoEnvironment {
         /// Its last lines.
+        output: String,
+    },
+    #[error("installing the local AWS emulator failed")]
+    NotInstalled {
+        /// The last lines of `pip`.
         output: String,
     },
     #[error("the sandbox server did not start: {reason}")]
@@ -70,24 +69,10 @@ impl From<SandboxError> for Error {
                 error.hint_command("if it is yours, take the access from them:", format!("chmod go= {}", quoted(&path)))
             }
             SandboxError::NoHome => error.hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to"),
-            SandboxError::NoPython | SandboxError::OldPython { .. } => {
-                let error = error.note("the sandbox runs a local AWS emulator that is written in Python");
-                if cfg!(target_os = "macos") {
-                    error.hint_command("install it and run the command again:", "brew install python3")
-                } else {
-                    error
-                        .hint_command(
-                            "on Debian and Ubuntu:",
-                            "apt-get install python3 python3-venv",
-                        )
-                        .hint_command("on Fedora and Amazon Linux:", "dnf install python3.12")
-                }
-            }
-            SandboxError::NoVenv { .. } => error.hint_command(
-                "on Debian and Ubuntu, install them with:",
-                "apt-get install python3-venv",
-            ),
-            SandboxError::Install { output, .. } => with_lines(error, &output)
+            SandboxError::NoPython => with_python(error),
+            SandboxError::NoEnvironment { output } => with_python(with_lines(error, &output)),
+            SandboxError::NotInstalled { output } => with_lines(error, &output)
+                .note("the emulator needs Python 3.10 or newer; kibus runs the first `python3` in PATH")
                 .note("the incomplete installation is not used; the next run starts over")
                 .hint("`pip` downloads the emulator from its configured package index; check `PIP_INDEX_URL` and the proxy and certificate settings"),
             SandboxError::NotStarted { log, .. } => with_lines(error, &log),
@@ -101,10 +86,20 @@ impl From<SandboxError> for Error {
 }
 
 fn with_lines(error: Error, lines: &str) -> Error {
-    lines
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .fold(error, Error::note)
+    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+    lines.fold(error, Error::note)
+}
+
+/// How to install a Python that can run the emulator.
+fn with_python(error: Error) -> Error {
+    let error = error.note("the sandbox runs a local AWS emulator that is written in Python");
+    if cfg!(target_os = "macos") {
+        return error.hint_command("install it and run the command again:", "brew install python3");
+    }
+    error
+        .hint_command("on Debian and Ubuntu:", "apt-get install python3 python3-venv")
+        .hint_command("on Fedora:", "dnf install python3")
+        .hint("where that is older than 3.10, put a newer `python3` first in PATH")
 }
 
 #[cfg(test)]
@@ -113,13 +108,13 @@ mod tests {
 
     #[test]
     fn an_error_with_a_known_fix_names_the_command() {
-        let (program, version) = ("python3".to_owned(), "3.9".to_owned());
+        let output = "ensurepip is not available".to_owned();
         let table = [
             (SandboxError::NotRunning, "kibus sandbox up"),
             (SandboxError::Unresponsive { pid: 1, port: 1 }, "kibus sandbox down"),
             (
-                SandboxError::NoVenv { program, version },
-                "apt-get install python3-venv",
+                SandboxError::NoEnvironment { output },
+                "apt-get install python3 python3-venv",
             ),
         ];
         for (failure, command) in table {

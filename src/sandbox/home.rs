@@ -8,6 +8,11 @@ use std::path::{Path, PathBuf};
 
 use super::error::SandboxError;
 
+/// The permission of the group and of all others to write.
+const OTHERS_WRITE: u32 = 0o022;
+/// Any permission of the group and of all others.
+const OTHERS: u32 = 0o077;
+
 /// The directory of the sandbox: the installed emulator, the record of the running server, and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Home(PathBuf);
@@ -83,10 +88,8 @@ impl Home {
         Ok(())
     }
 
-    /// The content of a file with a secret in this directory; `None` if it is missing.
-    ///
-    /// # Errors
-    /// When another user could have put it there or read it, or it cannot be read.
+    /// The content of a file with a secret in this directory; `None` if it is missing. An error if another user could have
+    /// put it there or read it.
     pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
         let mut file = match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -124,11 +127,6 @@ impl Home {
         }
     }
 }
-
-/// The permission of the group and of all others to write.
-const OTHERS_WRITE: u32 = 0o022;
-/// Any permission of the group and of all others.
-const OTHERS: u32 = 0o077;
 
 /// Held while this process changes the sandbox.
 #[derive(Debug)]

@@ -5,18 +5,21 @@
 //! the process that started it. Renaming breaks the scripts in `bin`, which nothing uses.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
+use super::Tell;
 use super::error::SandboxError;
 use super::home::{Home, Lock};
-use super::isolated::isolated;
-use super::{SetupStep, python};
 
 /// Exact versions and hashes of the emulator and its dependencies.
 const LOCK_FILE: &str = include_str!("requirements.lock");
+/// The program that creates the environment.
+const PYTHON: &str = "python3";
 /// Prefix of a directory in which an installation is incomplete.
 const INCOMPLETE: &str = "installing-";
 /// How many lines of a failed program's output are shown.
@@ -26,11 +29,7 @@ const LINES_SHOWN: usize = 8;
 ///
 /// The caller holds the lock of the directory. The user's `pip` settings (mirrors, proxies, certificates) apply, except
 /// those that change the target directory.
-pub(super) async fn install(
-    home: &Home,
-    _held: &Lock,
-    tell: &(dyn Fn(SetupStep) + Sync),
-) -> Result<PathBuf, SandboxError> {
+pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
     let venv = home.path().join(directory());
     home.check_owner(&venv)?;
     remove_incomplete(home);
@@ -39,15 +38,16 @@ pub(super) async fn install(
         return Ok(python_of(&venv));
     }
 
-    let system = python::find(home.path()).await?;
-    tell(SetupStep::Installing);
+    tell("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.");
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
         .map_err(SandboxError::io("create a directory in", home.path()))?;
-    let mut create = isolated(Path::new(system), incomplete.path());
+    let mut create = isolated(Path::new(PYTHON), incomplete.path());
     create.args(["-m", "venv"]).arg(incomplete.path());
-    run(create, "creating a virtual environment").await?;
+    if let Some(output) = failure(create).await? {
+        return Err(SandboxError::NoEnvironment { output });
+    }
 
     let requirements = incomplete.path().join("requirements.lock");
     fs::write(&requirements, LOCK_FILE).map_err(SandboxError::io("write", &requirements))?;
@@ -56,7 +56,9 @@ pub(super) async fn install(
         .args(["--quiet", "--no-input", "--only-binary", ":all:"])
         .args(["--require-hashes", "--requirement"])
         .arg(&requirements);
-    run(pip, "installing the local AWS emulator").await?;
+    if let Some(output) = failure(pip).await? {
+        return Err(SandboxError::NotInstalled { output });
+    }
 
     if venv.exists() {
         fs::remove_dir_all(&venv).map_err(SandboxError::io("remove", &venv))?;
@@ -81,24 +83,17 @@ fn remove_incomplete(home: &Home) {
     }
 }
 
-async fn run(mut command: Command, what: &'static str) -> Result<(), SandboxError> {
-    let program = command.as_std().get_program().to_owned();
-    let output = command
-        .output()
-        .await
-        .map_err(SandboxError::io("run", Path::new(&program)))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let text = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Err(SandboxError::Install {
-        what,
-        output: last_lines(&text),
-    })
+/// The last lines of a program that fails.
+async fn failure(mut command: Command) -> Result<Option<String>, SandboxError> {
+    let program = PathBuf::from(command.as_std().get_program());
+    let output = match command.output().await {
+        Err(e) if e.kind() == ErrorKind::NotFound && program == Path::new(PYTHON) => {
+            return Err(SandboxError::NoPython);
+        }
+        output => output.map_err(SandboxError::io("run", program))?,
+    };
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    Ok((!output.status.success()).then(|| last_lines(&(out + &err))))
 }
 
 /// The last lines of a program's output, which usually give the reason.
@@ -109,6 +104,34 @@ pub(super) fn last_lines(text: &str) -> String {
 
 fn directory() -> String {
     format!("emulator-{}", hex::encode(&Sha256::digest(LOCK_FILE)[..6]))
+}
+
+/// A Python that loads no module from the current directory, which may be a repository with any content. It runs in this
+/// directory, because a relative entry in `PATH` and a version manager choose a program by the current directory, and
+/// without variables that it does not need, because what it runs can read them.
+pub(super) fn isolated(python: &Path, directory: &Path) -> Command {
+    let mut command = Command::new(python);
+    command
+        .arg("-I")
+        .current_dir(directory)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed_on)))
+        .env("PIP_USER", "0")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Whether it gets this variable of the user: to find programs, files, proxies, certificates and mirrors.
+fn is_passed_on(name: &str) -> bool {
+    let redirects = "PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_PYTHON PYENV_DIR";
+    let needed =
+        "PATH HOME USER LANG TMPDIR NETRC HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY REQUESTS_CA_BUNDLE CURL_CA_BUNDLE";
+    let upper = name.to_ascii_uppercase();
+    let is_among = |names: &str| names.split(' ').any(|known| known == upper);
+    let groups = ["PIP_", "SSL_CERT_", "XDG_", "LC_", "PYENV_"];
+    let is_of_group = groups.iter().any(|group| upper.starts_with(group));
+    (is_of_group || is_among(needed)) && !is_among(redirects)
 }
 
 #[cfg(test)]
@@ -156,13 +179,13 @@ mod tests {
         let code = format!("open({:?}, 'w')", proof.display().to_string());
         fs::write(directory.path().join("pip/__init__.py"), "").unwrap();
         fs::write(directory.path().join("pip/__main__.py"), code).unwrap();
-        let python = Path::new(python::find(directory.path()).await.unwrap());
+        let python = Path::new(PYTHON);
         let mut plain = Command::new(python);
         plain.current_dir(directory.path());
         for (mut pip, expected) in [(plain, true), (isolated(python, directory.path()), false)] {
             pip.args(["-m", "pip", "--version"]);
             // Whether pip itself is installed does not matter here.
-            let _ = run(pip, "test").await;
+            let _ = failure(pip).await;
             assert_eq!(proof.exists(), expected);
             let _ = fs::remove_file(&proof);
         }
@@ -189,5 +212,59 @@ mod tests {
         assert_eq!(shown.lines().count(), LINES_SHOWN);
         assert_eq!(last_lines("one\n"), "one");
         assert_eq!(last_lines(""), "");
+    }
+
+    /// A cloned repository may hold a `python3`, and a version manager may follow a file of the current directory.
+    #[tokio::test]
+    async fn a_python_runs_in_our_directory_and_without_credentials() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("python");
+        // Cargo sets this variable for tests. It stands for any that is not passed on.
+        let script = "#!/bin/sh\n[ -z \"$CARGO_MANIFEST_DIR\" ]\n";
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let run = |directory: &Path| failure(isolated(Path::new("./python"), directory));
+        assert!(matches!(run(dir.path()).await, Ok(None)));
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert!(matches!(run(elsewhere.path()).await, Err(SandboxError::Io { .. })));
+    }
+
+    /// What a program says that fails is shown in its own words.
+    #[tokio::test]
+    async fn a_failed_program_gives_its_last_lines() {
+        let shell = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", script]);
+            failure(command)
+        };
+        assert_eq!(
+            shell("echo out; echo why >&2; exit 1").await.unwrap().as_deref(),
+            Some("out\nwhy")
+        );
+        assert_eq!(shell("echo why >&2").await.unwrap(), None);
+        let absent = failure(Command::new("/absent/python3")).await;
+        assert!(matches!(absent, Err(SandboxError::Io { .. })), "{absent:?}");
+    }
+
+    #[test]
+    fn an_installer_gets_no_credentials() {
+        for (name, expected) in [
+            ("PATH", true),
+            ("https_proxy", true),
+            ("PIP_INDEX_URL", true),
+            ("SSL_CERT_FILE", true),
+            ("PIP_TARGET", false),
+            ("PIP_PYTHON", false),
+            ("PYENV_DIR", false),
+            ("PYTHONPATH", false),
+            ("AWS_SECRET_ACCESS_KEY", false),
+            ("AWS_PROFILE", false),
+            ("GITHUB_TOKEN", false),
+        ] {
+            assert_eq!(is_passed_on(name), expected, "{name}");
+        }
     }
 }

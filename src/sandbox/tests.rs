@@ -1,10 +1,14 @@
 //! Tests with the real emulator, which is installed once, into the user's sandbox or `KIBUS_SANDBOX_HOME`.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
+
+use super::server::POLL;
 use super::*;
 
-fn quiet(_: SetupStep) {}
+fn quiet(_: &str) {}
 
 /// An address of this machine other than loopback, if it has one. Nothing is sent.
 fn outward_address() -> Option<std::net::IpAddr> {
@@ -23,9 +27,11 @@ async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
     let sandbox = Sandbox::open().unwrap();
     let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
     let port = server.endpoint().port;
-    let health = http::get(server.endpoint(), "/_ministack/health").await.unwrap();
-    assert_eq!(health.status, 200);
-    assert!(health.body.contains(r#""auth": "enabled""#), "extra environment");
+    let token = server.endpoint().secret.as_str();
+    let head = format!("GET /_ministack/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Amz-Security-Token: {token}\r\n");
+    let (status, health) = server::send(port, &head).await.unwrap();
+    assert_eq!(status, 200);
+    assert!(health.contains(r#""auth": "enabled""#), "extra environment");
     if let Some(outward) = outward_address() {
         assert!(!listens((outward, port).into()), "reachable from outside");
     }
@@ -64,21 +70,21 @@ async fn a_server_answers_only_who_has_its_secret() {
             (&[&host, "X-Amz-Security-Token:", &token], 403),
         ] {
             let request = format!("GET /_ministack/health HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
-            let answer = answer(*port, &request).await;
+            let (status, body) = answer(*port, &request).await;
             // Two hosts are no request at all.
-            let passed = answer.status != 400 && !answer.body.contains("the sandbox answers only");
-            assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
-            assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
+            let passed = status != 400 && !body.contains("the sandbox answers only");
+            assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {status} {body}");
+            assert!(passed || !body.contains("Access-Control"), "{headers:?}");
         }
     }
 }
 
 /// The answer to a request without a body. The emulator loads a service at the first call to it, which takes long on a busy
 /// machine.
-async fn answer(port: u16, head: &str) -> http::Response {
+async fn answer(port: u16, head: &str) -> (u16, String) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        match http::send(port, head).await {
+        match server::send(port, head).await {
             Ok(answer) => return answer,
             Err(e) => assert!(Instant::now() < deadline, "{e}"),
         }
@@ -125,9 +131,9 @@ async fn a_signature_opens_only_what_the_emulator_checks() {
             .map(|value| format!("Authorization: {value}\r\n"))
             .collect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}");
-        let answer = answer(port, &request).await;
-        let passed = !answer.body.contains("the sandbox answers only");
-        assert_eq!(passed, expected, "{name}: {answer:?}");
+        let (status, body) = answer(port, &request).await;
+        let passed = !body.contains("the sandbox answers only");
+        assert_eq!(passed, expected, "{name}: {status} {body}");
     }
 }
 
@@ -167,8 +173,8 @@ async fn no_page_takes_the_events_of_a_function() {
             "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n{}\r\n",
             headers.join("\r\n")
         );
-        let answer = http::send(port, &head).await.unwrap();
-        assert_eq!(answer.status, expected, "{headers:?}");
+        let (status, _) = server::send(port, &head).await.unwrap();
+        assert_eq!(status, expected, "{headers:?}");
     }
 }
 
@@ -199,11 +205,11 @@ async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
 async fn a_private_server_stops_when_its_holder_is_killed() {
     let python = Sandbox::open().unwrap().install(&quiet).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let started = server::start(&python, directory.path(), Lifetime::Watched, &[], |_| Ok(()));
+    let started = server::start(&python, directory.path(), None, &[]);
     let mut started = started.await.unwrap();
-    drop(started.process.0.as_mut().unwrap().stdin.take());
-    let exited = has_exited(&started.record).await;
-    drop(started.process);
+    drop(started.process.as_mut().unwrap().stdin.take());
+    let exited = started.record.has_exited().await;
+    drop(started);
     assert!(exited);
 }
 
@@ -225,23 +231,20 @@ async fn the_users_server_is_started_once_and_stopped_once() {
         }
     }
 
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
+    assert_eq!(sandbox.running().unwrap(), None);
     assert!(matches!(sandbox.endpoint().await, Err(SandboxError::NotRunning)));
     assert_eq!(sandbox.down().await.unwrap(), None, "nothing to stop");
 
     // Two calls at once: one starts the server, the other finds it.
     let (one, other) = tokio::join!(sandbox.up(&quiet), sandbox.up(&quiet));
-    let (record, found) = match (one.unwrap(), other.unwrap()) {
-        (Up::Started(record), Up::AlreadyRunning(found)) | (Up::AlreadyRunning(found), Up::Started(record)) => {
-            (record, found)
-        }
-        both => panic!("expected one start and one running server: {both:?}"),
-    };
+    let ((record, is_first), (found, is_other)) = (one.unwrap(), other.unwrap());
+    assert_ne!(is_first, is_other, "one start, and one running server");
     assert_eq!(record, found);
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Up(record.clone()));
-    assert_eq!(sandbox.endpoint().await.unwrap(), record.endpoint());
+    assert_eq!(sandbox.running().unwrap().as_ref(), Some(&record));
+    assert!(record.responds().await);
+    assert_eq!(sandbox.endpoint().await.unwrap(), record.endpoint);
 
     assert_eq!(sandbox.down().await.unwrap(), Some(record));
-    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
+    assert_eq!(sandbox.running().unwrap(), None);
     assert_eq!(sandbox.down().await.unwrap(), None, "already stopped");
 }

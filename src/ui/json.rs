@@ -1,9 +1,6 @@
 //! The one JSON document that a command writes to stdout, for one hub and for many. `docs/plan.schema.json` describes it,
 //! and is made from the same types: `KIBUS_TEST_UPDATE=1` and the tests of this module write it.
 
-mod dead_letters;
-mod discovery;
-mod hint;
 mod hub;
 mod object;
 mod preflight;
@@ -16,8 +13,7 @@ use serde_json::{Value, json};
 
 use super::Heading;
 use super::text::release_queues;
-use crate::dead_letters::report::DeadLetterReport;
-use crate::dead_letters::treat::Treated;
+use crate::dead_letters::DeadLetterReport;
 use crate::discover::Discovery;
 use crate::error::{Error, Hint};
 use crate::model::answer::Slowdown;
@@ -66,8 +62,6 @@ pub struct HubReport {
     /// The policy that the command prints.
     pub policy: Option<Document>,
     pub dead_letters: Option<DeadLetterReport>,
-    /// The results of the dead letters, if they were redriven or deleted.
-    pub treated: Option<Treated>,
     /// What the plan needs, if that was checked.
     pub preflight: Option<PreflightReport>,
     /// What other tools set up for Karpenter.
@@ -99,7 +93,6 @@ impl HubReport {
             status: None,
             policy: None,
             dead_letters: None,
-            treated: None,
             preflight: None,
             discovery: None,
             applied: false,

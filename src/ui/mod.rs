@@ -216,11 +216,12 @@ impl Ui {
         self.warn(&Hint::text(text));
     }
 
-    /// Writes a note to stderr, with a line for each item, unless output is quiet.
+    /// Writes a note to stderr, folded at the width of the terminal, with a line for each item, unless output is quiet.
     pub fn note(&self, text: &str, items: &[String]) {
         if !self.quiet {
             let items = items.iter().map(|item| format!("\n    {}", text::escape(item)));
-            self.say(&format!("{}{}", text::escape(text), items.collect::<String>()));
+            let text = format!("{}{}{}", self.label, text::escape(text), items.collect::<String>());
+            self.line(&text::sentences(&text, self.stderr_style()));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tables: aligned columns without borders.
 
+use std::collections::BTreeSet;
+
 use console::{measure_text_width, truncate_str};
 
 /// The spaces between two columns.
@@ -12,6 +14,8 @@ const MIN_COLUMN: usize = 8;
 pub struct Table {
     /// The columns that hold numbers.
     numbers: Vec<usize>,
+    /// The columns that hold names to tell apart.
+    names: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
 
@@ -20,8 +24,14 @@ impl Table {
     pub(super) fn with_numbers(numbers: impl Into<Vec<usize>>) -> Self {
         Self {
             numbers: numbers.into(),
-            rows: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// The same with names in these columns, of which no two different ones are shortened to the same text.
+    pub(super) fn and_names(self, names: impl Into<Vec<usize>>) -> Self {
+        let names = names.into();
+        Self { names, ..self }
     }
 
     /// Adds a row; a heading is a row too. Missing cells are empty.
@@ -35,7 +45,10 @@ impl Table {
         let mut widths = self.widths();
         let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));
         for _ in 0..excess {
-            let is_wide = |at: &usize| !self.numbers.contains(at) && widths[*at] > MIN_COLUMN;
+            let is_wide = |at: &usize| {
+                let is_wide = !self.numbers.contains(at) && widths[*at] > MIN_COLUMN;
+                is_wide && (!self.names.contains(at) || self.differs(*at, widths[*at] - 1))
+            };
             let columns = (0..widths.len()).filter(is_wide);
             let Some(widest) = columns.max_by_key(|at| widths[*at]) else {
                 break;
@@ -44,6 +57,13 @@ impl Table {
         }
         let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, indent)).collect();
         lines.join("\n")
+    }
+
+    /// Whether the cells of a column that differ also differ at this width.
+    fn differs(&self, column: usize, width: usize) -> bool {
+        let cells: BTreeSet<&String> = self.rows.iter().filter_map(|row| row.get(column)).collect();
+        let cut: BTreeSet<_> = cells.iter().map(|cell| truncate_str(cell, width, "…")).collect();
+        cut.len() == cells.len()
     }
 
     /// How many columns of the terminal the whole table needs.
@@ -116,6 +136,19 @@ mod tests {
             table.render(2, None).contains("a-cluster-with-a-long-name"),
             "no terminal"
         );
+    }
+
+    #[test]
+    fn no_two_names_are_cut_to_the_same_text() {
+        let names = ["team-one-production-eu-west-1", "team-one-production-eu-west-2", "base"];
+        let mut table = Table::default().and_names([0]);
+        for name in names {
+            table.row([name, "and some longer words about it"]);
+        }
+        let text = table.render(2, Some(40));
+        for (line, name) in text.lines().zip(names) {
+            assert!(line.contains(name) && line.ends_with('…'), "{text}");
+        }
     }
 
     #[test]

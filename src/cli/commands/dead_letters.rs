@@ -6,9 +6,7 @@ use tokio::sync::watch;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
-use crate::dead_letters::read as dead_letters;
-use crate::dead_letters::report::{DeadLetterReport, report};
-use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
+use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::scope::Scope;
 use crate::model::status::Depth;
@@ -107,12 +105,9 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
     let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");
-    let queue = hub.scope.dead_letter_queue();
-    let seen = dead_letters::look(&hub.cloud, &queue).await;
-    let seen = seen.map_err(|fault| unchanged(failure::call_failed(hub, "receive the dead letters", &fault)))?;
-    let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
-    let count = survey.depth(&queue).map_or(0, Depth::messages);
-    Ok(report(queue, count, seen, &log, now()))
+    let count = survey.depth(&hub.scope.dead_letter_queue()).map_or(0, Depth::messages);
+    let letters = dead_letters::read(&hub.cloud, &hub.scope, count, now()).await;
+    letters.map_err(|fault| unchanged(failure::call_failed(hub, "receive the dead letters", &fault)))
 }
 
 /// Shows the dead letters of a hub. Gives the ids of those that are to be treated.
@@ -161,26 +156,27 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
         let parts = asked.iter().map(|one| (one.hub, one.ids.clone(), stop.clone()));
         let treated = parts.map(async |(hub, ids, stop)| {
             let _treating = hub.ui.spinner("processing the dead letters");
-            treat(&hub.cloud, &hub.scope, treatment, &ids, &stop).await
+            treat(&hub.cloud, &hub.scope, treatment, ids, &stop).await
         });
         treated.collect()
     };
     let (all, signal) = hubs.stop.during(hubs.ui, treating).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (one, treated) in asked.iter_mut().zip(all) {
-        let error = match &treated {
+        if let Some(letters) = &mut one.report.dead_letters {
+            letters.settle(treatment, treated.as_ref());
+        }
+        one.report.error = match &treated {
             None => Some(failure::cut_short(one.hub, interrupted)),
             Some(treated) => {
                 hubs.part(one.hub, false)?;
                 if let Some(letters) = &one.report.dead_letters {
-                    one.hub.ui.result(&text::treated(letters, treated))?;
+                    one.hub.ui.result(&text::treated(letters))?;
                 }
-                ended(one.hub, treated, interrupted)
+                ended(one.hub, treatment, treated, interrupted)
             }
         };
-        one.report.treated = Some(treated.unwrap_or_else(|| Treated::abandoned(treatment)));
-        one.report.applied = error.is_none();
-        one.report.error = error;
+        one.report.applied = one.report.error.is_none();
     }
     Ok(())
 }
@@ -196,19 +192,19 @@ fn next_steps(scope: &Scope, letters: &DeadLetterReport) -> Vec<NextStep> {
     useful.map(|(_, (text, command))| step(text, command)).collect()
 }
 
-/// The messages that a treatment is about: the router can route nothing that is not an event.
+/// The messages that a treatment is about.
 fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
-    let letters = report.letters.iter();
-    let suits = letters.filter(|one| treatment == Treatment::Purge || one.event.is_some());
-    suits.map(|one| one.letter.id.clone()).collect()
+    let letters = report.letters.iter().filter(|letter| letter.suits(treatment));
+    letters.map(|letter| letter.id.clone()).collect()
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(hub: &ConnectedHub, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
-    let returned = treated.count(|one| *one == LetterOutcome::Returned);
-    let left = treated.letters.len() - treated.done() - returned;
+fn ended(hub: &ConnectedHub, treatment: Treatment, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+    let results = treated.results.values();
+    let returned = results.filter(|result| result.status == LetterStatus::Returned).count();
+    let left = treated.results.len() - treated.done() - returned;
     let state = format!("{} processed, {left} left; no message is lost", treated.done());
-    let what = match treated.treatment {
+    let what = match treatment {
         Treatment::Redrive => "could not redrive all dead letters",
         Treatment::Purge => "could not delete all dead letters",
     };

@@ -5,11 +5,10 @@ use std::ffi::OsString;
 
 use crate::cli::stop::Stop;
 use crate::cli::{CommandLine, Ending};
-use crate::demo::{DemoAccount, Ledger, Sent};
+use crate::demo::{DemoAccount, Ledger};
 use crate::error::Error;
-use crate::sandbox::{Endpoint, Sandbox, SetupStep};
-use crate::ui::json::DemoResult;
-use crate::ui::{Report, Ui};
+use crate::sandbox::{Endpoint, Sandbox};
+use crate::ui::{Report, Ui, text};
 
 /// What a person would see who types the commands.
 struct Screen<'a> {
@@ -18,8 +17,9 @@ struct Screen<'a> {
 }
 
 /// Runs the demo. Fails at the first result that is not as expected.
-pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], report).await?;
+pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
+    let tell = |step: &str| ui.note(step, &[]);
+    let server = Sandbox::open()?.start_private(&[], &tell).await?;
     let screen = Screen {
         ui: ui.part(),
         endpoint: server.endpoint(),
@@ -42,25 +42,12 @@ pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<
     screen.kibus("add-cluster base tenant-1 --yes").await?;
 
     screen.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
-    let mut sent: Vec<Sent> = Vec::new();
-    for cluster in [&base, &tenant] {
-        sent.extend(account.of_every_kind(cluster));
-    }
-    sent.push(account.scheduled_change_of_both(&base, &tenant, &unmanaged));
-    sent.push(account.starting(&base));
-    sent.push(account.of_nobody(&unmanaged));
-    sent.push(account.probe_of(&base));
-    let ledger = Ledger::record(&account, sent).await?;
+    let ledger = Ledger::record(&account, [&base, &tenant], &unmanaged).await?;
     ui.result(&ledger.table(ui.result_style().width))?;
     let demo = ledger.check()?;
-    let DemoResult {
-        sent,
-        delivered,
-        split,
-        dropped,
-    } = demo;
     ui.result(&format!(
-        "{sent} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted"
+        "{} sent, {} delivered ({} split), {} dropped, 0 lost, 0 misrouted",
+        demo.sent, demo.delivered, demo.split, demo.dropped
     ))?;
 
     screen.say("Check for drift.")?;
@@ -81,7 +68,8 @@ pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<
 impl Screen<'_> {
     /// Prints what comes next.
     fn say(&self, text: &str) -> Result<(), Error> {
-        self.ui.result(&format!("\n{text}"))
+        let text = format!("\n{text}");
+        self.ui.result(&text::sentences(&text, self.ui.result_style()))
     }
 
     /// Prints and runs a kibus command. Fails if it does not end with exit code 0.

@@ -3,7 +3,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, guess, queues_to_watch};
 use crate::error::Error;
 use crate::model::answer::Fault;
-use crate::probe::counts;
+use crate::probe;
 use crate::reconcile::{Intent, NextStep};
 use crate::survey::Survey;
 use crate::ui::{HubReport, text};
@@ -41,7 +41,7 @@ async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
         let _waiting = hub
             .ui
             .spinner("messages wait: watching for a minute whether they are received");
-        survey.tried.later = counts::watch(&hub.cloud, &queues).await;
+        survey.tried.later = probe::watch_counts(&hub.cloud, &queues).await;
     }
     Ok(survey)
 }

@@ -4,9 +4,9 @@ use super::demo;
 use crate::cli::Ending;
 use crate::error::{Error, quoted};
 use crate::model::scope::GlobalOptions;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, SetupStep, ShellVariables, Up};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ShellVariables};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
-use crate::ui::{Report, Ui};
+use crate::ui::{Report, Ui, text};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
 ///
@@ -36,52 +36,24 @@ enum SandboxCommand {
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     match args.command {
         SandboxCommand::Up => up(ui).await?,
-        SandboxCommand::Down => {
-            ui.result(match Sandbox::open()?.down().await? {
+        SandboxCommand::Down => show(
+            ui,
+            None,
+            match Sandbox::open()?.down().await? {
                 Some(_) => "Stopped the sandbox. Everything in it is deleted.",
                 None => "The sandbox is not running.",
-            })?;
-            report(ui, None)?;
-        }
+            },
+        )?,
         SandboxCommand::Env => env(ui).await?,
         SandboxCommand::Status => status(ui).await?,
-        SandboxCommand::Demo => return demo::run(ui, &report_steps(ui)).await,
+        SandboxCommand::Demo => return demo::run(ui).await,
     }
     Ok(Ending::Done)
 }
 
-/// Reports slow steps on stderr.
-pub(super) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
-    |step| {
-        match step {
-        SetupStep::Installing => {
-            ui.say("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.")
-        }
-        SetupStep::Starting => ui.say("Starting the local AWS emulator."),
-    }
-    }
-}
-
-async fn up(ui: &Ui) -> Result<(), Error> {
-    let sandbox = Sandbox::open()?;
-    let (state, record) = match sandbox.up(&report_steps(ui)).await? {
-        Up::Started(record) => ("The sandbox is running", record),
-        Up::AlreadyRunning(record) => ("The sandbox is already running", record),
-    };
-    let reached = GlobalOptions {
-        sandbox: true,
-        ..GlobalOptions::default()
-    };
-    ui.result(&format!(
-        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    {}",
-        record.endpoint().url(),
-        reached.kibus(None, "bootstrap-hub")
-    ))?;
-    report(ui, Some(server(&sandbox, &record, true)))
-}
-
-/// The document about the sandbox.
-fn report(ui: &Ui, server: Option<SandboxServer>) -> Result<(), Error> {
+/// Shows this text, or writes the document about the server.
+fn show(ui: &Ui, server: Option<SandboxServer>, text: &str) -> Result<(), Error> {
+    ui.result(&text::sentences(text, ui.result_style()))?;
     ui.report(&Report {
         sandbox: Some(SandboxState {
             running: server.is_some(),
@@ -94,17 +66,35 @@ fn report(ui: &Ui, server: Option<SandboxServer>) -> Result<(), Error> {
 fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxServer {
     SandboxServer {
         responds,
-        endpoint_url: record.endpoint().url(),
+        endpoint_url: record.endpoint.url(),
         pid: record.pid,
         log: sandbox.log_path().display().to_string(),
     }
 }
 
+async fn up(ui: &Ui) -> Result<(), Error> {
+    let sandbox = Sandbox::open()?;
+    let (record, is_new) = sandbox.up(&|step| ui.note(step, &[])).await?;
+    let server = server(&sandbox, &record, true);
+    let already = if is_new { "" } else { "already " };
+    let reached = GlobalOptions {
+        sandbox: true,
+        ..GlobalOptions::default()
+    };
+    let next = reached.kibus(None, "bootstrap-hub");
+    let text = format!(
+        "The sandbox is {already}running at {}. It keeps its resources in memory until it stops. Next:\n    {next}",
+        server.endpoint_url
+    );
+    show(ui, Some(server), &text)
+}
+
 async fn env(ui: &Ui) -> Result<(), Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     ui.result(&script(&variables))?;
-    ui.say(
+    ui.note(
         "For SDKs and version 2 of the AWS CLI. In version 1, `aws sqs` also needs --endpoint-url \"$AWS_ENDPOINT_URL\".",
+        &[],
     );
     ui.report(&Report {
         environment: Some(Environment {
@@ -115,41 +105,31 @@ async fn env(ui: &Ui) -> Result<(), Error> {
     })
 }
 
+async fn status(ui: &Ui) -> Result<(), Error> {
+    let sandbox = Sandbox::open()?;
+    let Some(record) = sandbox.running()? else {
+        let text = "The sandbox is not running. To start it:\n    kibus sandbox up";
+        return show(ui, None, text);
+    };
+    let server = server(&sandbox, &record, record.responds().await);
+    let SandboxServer {
+        endpoint_url, pid, log, ..
+    } = &server;
+    let text = match server.responds {
+        true => format!("The sandbox is running at {endpoint_url} (process {pid}, log {log})."),
+        false => format!(
+            "The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down"
+        ),
+    };
+    show(ui, Some(server), &text)
+}
+
 /// What a shell runs to change its variables.
 fn script(variables: &ShellVariables) -> String {
     let set = variables.set.iter();
     let set = set.map(|(name, value)| format!("export {name}={}", quoted(value)));
     let unset = variables.unset.iter().map(|name| format!("unset {name}"));
     set.chain(unset).collect::<Vec<_>>().join("\n")
-}
-
-async fn status(ui: &Ui) -> Result<(), Error> {
-    let sandbox = Sandbox::open()?;
-    let (text, server) = match sandbox.status().await? {
-        ServerStatus::Down => (
-            "The sandbox is not running. To start it:\n    kibus sandbox up".to_owned(),
-            None,
-        ),
-        ServerStatus::Up(record) => (
-            format!(
-                "The sandbox is running at {} (process {}, log {}).",
-                record.endpoint().url(),
-                record.pid,
-                sandbox.log_path().display()
-            ),
-            Some(server(&sandbox, &record, true)),
-        ),
-        ServerStatus::Unresponsive(record) => (
-            format!(
-                "The sandbox (process {}) does not respond; its log is {}. To stop it:\n    kibus sandbox down",
-                record.pid,
-                sandbox.log_path().display()
-            ),
-            Some(server(&sandbox, &record, false)),
-        ),
-    };
-    ui.result(&text)?;
-    report(ui, server)
 }
 
 #[cfg(test)]

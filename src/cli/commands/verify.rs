@@ -15,7 +15,7 @@ use crate::model::name::{ClusterName, QueueName};
 use crate::model::notation::counted;
 use crate::model::status::{Depth, PROBE_LIMIT, ProbeResult, Probed};
 use crate::plan::finding::fixes;
-use crate::probe::{self, counts};
+use crate::probe;
 use crate::reconcile::{Intent, Target, Wish, asks_live_router, checked_clusters, queues_to_watch, reconcile};
 use crate::survey::{Survey, Tried};
 use crate::ui::{HubReport, text};
@@ -108,14 +108,15 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
 }
 
 fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(), Error> {
-    let clusters = checked_clusters(survey, target);
+    let (clusters, style) = (checked_clusters(survey, target), hub.ui.result_style());
     for probed in &survey.tried.probed {
         if probed.finding(&hub.scope).is_none() {
-            hub.ui.result(&format!("  {}", probed.sentence()))?;
+            hub.ui.result(&text::block(&probed.sentence(), style))?;
         }
         let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
         if let (ProbeResult::NotRead | ProbeResult::Unknown(_), Some(tags)) = (&probed.result, tags) {
-            hub.ui.result(&text::how_to_check(&probed.queue, tags))?;
+            hub.ui
+                .result(&text::block(&text::how_to_check(&probed.queue, tags), style))?;
         }
     }
     Ok(())
@@ -156,8 +157,8 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, target: &Target, watch: bo
     let text = format!("messages wait: {how} whether they are received");
     let _waiting = hub.ui.spinner(&text);
     match watch {
-        true => counts::watch(&hub.cloud, &queues).await,
-        false => counts::glance(&hub.cloud, &hub.scope, &queues).await,
+        true => probe::watch_counts(&hub.cloud, &queues).await,
+        false => probe::glance(&hub.cloud, &hub.scope, &queues).await,
     }
 }
 

@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::dead_letters::{DeadLetterCause, RouterAnswer, batch_event};
-use crate::model::name::{FunctionName, LogGroupName, QueueName};
+use crate::model::name::{FunctionName, LogGroupName};
 use crate::model::scope::tests::scope;
 
 /// A dead-letter queue and a router. Ids that begin with `bad` cannot be routed.
@@ -64,10 +63,8 @@ impl DeadLetters for FakeQueue {
         let letter = |id: String| DeadLetter {
             receipt: id.clone(),
             id,
-            sent: 0,
-            receives: 1,
-            cause: DeadLetterCause::Unknown,
             body: "\"".repeat(self.body),
+            ..DeadLetter::default()
         };
         Ok(received.into_iter().map(letter).collect())
     }
@@ -86,19 +83,20 @@ impl DeadLetters for FakeQueue {
         Ok(())
     }
 
-    async fn route(&self, _: &FunctionName, _: &str, letters: Vec<&DeadLetter>) -> Result<RouterAnswer, Fault> {
-        assert!(letters.len() <= 10);
-        let payload = batch_event(&letters).to_string().len();
+    async fn route(&self, _: &FunctionName, _: &str, batch: &Value) -> Result<Vec<u8>, Fault> {
+        let records = batch["Records"].as_array().unwrap();
+        assert!(records.len() <= 10);
+        let payload = batch.to_string().len();
         assert!(payload < 6_291_456, "Lambda refuses a payload of {payload} bytes");
-        let ids = letters.iter().map(|letter| letter.id.clone());
+        let ids = records
+            .iter()
+            .map(|record| record["messageId"].as_str().unwrap().to_owned());
         let (bad, good): (Vec<_>, Vec<_>) = ids.partition(|id| id.starts_with("bad"));
         self.routed.lock().unwrap().extend(good);
         // The router has worked even if its answer is lost.
         self.call()?;
-        Ok(RouterAnswer {
-            returned: bad.into_iter().collect(),
-            ..RouterAnswer::default()
-        })
+        let failures: Vec<_> = bad.iter().map(|id| json!({ "itemIdentifier": id })).collect();
+        Ok(json!({ "batchItemFailures": failures }).to_string().into_bytes())
     }
 
     async fn retry_lines(&self, _: &LogGroupName, _: i64) -> Result<(Vec<String>, bool), Fault> {
@@ -115,8 +113,11 @@ fn set(ids: &[String]) -> BTreeSet<String> {
 }
 
 fn left(treated: &Treated) -> BTreeSet<String> {
-    let left = treated.letters.keys().filter(|id| treated.is_left(id));
-    left.cloned().collect()
+    let left = treated
+        .results
+        .iter()
+        .filter(|(_, result)| result.status == LetterStatus::Left);
+    left.map(|(id, _)| id.clone()).collect()
 }
 
 fn never() -> watch::Receiver<bool> {
@@ -138,13 +139,13 @@ async fn only_what_was_shown_and_cleared_is_deleted() {
         (Treatment::Purge, shown.clone(), BTreeSet::new(), set(&unseen)),
     ] {
         let queue = FakeQueue::of(&all);
-        let treated = treat(&queue, &scope(), treatment, &shown, &never()).await;
-        let done = done.into_iter().map(|id| (id, LetterOutcome::Done));
-        let returned = returned.into_iter().map(|id| (id, LetterOutcome::Returned));
+        let treated = treat(&queue, &scope(), treatment, shown.clone(), &never()).await;
+        let done = done
+            .into_iter()
+            .map(|id| (id, LetterResult::of_delete(treatment, &[], &Ok(()))));
+        let returned = returned.into_iter().map(|id| (id, LetterResult::returned(&[])));
         let expected = Treated {
-            treatment,
-            letters: done.chain(returned).collect(),
-            decisions: BTreeMap::new(),
+            results: done.chain(returned).collect(),
             fault: None,
             stopped: false,
         };
@@ -162,7 +163,7 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
             fails_at: Some(fails_at),
             ..FakeQueue::of(&good)
         };
-        let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &never()).await;
+        let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
         let routed = set(&queue.routed.lock().unwrap());
         let kept = queue.kept();
         for id in &good {
@@ -172,19 +173,19 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
         assert!(doubled <= 10, "{fails_at}: {doubled} would be routed twice");
         assert_eq!(treated.fault.is_some(), treated.done() < good.len(), "{fails_at}");
         // A message that is reported as deleted is deleted, and one that may be routed twice is reported as failed.
-        for (id, outcome) in &treated.letters {
-            let is_so = match outcome {
-                LetterOutcome::Done => !kept.contains(id),
-                LetterOutcome::Returned => false,
-                LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_) => kept.contains(id),
-                LetterOutcome::Left => kept.contains(id) && !routed.contains(id),
+        for (id, result) in &treated.results {
+            let is_so = match result.status {
+                status if status.is_done() => !kept.contains(id),
+                LetterStatus::Failed => kept.contains(id),
+                LetterStatus::Left => kept.contains(id) && !routed.contains(id),
+                _ => false,
             };
-            assert!(is_so, "{fails_at}: {id} is {outcome:?}");
+            assert!(is_so, "{fails_at}: {id} is {result:?}");
         }
         // Repeated after the messages are visible again, it finishes.
         let rest: Vec<String> = kept.into_iter().collect();
         let again = FakeQueue::of(&rest);
-        let treated = treat(&again, &scope(), Treatment::Redrive, &set(&rest), &never()).await;
+        let treated = treat(&again, &scope(), Treatment::Redrive, set(&rest), &never()).await;
         assert_eq!((again.kept().len(), treated.fault), (0, None), "{fails_at}");
     }
 }
@@ -198,7 +199,7 @@ async fn a_stop_ends_after_the_batch_and_releases_the_rest() {
         stops_at: Some((2, ask)),
         ..FakeQueue::of(&good)
     };
-    let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &stop).await;
+    let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &stop).await;
     assert_eq!((treated.done(), left(&treated).len(), treated.stopped), (10, 15, true));
     assert_eq!(queue.kept(), left(&treated));
 }
@@ -208,7 +209,7 @@ async fn others_messages_do_not_keep_it_forever() {
     let unseen = ids("unseen", 900);
     let queue = FakeQueue::of(&unseen);
     let gone = set(&ids("gone", 1));
-    let treated = treat(&queue, &scope(), Treatment::Purge, &gone, &never()).await;
+    let treated = treat(&queue, &scope(), Treatment::Purge, gone.clone(), &never()).await;
     assert_eq!((left(&treated), queue.kept()), (gone, set(&unseen)));
     // Nobody knows whether it is gone.
     assert_eq!(treated.fault, Some(crowded()));
@@ -221,8 +222,100 @@ async fn large_messages_are_routed_in_several_invocations() {
         body: 400 * 1024,
         ..FakeQueue::of(&good)
     };
-    let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &never()).await;
+    let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
     assert_eq!((treated.done(), treated.fault), (25, None));
     assert_eq!(queue.kept(), BTreeSet::new());
     assert_eq!(queue.routed.lock().unwrap().len(), 25, "none is doubled");
+}
+
+/// Each result, as the document has it.
+#[test]
+fn each_dead_letter_has_its_result() {
+    use Treatment::{Purge, Redrive};
+
+    let fault = || Fault {
+        kind: FaultKind::Unreachable,
+        action: "x:Call".to_owned(),
+        code: None,
+        message: "no answer".to_owned(),
+    };
+    // As the router says it.
+    let decisions = |decisions: Value| {
+        let answer = json!({"batchItemFailures": [], "decisions": {"m": decisions}}).to_string();
+        let mut answer = RouterAnswer::read(answer.as_bytes(), &["m"]);
+        answer.decisions.remove("m").unwrap()
+    };
+    let routed = decisions(json!([
+        {"decision": "delivered", "reason": null, "cluster": "base"},
+        {"decision": "dropped", "reason": "unregistered", "cluster": "other"},
+    ]));
+    let dropped = decisions(json!([{"decision": "dropped", "reason": "no tags seen", "cluster": null}]));
+    let denied = decisions(json!([{"decision": "retried", "reason": "queue denied", "cluster": "base"}]));
+    for (result, status, reason, clusters) in [
+        (
+            LetterResult::of_delete(Redrive, &[], &Ok(())),
+            "routed-or-dropped-and-deleted",
+            Some("routed or dropped: this router does not say"),
+            &[][..],
+        ),
+        (
+            LetterResult::of_delete(Redrive, &routed, &Ok(())),
+            "routed-and-deleted",
+            Some("routed to base; dropped: unregistered, for cluster other"),
+            &["base"],
+        ),
+        (
+            LetterResult::of_delete(Redrive, &dropped, &Ok(())),
+            "dropped-and-deleted",
+            Some("dropped: no tags seen"),
+            &[],
+        ),
+        (
+            LetterResult::returned(&denied),
+            "failed",
+            Some("the router returned it: retried: queue denied, for cluster base"),
+            &[],
+        ),
+        (LetterResult::of_delete(Purge, &[], &Ok(())), "deleted", None, &[]),
+        (
+            LetterResult::returned(&[]),
+            "failed",
+            Some("the router returned it"),
+            &[],
+        ),
+        (
+            LetterResult::new(LetterStatus::Failed, Some(fault().to_string()), &[]),
+            "failed",
+            Some("x:Call: no answer"),
+            &[],
+        ),
+        (
+            LetterResult::of_delete(Redrive, &[], &Err(fault())),
+            "failed",
+            Some("routed or dropped, and not deleted: x:Call: no answer"),
+            &[],
+        ),
+        (
+            LetterResult::of_delete(Purge, &[], &Err(fault())),
+            "failed",
+            Some("x:Call: no answer"),
+            &[],
+        ),
+    ] {
+        let expected = json!({"status": status, "reason": reason, "clusters": clusters});
+        assert_eq!(json!(result), expected);
+    }
+}
+
+#[tokio::test]
+async fn why_a_dead_letter_is_left_is_said() {
+    let gone = set(&ids("gone", 1));
+    for (stops, why) in [(false, "no longer found"), (true, "not tried")] {
+        let stop = watch::channel(stops).1;
+        let treated = treat(&FakeQueue::of(&[]), &scope(), Treatment::Purge, gone.clone(), &stop).await;
+        assert_eq!(
+            treated.results["gone-00"],
+            LetterResult::new(LetterStatus::Left, Some(why.to_owned()), &[])
+        );
+    }
 }

@@ -1,6 +1,7 @@
-//! A rule of each tool, as it names it.
+//! A rule of each tool, as it names it, and the way to remove it.
 
 use super::*;
+use crate::model::scope::tests::scope;
 
 /// A rule of each tool, as it names it: rule, target, queue, tags, and what is found.
 #[test]
@@ -220,14 +221,58 @@ fn each_tool_is_recognized() {
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect();
-        let found = attribution(Marks {
-            rule: &rule.parse().unwrap(),
+        let found = attribution(
+            &rule.parse().unwrap(),
             target,
-            queue: &queue.parse().unwrap(),
-            tags: &[&Tags::default(), &tags],
-        });
+            &queue.parse().unwrap(),
+            &[&Tags::default(), &tags],
+        );
         assert_eq!(found.origin, origin, "{rule}");
         assert_eq!(found.cluster, cluster.parse().ok(), "{rule}");
         assert_eq!(found.stack.unwrap_or_default(), stack, "{rule}");
+    }
+}
+
+#[test]
+fn each_tool_has_its_own_way() {
+    let rule: RuleName = "spot".parse().unwrap();
+    for (origin, stacks, way, has_command) in [
+        (
+            Origin::CloudFormation,
+            &["Karpenter-base"][..],
+            "template of stack `Karpenter-base`",
+            false,
+        ),
+        (Origin::CloudFormation, &[], "template of their stack", false),
+        (
+            Origin::Eksctl,
+            &["eksctl-base-karpenter"],
+            "template of stack `eksctl-base-karpenter`",
+            false,
+        ),
+        (Origin::CdkEksKarpenter, &[], "tryRemoveChild", false),
+        (Origin::CdkEksBlueprints, &[], "interruptionHandling: false", false),
+        (Origin::TerraformAwsEks, &[], "enable_spot_termination = false", false),
+        (
+            Origin::EksBlueprintsAddons,
+            &[],
+            "karpenter_enable_spot_termination = false",
+            false,
+        ),
+        (Origin::CloudPosse, &[], "interruption_handler_enabled = false", false),
+        (Origin::ByHand, &[], "delete them:", true),
+        (Origin::Unknown, &[], "where they were created", true),
+    ] {
+        let stacks = stacks.iter().map(ToString::to_string).collect();
+        let rules = [(&rule, vec!["a target", "b"])];
+        let hint = super::way(origin, &stacks, &rules, &scope(), &"q".parse().unwrap());
+        assert!(hint.text.contains(way), "{}", hint.text);
+        assert_eq!(hint.command.is_some(), has_command, "{origin:?}");
+        if let Some(line) = hint.command {
+            assert!(
+                line.contains("--rule spot --ids 'a target' b\naws events delete-rule"),
+                "{line}"
+            );
+        }
     }
 }

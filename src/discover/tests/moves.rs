@@ -86,7 +86,7 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
             .iter()
             .find(|queue| queue.name.as_str() == name)
             .unwrap()
-            .is_registered
+            .registered
     };
     assert!(registered("base") && !registered("other"));
 }

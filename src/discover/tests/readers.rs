@@ -13,8 +13,8 @@ fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
         &[("1", arn("base"))],
     );
     let found = discovery(&survey).unwrap();
-    assert_eq!(found.queues[0].origin, Origin::NodeTerminationHandler);
-    assert_eq!((found.queues[0].replaced().count(), found.moves.len()), (0, 0));
+    assert_eq!(found.queues[0].made_by, Origin::NodeTerminationHandler);
+    assert_eq!((usize::from(found.queues[0].is_replaced()), found.moves.len()), (0, 0));
 }
 
 #[test]
@@ -50,6 +50,12 @@ fn nobody_reads_is_said_only_on_evidence() {
         ),
         ("no data", Fact::Absent, vec![depth(0, 0)], None),
         (
+            "no data, and a message that waits",
+            Fact::Absent,
+            vec![depth(1, 0); 6],
+            Some("about 1 message waited in `base` for a minute"),
+        ),
+        (
             "no data, and messages that wait",
             Fact::Absent,
             vec![depth(2, 0); 6],
@@ -71,7 +77,7 @@ fn nobody_reads_is_said_only_on_evidence() {
             survey.tried.later.insert(base, later.to_vec());
         }
         let found = discovery(&survey).unwrap();
-        let warning = found.queues[0].warning();
+        let warning = found.queues[0].warning.clone();
         match expected {
             None => assert_eq!(warning, None, "{case}"),
             Some(start) => assert!(warning.as_ref().unwrap().starts_with(start), "{case}: {warning:?}"),
@@ -86,7 +92,7 @@ fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
     let nothing = Fact::Present(QueueActivity::default());
     survey.known.queue_activity.insert("base".parse().unwrap(), nothing);
     let found = discovery(&survey).unwrap();
-    let warning = found.queues[0].warning().unwrap();
+    let warning = found.queues[0].warning.clone().unwrap();
     assert!(
         warning.ends_with("when its rules are removed, it can be deleted"),
         "{warning}"

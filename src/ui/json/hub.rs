@@ -7,13 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::HubReport;
-use super::dead_letters::DeadLettersObject;
-use super::discovery::DiscoveryObject;
-use super::hint::HintObject;
 use super::object::{objects, words};
 use super::preflight::PreflightObject;
 use super::status::StatusObject;
-use crate::error::{Error, ErrorKind};
+use crate::dead_letters::DeadLetterReport;
+use crate::discover::Discovery;
+use crate::error::{Error, ErrorKind, Hint};
 use crate::model::document::Document;
 use crate::model::name::{AccountId, ClusterName, Region, RoleName};
 use crate::model::resource::{Code, FieldValue};
@@ -29,7 +28,7 @@ objects! {
     HubObject<'a>(
         HubReport {
             heading: Heading { bus, account, region, label: _ },
-            plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, discovery, applied, error,
+            plan, clusters, findings, probes, warnings, status, policy, dead_letters, preflight, discovery, applied, error,
         } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
@@ -60,13 +59,11 @@ objects! {
         #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
         policy: &'a Value = policy.as_ref().map(Document::value),
         /// Present for `dead-letters` only.
-        dead_letters: DeadLettersObject<'a> = dead_letters
-            .as_ref()
-            .map(|letters| DeadLettersObject::of(letters, treated.as_ref())),
+        dead_letters: &'a DeadLetterReport = dead_letters.as_ref(),
         /// Present for `bootstrap-hub --check` only.
         preflight: PreflightObject<'a> = preflight.as_ref().map(PreflightObject::of),
         /// Present for `discover` only.
-        discovery: DiscoveryObject<'a> = discovery.as_ref().map(DiscoveryObject::of),
+        discovery: &'a Discovery = discovery.as_ref(),
         /// Present only if the command failed for this hub.
         error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }
@@ -180,7 +177,7 @@ objects! {
         /// The reason, and the state after the failure.
         notes: &'a [String] = notes,
         /// The next steps.
-        hints: Vec<HintObject<'a>> = hints.iter().map(HintObject::of).collect(),
+        hints: &'a [Hint] = hints,
     } optional {
         /// Number of applied changes.
         done: usize = progress.map(|progress| progress.done),

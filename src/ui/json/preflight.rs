@@ -1,7 +1,7 @@
 //! The member that `bootstrap-hub --check` adds to the document.
 
-use super::hint::HintObject;
 use super::object::{objects, words};
+use crate::error::Hint;
 use crate::preflight::{PreflightItem, PreflightReport, PreflightResult};
 
 objects! {
@@ -22,7 +22,7 @@ objects! {
         /// More about it, such as the denied calls.
         details: &'a [String] = details,
         /// The next steps.
-        hints: Vec<HintObject<'a>> = hints.iter().map(HintObject::of).collect(),
+        hints: &'a [Hint] = hints,
     }
 }
 

@@ -5,11 +5,12 @@ use schemars::transform::RecursiveTransform;
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::*;
+use crate::dead_letters::{DeadLetter, Treatment};
 use crate::error::Progress;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Desired, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
+use crate::model::signal::{Signal, sample_event};
 use crate::plan::finding::FindingCode;
 use crate::ui::text::tests::{
     assert_file, assert_snapshot, between, cluster_resources, drifted_resources, hub_resources,
@@ -30,10 +31,6 @@ pub(super) fn subject(_: &mut SchemaGenerator) -> Schema {
 
 pub(super) fn code(_: &mut SchemaGenerator) -> Schema {
     words(FindingCode::ALL.iter().map(|code| code.as_str()))
-}
-
-pub(super) fn signal(_: &mut SchemaGenerator) -> Schema {
-    words(Signal::ALL.map(Signal::slug).into_iter().map(Some).chain([None]))
 }
 
 /// The schema of the document. A description is on one line, and a number has no format: those of Rust are no standard.
@@ -146,6 +143,50 @@ fn the_schema_describes_what_is_written() {
         ..Report::default()
     };
     assert_eq!(objection(&early.to_json()), None, "an early error");
+}
+
+/// Dead letters as they were shown, redriven, and redriven until someone stopped the command for good.
+#[test]
+fn the_schema_describes_dead_letters() {
+    let spot = sample_event(&scope(), Signal::SpotInterruption, &["i-1"]).to_string();
+    let letters = [spot, String::new()].map(|body| DeadLetter {
+        id: "m".to_owned(),
+        body,
+        ..DeadLetter::default()
+    });
+    let letters = letters.map(|letter| letter.with_event(0).with_cause(|_| Some("x"), true));
+    let shown = DeadLetterReport {
+        queue: scope().dead_letter_queue(),
+        seen: 2,
+        about: 2,
+        action: None,
+        letters: letters.into(),
+        warnings: Vec::new(),
+    };
+    for (treatment, expected) in [
+        (None, json!([null, null, null])),
+        (Some(Treatment::Redrive), json!(["redrive", "unknown", "left"])),
+        (Some(Treatment::Purge), json!(["purge", "unknown", "unknown"])),
+    ] {
+        let mut letters = shown.clone();
+        if let Some(treatment) = treatment {
+            letters.settle(treatment, None);
+        }
+        let hub = HubReport {
+            dead_letters: Some(letters),
+            ..HubReport::of(&scope())
+        };
+        let hubs = vec![hub];
+        let document = Report {
+            hubs,
+            ..Report::default()
+        }
+        .to_json();
+        assert_eq!(objection(&document), None, "{treatment:?}");
+        let letters = &document["hubs"][0]["dead_letters"];
+        let status = |number: usize| &letters["messages"][number]["result"]["status"];
+        assert_eq!(json!([letters["action"], status(0), status(1)]), expected);
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! Dead letters as text.
 
+use std::collections::BTreeMap;
+
 use super::escape::escape;
 use super::{Style, capitalized};
-use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
-use crate::dead_letters::treat::{LetterOutcome, Routing, Treated, Treatment};
-use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness};
+use crate::dead_letters::{
+    DeadLetter, DeadLetterCause, DeadLetterReport, DeliveryError, LetterEvent, LetterResult, LetterStatus, Treatment,
+    Useful,
+};
 use crate::model::notation::{first_of, time_text};
 use crate::ui::Heading;
 
@@ -36,30 +39,37 @@ pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) 
     lines.join("\n")
 }
 
-fn paragraph(reported: &ReportedLetter, style: Style) -> Vec<String> {
-    let ReportedLetter { letter, event, retry } = reported;
+fn paragraph(letter: &DeadLetter, style: Style) -> Vec<String> {
     let mut facts = vec![
         format!("message {}, sent {}", escape(&letter.id), time_text(letter.sent)),
-        match &letter.cause {
-            DeadLetterCause::NotDelivered(error) => not_delivered(error),
-            DeadLetterCause::GivenUp => format!("the hub queue gave up; received {} times", letter.receives),
-            DeadLetterCause::Unknown => "reason unknown: neither EventBridge nor the hub queue sent it".to_owned(),
+        match (letter.cause, &letter.delivery_error) {
+            (_, Some(error)) => not_delivered(error),
+            (DeadLetterCause::GivenUp, None) => format!("the hub queue gave up; received {} times", letter.receives),
+            (_, None) => "reason unknown: neither EventBridge nor the hub queue sent it".to_owned(),
         },
     ];
-    facts.extend(retry.as_ref().map(|retry| {
+    facts.extend(letter.last_retry.as_ref().map(|retry| {
         let cluster = retry.cluster.as_ref().map(|name| format!(", for cluster {name}"));
         let (reason, cluster) = (&retry.reason, cluster.unwrap_or_default());
         escape(&format!("the router's last retry: {reason}{cluster}")).into_owned()
     }));
-    facts.push(match event {
-        None => "not an event, so the router cannot route it".to_owned(),
-        Some(event) => match &event.usefulness {
-            Usefulness::Until(end) => format!("useful until {}", time_text(*end)),
-            Usefulness::Little(why) => format!("of little use: {why}"),
-            Usefulness::Unknown(why) => format!("use unknown: {why}"),
+    facts.push(letter.event.as_ref().map_or_else(
+        || "not an event, so the router cannot route it".to_owned(),
+        |event| {
+            let until_or_why = event
+                .useful_until
+                .as_deref()
+                .or(event.useful_reason)
+                .unwrap_or_default();
+            let useful = match event.useful {
+                Useful::Until => "useful until ",
+                Useful::Little => "of little use: ",
+                Useful::Unknown => "use unknown: ",
+            };
+            format!("{useful}{until_or_why}")
         },
-    });
-    let title = event.as_ref().map_or("unreadable message".to_owned(), title);
+    ));
+    let title = letter.event.as_ref().map_or("unreadable message".to_owned(), title);
     let mut lines = vec![format!("  {}", style.paint.bold(&title))];
     lines.extend(facts.iter().map(|fact| format!("      {fact}")));
     lines
@@ -107,101 +117,38 @@ pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) 
 }
 
 /// What became of the dead letters: a line for each that was tried, and the counts.
-pub fn treated(report: &DeadLetterReport, treated: &Treated) -> String {
-    let count = |became: fn(&LetterOutcome) -> bool| treated.count(became);
-    let done = |routing: Routing| {
-        let done = treated
-            .letters
-            .iter()
-            .filter(|(_, outcome)| **outcome == LetterOutcome::Done);
-        done.filter(|(id, _)| treated.routing(id) == routing).count()
-    };
-    let mut counts = match treated.treatment {
-        Treatment::Redrive => vec![
-            ("routed and deleted", done(Routing::Routed)),
-            ("dropped and deleted", done(Routing::Dropped)),
-            ("routed or dropped, and deleted", done(Routing::Unknown)),
-        ],
-        Treatment::Purge => vec![("deleted", treated.done())],
-    };
-    let first = counts[0].0;
-    counts.extend([
-        ("returned by the router", count(|one| *one == LetterOutcome::Returned)),
-        (
-            "failed",
-            count(|one| matches!(one, LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))),
-        ),
-        (treated.why_left(), count(|one| *one == LetterOutcome::Left)),
-    ]);
-    let counts = counts.into_iter();
-    let counts = counts.filter(|(word, count)| *count > 0 || *word == first && treated.done() == 0);
-    let counts: Vec<String> = counts.map(|(word, count)| format!("{word} {count}")).collect();
-    let tried = report
-        .letters
-        .iter()
-        .filter(|_| treated.treatment == Treatment::Redrive);
-    let tried = tried.filter(|one| !matches!(treated.letters.get(&one.letter.id), None | Some(LetterOutcome::Left)));
-    let mut lines: Vec<String> = tried.map(|one| line(one, treated)).collect();
-    lines.push(format!("{}.", capitalized(&counts.join(", "))));
-    lines.join("\n")
-}
-
-fn line(reported: &ReportedLetter, treated: &Treated) -> String {
-    let title = reported.event.as_ref().map_or(String::new(), title);
-    let became = became(reported, treated).unwrap_or_default();
-    format!("  {}, {title}: {became}", escape(&reported.letter.id))
-}
-
-/// What became of a dead letter, and why; `None` if it was deleted as asked.
-pub fn became(reported: &ReportedLetter, treated: &Treated) -> Option<String> {
-    let id = &reported.letter.id;
-    Some(match (treated.treatment, treated.letters.get(id)) {
-        (Treatment::Purge, Some(LetterOutcome::Done)) => return None,
-        (_, Some(LetterOutcome::Done)) => match treated.routing(id) {
-            Routing::Unknown => "routed or dropped: this router does not say".to_owned(),
-            Routing::Routed | Routing::Dropped => decided(treated, id),
-        },
-        (_, Some(LetterOutcome::Returned)) => match treated.routing(id) {
-            Routing::Unknown => "the router returned it".to_owned(),
-            Routing::Routed | Routing::Dropped => format!("the router returned it: {}", decided(treated, id)),
-        },
-        (_, Some(LetterOutcome::NotRouted(fault))) | (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => {
-            fault.to_string()
-        }
-        (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => match treated.routing(id) {
-            Routing::Unknown => format!("routed or dropped, and not deleted: {fault}"),
-            Routing::Routed | Routing::Dropped => format!("{}, and not deleted: {fault}", decided(treated, id)),
-        },
-        (_, Some(LetterOutcome::Left)) => treated.why_left().to_owned(),
-        (Treatment::Redrive, None) if reported.event.is_none() => "not an event".to_owned(),
-        (_, None) => "the command was stopped during its calls".to_owned(),
-    })
-}
-
-/// The clusters that received a dead letter.
-pub(in crate::ui) fn receivers<'a>(treated: &'a Treated, id: &str) -> Vec<&'a str> {
-    let decisions = treated.decisions.get(id).into_iter().flatten();
-    let delivered = decisions.filter(|one| one.decision == "delivered");
-    delivered.filter_map(|one| one.cluster.as_deref()).collect()
-}
-
-/// The decisions of the router about a dead letter.
-fn decided(treated: &Treated, id: &str) -> String {
-    let mut parts = Vec::new();
-    if treated.routing(id) == Routing::Routed {
-        parts.push(match receivers(treated, id).as_slice() {
-            [] => "routed".to_owned(),
-            clusters => format!("routed to {}", clusters.join(", ")),
-        });
+pub fn treated(report: &DeadLetterReport) -> String {
+    let is_redrive = report.action == Some(Treatment::Redrive);
+    let suits = |letter: &&DeadLetter| report.action.is_none_or(|action| letter.suits(action));
+    let letters = report.letters.iter().filter(suits);
+    let results: Vec<(&DeadLetter, &LetterResult)> = letters
+        .filter_map(|letter| Some((letter, letter.result.as_ref()?)))
+        .collect();
+    let mut counts: BTreeMap<(LetterStatus, &str), usize> = BTreeMap::new();
+    if !results.iter().any(|(_, result)| result.status.is_done()) {
+        let first = match is_redrive {
+            true => LetterStatus::RoutedAndDeleted,
+            false => LetterStatus::Deleted,
+        };
+        counts.insert((first, first.as_str()), 0);
     }
-    let others = treated.decisions.get(id).into_iter().flatten();
-    parts.extend(others.filter(|one| one.decision != "delivered").map(|one| {
-        let cluster = one.cluster.as_ref().map(|name| format!(", for cluster {name}"));
-        let (reason, cluster) = (
-            one.reason.as_deref().unwrap_or("no reason"),
-            cluster.unwrap_or_default(),
-        );
-        format!("{}: {reason}{cluster}", one.decision)
-    }));
-    escape(&parts.join("; ")).into_owned()
+    for (_, LetterResult { status, reason, .. }) in &results {
+        let word = match (status, reason) {
+            (LetterStatus::Left, Some(why)) => why,
+            _ => status.as_str(),
+        };
+        *counts.entry((*status, word)).or_default() += 1;
+    }
+    let tried = results
+        .iter()
+        .filter(|(_, result)| is_redrive && result.status != LetterStatus::Left);
+    let line = |(letter, result): &(&DeadLetter, &LetterResult)| {
+        let title = letter.event.as_ref().map_or(String::new(), title);
+        let reason = result.reason.as_deref().unwrap_or_default();
+        format!("  {}, {title}: {}", escape(&letter.id), escape(reason))
+    };
+    let mut lines: Vec<String> = tried.map(line).collect();
+    let counts = counts.iter().map(|((_, word), count)| format!("{word} {count}"));
+    lines.push(format!("{}.", capitalized(&counts.collect::<Vec<_>>().join(", "))));
+    lines.join("\n")
 }

@@ -8,7 +8,7 @@ use super::error::hint;
 use super::escape::escape;
 use super::group::by_count;
 use super::{Style, capitalized, sentences};
-use crate::discover::{Discovery, FoundQueue, Reader, Removal, Unread, Verdict};
+use crate::discover::{Discovery, FoundQueue, FoundRule, Reader, Removal};
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::notation::counted;
 use crate::ui::{Heading, Table};
@@ -27,7 +27,7 @@ pub fn discovery(heading: &Heading, found: &Discovery, style: Style) -> String {
     if !queues.is_empty() {
         lines.extend([String::new(), table(&queues, style)]);
     }
-    lines.extend(section("Readers", warnings(&queues), style));
+    lines.extend(section("Readers", warnings(found, &queues), style));
     lines.extend(section("Rules that stay", kept(found, &queues), style));
     lines.extend(section(
         "To remove the other rules, once the clusters are on the bus",
@@ -49,8 +49,8 @@ fn order(a: &FoundQueue, b: &FoundQueue) -> Ordering {
 fn summary(found: &Discovery) -> String {
     let Discovery {
         rules,
-        limit,
-        own,
+        rule_limit,
+        rules_of_kibus,
         queues,
         unread,
         ..
@@ -60,11 +60,11 @@ fn summary(found: &Discovery) -> String {
         .flat_map(|queue| &queue.rules)
         .map(|rule| &rule.name)
         .collect();
-    let bus = format!("The default event bus has {rules} of {limit} rules (default limit).");
-    let (bus, none, other) = match own {
+    let bus = format!("The default event bus has {rules} of {rule_limit} rules (default limit).");
+    let (bus, none, other) = match rules_of_kibus {
         0 => (bus, "None sends", ["sends", "send"]),
         _ => (
-            format!("{bus} {own} of them are of kibus."),
+            format!("{bus} {rules_of_kibus} of them are of kibus."),
             "No other sends",
             ["other sends", "others send"],
         ),
@@ -75,7 +75,7 @@ fn summary(found: &Discovery) -> String {
         1 => format!("1 {}", other[0]),
         several => format!("{several} {}", other[1]),
     };
-    let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.sent).collect();
+    let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.messages_sent).collect();
     let day = match sent.iter().sum::<u64>() {
         _ if sent.is_empty() => String::new(),
         sum => format!(
@@ -92,23 +92,23 @@ fn summary(found: &Discovery) -> String {
 
 fn table(queues: &[&FoundQueue], style: Style) -> String {
     let paint = style.paint;
-    let mut table = Table::with_numbers([3, 4]);
+    let mut table = Table::with_numbers([3, 4]).and_names([0, 1]);
     table.row(["cluster", "queue", "created by", "rules", "messages/day", "read"].map(|title| paint.dim(title)));
     for queue in queues {
-        let read = match &queue.reader {
+        let read = match queue.reader {
             Reader::Reads => "yes".to_owned(),
-            Reader::Seldom(_) => paint.yellow("seldom"),
+            Reader::Seldom => paint.yellow("seldom"),
             Reader::Nothing => paint.red("no"),
-            Reader::Waiting(_) => paint.red("probably not"),
+            Reader::Waiting => paint.red("probably not"),
             Reader::NoQueue => paint.red("no queue"),
-            Reader::Unknown(_) => paint.yellow("unknown"),
+            Reader::Unknown => paint.yellow("unknown"),
         };
         table.row([
             queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str).to_owned(),
             queue.name.to_string(),
-            queue.origin.as_str().to_owned(),
+            queue.made_by.as_str().to_owned(),
             queue.rules.len().to_string(),
-            queue.sent.map_or(UNKNOWN.to_owned(), |sent| sent.to_string()),
+            queue.messages_sent.map_or(UNKNOWN.to_owned(), |sent| sent.to_string()),
             read,
         ]);
     }
@@ -125,11 +125,11 @@ fn section(title: &str, lines: Vec<String>, style: Style) -> Vec<String> {
     [String::new(), title].into_iter().chain(lines).collect()
 }
 
-fn warnings(queues: &[&FoundQueue]) -> Vec<String> {
-    let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning()).collect();
-    let no_data = |queue: &&&FoundQueue| queue.reader == Reader::Unknown(Unread::NoData);
-    let unknown = queues.iter().filter(no_data).count();
-    if unknown > 0 {
+fn warnings(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
+    let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning.clone()).collect();
+    let unknown = queues.iter().filter(|queue| queue.reader == Reader::Unknown).count();
+    // Where CloudWatch did not answer, a warning says so.
+    if unknown > 0 && found.unmeasured.is_none() {
         lines.push(format!(
             "unknown for {}: CloudWatch has no data of the last day, and no message waits",
             counted(unknown, "queue")
@@ -141,14 +141,9 @@ fn warnings(queues: &[&FoundQueue]) -> Vec<String> {
 /// A rule that sends to several queues is one line.
 fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     let of_queues = queues.iter().flat_map(|queue| &queue.rules);
-    let kept = of_queues
-        .chain(&found.elsewhere)
-        .filter_map(|rule| match &rule.verdict {
-            Verdict::Replace => None,
-            Verdict::Keep(reason) => Some(format!("- `{}`: {}", rule.name, escape(&reason.to_string()))),
-        });
+    let line = |FoundRule { name, reason, .. }: &FoundRule| Some(format!("- `{name}`: {}", escape(reason.as_ref()?)));
     let mut lines = Vec::new();
-    for line in kept {
+    for line in of_queues.chain(&found.rules_elsewhere).filter_map(line) {
         if !lines.contains(&line) {
             lines.push(line);
         }
@@ -157,16 +152,15 @@ fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
 }
 
 fn removals(queues: &[&FoundQueue]) -> Vec<String> {
-    let name = |queue: &&&FoundQueue| match &queue.cluster {
+    let name = |queue: &&FoundQueue| match &queue.cluster {
         Some(cluster) => cluster.to_string(),
         None => format!("queue {}", queue.name),
     };
     let line = |removal: &Removal| {
         let of = queues.iter().filter(|queue| removal.queues.contains(&queue.name));
-        let names: Vec<String> = of.map(|queue| name(&queue)).collect();
+        let names: Vec<String> = of.map(name).collect();
         let rules = counted(removal.rules, "rule");
-        format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way))
+        capitalized(&format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way)))
     };
-    let removals = queues.iter().flat_map(|queue| &queue.removals);
-    removals.map(|removal| capitalized(&line(removal))).collect()
+    queues.iter().flat_map(|queue| &queue.removals).map(line).collect()
 }

@@ -60,6 +60,17 @@ pub fn sentences(text: &str, style: Style) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Messages as [`sentences`] has them, as a block that is indented by two.
+pub fn block(text: &str, style: Style) -> String {
+    let width = style.width.map(|width| width.saturating_sub(2));
+    let lines = sentences(text, Style { width, ..style });
+    lines
+        .lines()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
 fn titled(title: &str, text: &str, style: Style) -> String {
     folded(&format!("{title} {}", escape(text)), style)
 }

@@ -5,9 +5,8 @@ use proptest::prelude::*;
 use super::escape::at_the_edge;
 use super::tests::{between, cluster_resources, hub_resources};
 use super::*;
-use crate::dead_letters::RetryLine;
 use crate::dead_letters::readings::any_letter;
-use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
+use crate::dead_letters::{DeadLetter, DeadLetterReport, RetryLine};
 use crate::error::{Error, Hint};
 use crate::model::document::Document;
 use crate::model::options::HubOptions;
@@ -95,11 +94,12 @@ proptest! {
     fn a_dead_letter_controls_no_terminal(letter in any_letter(), reason in any_text(), style in any_style()) {
         let report = DeadLetterReport {
             queue: scope().dead_letter_queue(),
+            seen: 1,
             about: 1,
-            letters: vec![ReportedLetter {
-                event: letter.event(0),
-                retry: Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason }),
-                letter,
+            action: None,
+            letters: vec![DeadLetter {
+                last_retry: Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason }),
+                ..letter.with_event(0)
             }],
             warnings: Vec::new(),
         };

@@ -21,10 +21,9 @@ mod status;
 pub(crate) mod tests;
 mod value;
 
-pub(super) use dead_letters::receivers;
-pub use dead_letters::{became, dead_letters, treated, treatment};
+pub use dead_letters::{dead_letters, treated, treatment};
 pub use discover::discovery;
-pub use error::sentences;
+pub use error::{block, sentences};
 pub(super) use error::{error, hint, warning};
 pub use escape::escape;
 pub(super) use escape::{at_the_edge, json_text};

@@ -210,9 +210,9 @@ pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
     };
     let kubectl = format!("kubectl -n {}", setting.namespace());
     format!(
-        "  In that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
-         wrong key is ignored silently):\n      {kubectl} {shows}\n  This prints whether Karpenter runs, and its errors \
-         about the queue:\n      {kubectl} logs deployment/karpenter --tail=200"
+        "In that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
+         wrong key is ignored silently):\n    {kubectl} {shows}\nThis prints whether Karpenter runs, and its errors \
+         about the queue:\n    {kubectl} logs deployment/karpenter --tail=200"
     )
 }
 

@@ -1,0 +1,327 @@
+//! Probes and watches on a bus whose rules take effect late. The clock moves only by waits.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::model::answer::FaultKind;
+use crate::model::name::FunctionName;
+use crate::model::scope::tests::scope;
+
+/// The long poll of a receive.
+const POLL: Duration = Duration::from_secs(2);
+
+/// A bus whose rules take effect late, on the paused clock.
+struct LateCloud {
+    begin: Instant,
+    /// Events that are put before this time are lost.
+    effective: Duration,
+    /// The time from the event bus to the probe queue.
+    delay: Duration,
+    /// When each event arrives.
+    arriving: Mutex<Vec<Duration>>,
+    /// The counts of every queue, one sample after the other.
+    counts: Mutex<VecDeque<u64>>,
+    /// How many of these messages are probes.
+    probes: u64,
+    /// When the queue was looked at.
+    looked: Mutex<Vec<u64>>,
+    /// Why nobody may look at it.
+    denied: Option<Fault>,
+}
+
+impl LateCloud {
+    fn new() -> Self {
+        Self {
+            begin: Instant::now(),
+            effective: Duration::ZERO,
+            delay: Duration::ZERO,
+            arriving: Mutex::default(),
+            counts: Mutex::default(),
+            probes: 0,
+            looked: Mutex::default(),
+            denied: None,
+        }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    /// Rules that take effect after some seconds, and a path that takes some seconds.
+    fn rules(effective: u64, delay: u64) -> Self {
+        Self {
+            effective: Duration::from_secs(effective),
+            delay: Duration::from_secs(delay),
+            ..Self::new()
+        }
+    }
+
+    /// Queues with these counts of waiting messages, one sample after the other, and so many probes among them.
+    fn counts(counts: &[u64], probes: u64) -> Self {
+        Self {
+            counts: Mutex::new(counts.iter().copied().collect()),
+            probes,
+            ..Self::new()
+        }
+    }
+}
+
+impl Probe for LateCloud {
+    async fn put_event(&self, _: &Value) -> Result<(), Fault> {
+        let now = self.elapsed();
+        if now >= self.effective {
+            self.arriving.lock().unwrap().push(now + self.delay);
+        }
+        Ok(())
+    }
+
+    async fn take_probe(&self, _: &QueueName, _: &str) -> Result<u32, Fault> {
+        sleep(POLL).await;
+        let now = self.elapsed();
+        let mut arriving = self.arriving.lock().unwrap();
+        let before = arriving.len();
+        arriving.retain(|at| *at > now);
+        Ok(u32::try_from(before - arriving.len()).unwrap())
+    }
+
+    async fn look(&self, _: &QueueName) -> Result<Look, Fault> {
+        if let Some(fault) = &self.denied {
+            return Err(fault.clone());
+        }
+        self.looked.lock().unwrap().push(self.elapsed().as_secs());
+        Ok(Look((0..self.probes).map(|probe| (probe.to_string(), true)).collect()))
+    }
+
+    async fn route_probe(
+        &self,
+        _: &FunctionName,
+        _: &str,
+        _: &Value,
+    ) -> Result<Result<Vec<RouterDecision>, String>, Fault> {
+        Ok(Err("no function".to_owned()))
+    }
+
+    async fn self_test(&self, _: &FunctionName, _: &str) -> Result<Option<LiveTest>, Fault> {
+        Ok(None)
+    }
+
+    async fn depth(&self, _: &QueueName) -> Result<Option<Depth>, Fault> {
+        let waiting = self.counts.lock().unwrap().pop_front();
+        Ok(waiting.map(|waiting| Depth { waiting, in_flight: 0 }))
+    }
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// E1, P9: a rule that takes effect late misses the first events, so the probe is sent again until one arrives.
+#[tokio::test(start_paused = true)]
+async fn a_probe_is_sent_again_until_a_late_rule_delivers_one() {
+    for (name, cloud, verdict, sent, took) in [
+        ("at once", LateCloud::rules(0, 1), ProbeResult::Delivered, 1, 2),
+        (
+            "a rule that is late",
+            LateCloud::rules(25, 1),
+            ProbeResult::Delivered,
+            4,
+            32,
+        ),
+        ("a minute late", LateCloud::rules(60, 1), ProbeResult::Delivered, 7, 62),
+        (
+            "a router that is slow",
+            LateCloud::rules(0, 15),
+            ProbeResult::Delivered,
+            2,
+            16,
+        ),
+        ("no rule at all", LateCloud::rules(1000, 1), ProbeResult::Lost, 12, 120),
+    ] {
+        let cloud = LateCloud {
+            begin: Instant::now(),
+            ..cloud
+        };
+        let probed = bus(&cloud, &scope()).await;
+        assert_eq!((probed.result, probed.sent), (verdict, sent), "{name}");
+        assert_eq!(probed.took, seconds(took), "{name}");
+    }
+}
+
+/// S28: a look pushes messages back in the queue, so there are few.
+#[tokio::test(start_paused = true)]
+async fn s28_a_queue_is_looked_at_seldom() {
+    let queue = scope().probe_queue();
+    for (name, probes, result, looked) in [
+        ("a queue that is read", 0, ProbeResult::Read, &[1, 2][..]),
+        ("a queue that is not read", 1, ProbeResult::NotRead, &[1, 2, 4, 8, 46]),
+    ] {
+        let cloud = LateCloud::counts(&[], probes);
+        assert_eq!(watch_reader(&cloud, &queue).await.unwrap(), result, "{name}");
+        assert_eq!(*cloud.looked.lock().unwrap(), looked, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
+    let denied = Fault {
+        kind: FaultKind::Denied {
+            principal: None,
+            resource: None,
+        },
+        action: "sqs:ReceiveMessage".to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    };
+    let queue = scope().probe_queue();
+    for (counts, result) in [
+        ([1, 1, 1, 1], Ok(ProbeResult::NotRead)),
+        ([0, 0, 0, 0], Ok(ProbeResult::Read)),
+        ([0, 1, 0, 0], Err(denied.clone())),
+    ] {
+        let mut cloud = LateCloud::counts(&counts, 0);
+        cloud.denied = Some(denied.clone());
+        assert_eq!(watch_reader(&cloud, &queue).await, result, "{counts:?}");
+        assert_eq!(cloud.elapsed(), seconds(90));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_copies_of_a_probe_are_cleaned_up() {
+    // The second copy arrives seconds after the first.
+    let cloud = LateCloud::rules(0, 11);
+    let probed = bus(&cloud, &scope()).await;
+    assert_eq!((probed.sent, probed.took), (2, seconds(12)));
+    assert!(cloud.elapsed() <= probed.took + TIDY, "{:?}", cloud.elapsed());
+    // A probe that was sent once has no late copy to wait for.
+    let cloud = LateCloud::rules(0, 1);
+    let probed = bus(&cloud, &scope()).await;
+    assert_eq!(cloud.elapsed(), probed.took);
+}
+
+#[test]
+fn the_router_gives_its_reason_in_its_words() {
+    for (decisions, why) in [
+        (
+            json!([{"decision": "dropped", "reason": "unregistered", "cluster": "base"}]),
+            "dropped: unregistered",
+        ),
+        (
+            json!([{"decision": "retried", "reason": null, "cluster": null}]),
+            "retried",
+        ),
+        (json!([]), "it answered without a decision"),
+    ] {
+        let decisions: Vec<RouterDecision> = serde_json::from_value(decisions).unwrap();
+        assert_eq!(reasons(&decisions), why);
+    }
+}
+
+/// A look that shows these messages.
+fn look(ids: &str) -> Look {
+    Look(ids.chars().map(|id| (id.to_string(), false)).collect())
+}
+
+#[test]
+fn a_message_that_is_seen_again_was_not_read() {
+    type Row = (&'static str, &'static [(u64, &'static str)], Option<ProbeResult>);
+    let rows: &[Row] = &[
+        ("nothing yet", &[], None),
+        ("one look in vain", &[(1, "")], None),
+        ("two looks in vain", &[(1, ""), (3, "")], Some(ProbeResult::Read)),
+        (
+            "there, then gone",
+            &[(1, "p"), (2, ""), (4, "")],
+            Some(ProbeResult::Read),
+        ),
+        ("gone, then there after all", &[(1, ""), (3, "p")], None),
+        (
+            "there for some seconds",
+            &[(1, "p"), (2, "p"), (4, "p"), (8, "p")],
+            None,
+        ),
+        (
+            "there after 45 s",
+            &[(1, "p"), (2, "p"), (46, "p")],
+            Some(ProbeResult::NotRead),
+        ),
+        ("not quite 45 s", &[(2, "p"), (46, "p")], None),
+        (
+            "another message than the probe",
+            &[(1, "ab"), (2, "cd"), (46, "be")],
+            Some(ProbeResult::NotRead),
+        ),
+        ("others than before", &[(1, "a"), (8, "b"), (46, "c")], None),
+    ];
+    for (name, looks, verdict) in rows {
+        let looks: Vec<_> = looks
+            .iter()
+            .map(|(at, ids)| (Duration::from_secs(*at), look(ids)))
+            .collect();
+        assert_eq!(judge(&looks), *verdict, "{name}");
+    }
+    for (name, last, read) in [
+        ("nothing waits", "", true),
+        ("others wait", "xyz", true),
+        ("so many others wait that the first ones may, too", "0123456789", false),
+    ] {
+        let result = conclude(&[(Duration::from_secs(53), look(last))]);
+        assert_eq!(result == ProbeResult::Read, read, "{name}: {result:?}");
+    }
+}
+
+#[test]
+fn without_looks_the_counts_decide() {
+    for (name, counts, verdict) in [
+        ("no counts", &[][..], None),
+        ("never counted", &[(0, 0), (0, 0)], Some(ProbeResult::Read)),
+        ("received", &[(0, 1), (0, 0)], Some(ProbeResult::Read)),
+        ("waiting to the end", &[(1, 0), (2, 0)], Some(ProbeResult::NotRead)),
+        ("waiting, and some received", &[(1, 0), (1, 1)], None),
+        ("counted late", &[(0, 0), (3, 0)], None),
+    ] {
+        let counts: Vec<Depth> = counts
+            .iter()
+            .map(|(waiting, in_flight)| Depth {
+                waiting: *waiting,
+                in_flight: *in_flight,
+            })
+            .collect();
+        assert_eq!(judge_counts(&counts), verdict, "{name}");
+    }
+}
+
+/// S12: a watch takes a minute, or ends when the queue is empty or unreadable.
+#[tokio::test(start_paused = true)]
+async fn a_watch_takes_samples_over_a_minute_while_messages_wait() {
+    let queue: QueueName = "kibus-hub".parse().unwrap();
+    for (name, counts, time, pause, taken) in [
+        ("messages that stay", vec![3; 9], WATCH, PAUSE, (6, 60)),
+        ("messages that are received", vec![3, 1, 0, 3], WATCH, PAUSE, (3, 30)),
+        ("a queue that is gone", vec![], WATCH, PAUSE, (0, 10)),
+        ("a glance", vec![3; 9], GLANCE, GLANCE, (1, 2)),
+    ] {
+        let cloud = LateCloud::counts(&counts, 0);
+        let samples = sample(&cloud, Some(&scope()), std::slice::from_ref(&queue), time, pause).await;
+        let found = samples.get(&queue).map_or(0, Vec::len);
+        assert_eq!(
+            (found, cloud.elapsed()),
+            (taken.0, Duration::from_secs(taken.1)),
+            "{name}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_alone_in_a_cluster_queue_do_not_count_and_no_hub_queue_is_received_from() {
+    for (queue, probes, waiting) in [
+        ("karpenter-base", 2, 3),
+        ("karpenter-base", 3, 0),
+        ("kibus-hub", 3, 3),
+        ("kibus-hub-dlq", 3, 3),
+    ] {
+        let queue: QueueName = queue.parse().unwrap();
+        let cloud = LateCloud::counts(&[3], probes);
+        let samples = sample(&cloud, Some(&scope()), std::slice::from_ref(&queue), GLANCE, GLANCE).await;
+        assert_eq!(samples[&queue], [Depth { waiting, in_flight: 0 }], "{queue}");
+    }
+}
