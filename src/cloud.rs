@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, RuleTarget};
+use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::policy::InlinePolicy;
@@ -91,7 +91,7 @@ macro_rules! questions {
             }
             first {
                 /// All targets of a rule.
-                rule_targets(RuleName) -> Vec<RuleTarget>;
+                rule_targets(RuleName) -> Vec<ListedTarget>;
                 /// The tags of a rule.
                 rule_tags(RuleName) -> Tags;
             }
@@ -102,7 +102,7 @@ macro_rules! questions {
                 all_policies(RoleName) -> RolePolicies;
                 /// What policies decide about the calls of a cluster's controller that runs as a role, by action, as far as IAM
                 /// says it. The role must be listed.
-                controller_access((ClusterName, RoleName)) -> BTreeMap<String, Decision>;
+                controller_access((ClusterName, RoleName)) -> BTreeMap<String, AccessDecision>;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 queue_activity(QueueName) -> QueueActivity;
                 /// One more sample of the counts of a queue, a moment later.

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use kibus::cloud::Read;
 use kibus::iam::operator_policy;
+use kibus::model::answer::Fact;
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
 use kibus::model::name::{KmsKey, Partition, Region};
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
-use kibus::model::resource::{Code, Desired, Observed, Reading};
+use kibus::model::resource::{Code, Desired, Observed};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
@@ -83,7 +84,7 @@ fn arns(text: &str) -> (BTreeSet<&str>, usize) {
 }
 
 fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
-    let absent: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+    let absent: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
     plan(scope, desired, &absent, 0)
 }
 

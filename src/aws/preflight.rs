@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 
 use super::{AwsCloud, pages, rule};
 use crate::cloud::Fault;
-use crate::model::answer::{Answered, Call, Decision, Simulation};
+use crate::model::answer::{AccessDecision, Answered, Call, Simulation};
 use crate::preflight::Preflight;
 use crate::wire::aws_code;
 
@@ -51,7 +51,7 @@ async fn decisions(
     cloud: &AwsCloud,
     principal: &str,
     simulation: &Simulation,
-) -> Result<BTreeMap<Call, Decision>, Fault> {
+) -> Result<BTreeMap<Call, AccessDecision>, Fault> {
     let owned = |texts: BTreeSet<&str>| Some(texts.into_iter().map(str::to_owned).collect());
     let call = cloud
         .iam
@@ -85,7 +85,7 @@ fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {
 /// The decisions in a result. A result is about one resource, or it is about all of them and has a part for each; then its
 /// own decision is the strictest of theirs (API reference of IAM, `EvaluationResult`). Only the whole says what the policies of
 /// the organization decide. The statements that match a denied call are those that deny it.
-fn of_result(result: EvaluationResult) -> Vec<(Call, Decision)> {
+fn of_result(result: EvaluationResult) -> Vec<(Call, AccessDecision)> {
     use PolicyEvaluationDecisionType::{Allowed, ExplicitDeny, ImplicitDeny};
     let organization = result.organizations_decision_detail.as_ref();
     let allowed_by_organization = organization.is_none_or(|detail| detail.allowed_by_organizations);
@@ -101,14 +101,14 @@ fn of_result(result: EvaluationResult) -> Vec<(Call, Decision)> {
         let allowed_by_boundary = boundary.is_none_or(|detail| detail.allowed_by_permissions_boundary);
         let sources = statements.iter().filter_map(Statement::source_policy_id);
         let decision = match decision {
-            Allowed => Decision::Allowed,
-            ExplicitDeny | ImplicitDeny if !allowed_by_organization => Decision::Organization,
-            ExplicitDeny | ImplicitDeny if !allowed_by_boundary => Decision::Boundary,
-            ExplicitDeny => Decision::Policies(sources.map(str::to_owned).collect()),
-            ImplicitDeny => Decision::NoPolicy {
+            Allowed => AccessDecision::Allowed,
+            ExplicitDeny | ImplicitDeny if !allowed_by_organization => AccessDecision::Organization,
+            ExplicitDeny | ImplicitDeny if !allowed_by_boundary => AccessDecision::Boundary,
+            ExplicitDeny => AccessDecision::Policies(sources.map(str::to_owned).collect()),
+            ImplicitDeny => AccessDecision::NoPolicy {
                 keys: missing.iter().cloned().collect(),
             },
-            _ => Decision::Other,
+            _ => AccessDecision::Other,
         };
         (call, decision)
     };
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn each_resource_has_its_own_answer() {
-        let no_policy = |keys: &[&str]| Decision::NoPolicy {
+        let no_policy = |keys: &[&str]| AccessDecision::NoPolicy {
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         };
         let detail = |allowed| PermissionsBoundaryDecisionDetail::builder().allowed_by_permissions_boundary(allowed);
@@ -179,9 +179,9 @@ mod tests {
                     .resource_specific_results(part("c", ImplicitDeny, false))
                     .resource_specific_results(part("d", ImplicitDeny, true)),
                 vec![
-                    ("a", Decision::Allowed),
-                    ("b", Decision::Policies(["guard".to_owned()].into())),
-                    ("c", Decision::Boundary),
+                    ("a", AccessDecision::Allowed),
+                    ("b", AccessDecision::Policies(["guard".to_owned()].into())),
+                    ("c", AccessDecision::Boundary),
                     ("d", no_policy(&["aws:SourceIp"])),
                 ],
             ),
@@ -191,19 +191,19 @@ mod tests {
                     .eval_decision(ImplicitDeny)
                     .organizations_decision_detail(organization(false))
                     .resource_specific_results(part("a", ImplicitDeny, false)),
-                vec![("a", Decision::Organization)],
+                vec![("a", AccessDecision::Organization)],
             ),
             (
                 "an allowed call",
                 result()
                     .eval_decision(Allowed)
                     .organizations_decision_detail(organization(true)),
-                vec![("*", Decision::Allowed)],
+                vec![("*", AccessDecision::Allowed)],
             ),
             (
                 "a decision of tomorrow",
                 result().eval_decision("perhaps".into()),
-                vec![("*", Decision::Other)],
+                vec![("*", AccessDecision::Other)],
             ),
         ] {
             let decisions = of_result(result.build().unwrap());

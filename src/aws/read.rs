@@ -21,7 +21,7 @@ use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_policy};
 use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, RuleTarget};
+use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::{Association, SERVICE_ACCOUNT};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::policy::InlinePolicy;

@@ -11,7 +11,7 @@ use super::{AwsCloud, document, pages, signed, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, RuleTarget};
+use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::name::RuleName;
 use crate::model::resource::{self, ResourceId, Rule, RuleField};
 use crate::model::tags::Tags;
@@ -197,12 +197,12 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
 async fn put_target(
     cloud: &AwsCloud,
     rule: &RuleName,
-    target: &resource::Target,
+    target: &resource::RuleTarget,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = events::PUT_TARGETS;
     // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
-    let resource::Target {
+    let resource::RuleTarget {
         arn,
         retry_age,
         retries,
@@ -256,7 +256,7 @@ fn entry(action: &str, failed: Option<(Option<&str>, Option<&str>)>, count: i32)
     }
 }
 
-fn described(target: &AwsTarget) -> resource::Target {
+fn described(target: &AwsTarget) -> resource::RuleTarget {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
     let transformer = target.input_transformer().map(|t| t.input_template());
@@ -269,7 +269,7 @@ fn described(target: &AwsTarget) -> resource::Target {
     .find_map(|(kind, text)| Some(format!("{kind} {}", text?)));
     let dead_letters = target.dead_letter_config().and_then(DeadLetterConfig::arn);
     let parameters = target.sqs_parameters();
-    resource::Target {
+    resource::RuleTarget {
         arn: target.arn.clone(),
         retry_age: number(retry.and_then(|r| r.maximum_event_age_in_seconds), DEFAULT_RETRY.0),
         retries: number(retry.and_then(|r| r.maximum_retry_attempts), DEFAULT_RETRY.1),
@@ -300,9 +300,9 @@ fn of_anyone(rule: AwsRule) -> Option<EventRule> {
 }
 
 /// The targets of a rule; `None` if there is no such rule.
-pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
+pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<ListedTarget>>, Fault> {
     let targets = if_present(targets(cloud, rule).await)?;
-    let target = |target: AwsTarget| RuleTarget {
+    let target = |target: AwsTarget| ListedTarget {
         id: target.id,
         arn: target.arn,
     };

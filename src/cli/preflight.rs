@@ -12,7 +12,7 @@ use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
 use crate::plan::Plan;
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
-use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, options_afterwards, reconcile};
+use crate::reconcile::{Blocked, Intent, NextStep, Target, options_afterwards, reconcile};
 use crate::survey::Survey;
 use crate::ui::{HubReport, text};
 
@@ -73,6 +73,7 @@ async fn of_hub(
         hubs.slowed(hub, |_| {}, asked).await
     };
     let unread: Vec<_> = survey
+        .observed
         .faults()
         .map(|(id, fault)| (id.to_string(), fault.clone()))
         .collect();
@@ -98,7 +99,7 @@ async fn of_hub(
 
 /// Whether this kibus has a router for the plan.
 fn of_router(hub: &ConnectedHub, router: &RouterFile, target: &mut Target, survey: &Survey) -> PreflightItem {
-    let architecture = architecture(survey, target).as_str();
+    let architecture = options_afterwards(survey, target).architecture();
     let item = |text: String| PreflightItem::new("router", PreflightResult::Ok, text);
     match router.complete(&hub.ui, target, survey) {
         Ok(Some(_)) => item(format!("version {} for {architecture}", env!("CARGO_PKG_VERSION"))),

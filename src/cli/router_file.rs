@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
 use crate::package::{self, BinaryHash, Incompatible, Package, PackageError, RouterSource};
-use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, architecture, archive_need};
+use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, archive_need, options_afterwards};
 use crate::survey::Survey;
 use crate::ui::Ui;
 
@@ -34,7 +34,7 @@ impl RouterFile {
             true => ArchiveNeed::Upload,
             false => need,
         };
-        let architecture = architecture(survey, target);
+        let architecture = options_afterwards(survey, target).architecture();
         let (router, archive) = self.offer(need, architecture)?;
         if uploads
             && is_needed
@@ -43,7 +43,7 @@ impl RouterFile {
             let path = path.display();
             ui.note(&format!("this build has no embedded router; using `{path}`"), &[]);
         }
-        target.offer(router);
+        target.router = router;
         Ok(archive.filter(|_| uploads))
     }
 

@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::origin::{Attribution, Origin, OwnedRule, attribution, way};
 use crate::error::{Hint, listed};
 use crate::model::answer::Fact;
-use crate::model::event_rule::{EventRule, RulePattern, RuleTarget};
+use crate::model::event_rule::{EventRule, ListedTarget, RulePattern};
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::notation::counted;
-use crate::model::resource::{Reading, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::model::status::{Depth, QueueActivity};
 use crate::model::tags::Tags;
@@ -148,7 +148,7 @@ pub(super) struct Sender<'a> {
     /// The id of the target that is the queue.
     target: &'a str,
     /// Its other targets.
-    others: Vec<&'a RuleTarget>,
+    others: Vec<&'a ListedTarget>,
     pub(super) attribution: Attribution,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [RuleTarget] {
+pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [ListedTarget] {
     let read = survey.rule_targets(&rule.name).present();
     read.map(Vec::as_slice).unwrap_or_default()
 }
@@ -321,7 +321,7 @@ fn one(
     });
     let activity = survey.known.queue_activity.get(name).unwrap_or(&Fact::NotAsked);
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
-        Some(Reading::Absent) => (Reader::NoQueue, 0),
+        Fact::Absent => (Reader::NoQueue, 0),
         _ => {
             let later = survey
                 .known

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
-use crate::model::event_rule::{RuleTarget, rule_limit};
+use crate::model::event_rule::{ListedTarget, rule_limit};
 use crate::model::name::QueueName;
 use crate::model::notation::first_of;
 use crate::survey::{Query, Saved, Survey};
@@ -125,12 +125,12 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
     let of_karpenter = concerning(survey).filter(|(_, pattern)| !pattern.signals.is_empty());
     let kept = of_karpenter.filter_map(|(rule, pattern)| {
         let targets = targets(survey, rule);
-        let is_queue = |target: &&RuleTarget| target.arn.split(':').nth(2) == Some("sqs");
+        let is_queue = |target: &&ListedTarget| target.arn.split(':').nth(2) == Some("sqs");
         if is_of_kibus(survey, rule) || targets.iter().any(|target| queue(&survey.scope, &target.arn).is_some()) {
             return None;
         }
         let reason = match targets.iter().find(is_queue) {
-            Some(RuleTarget { arn, .. }) => format!("its target `{arn}` is FIFO, or in another account or Region"),
+            Some(ListedTarget { arn, .. }) => format!("its target `{arn}` is FIFO, or in another account or Region"),
             None if targets.iter().any(|target| target.id == ROUTER_TARGET) => {
                 "it belongs to another hub, which routes the same events".to_owned()
             }
@@ -155,7 +155,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let each = each
         .into_iter()
         .filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
-    let (queues, faults): (Vec<_>, Vec<_>) = survey.faults().unzip();
+    let (queues, faults): (Vec<_>, Vec<_>) = survey.observed.faults().unzip();
     let first = faults.first().map(|fault| (first_of(queues, 1), (*fault).clone()));
     each.chain(first).collect()
 }

@@ -15,7 +15,7 @@ use crate::model::event_rule::EventRule;
 use crate::model::hub::{self, Hub, default_queue_prefix};
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Queue, Reading, Resource, ResourceId};
+use crate::model::resource::{Code, Queue, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueActivity, QueueState, Status};
 
@@ -47,7 +47,7 @@ fn empty() -> Survey {
     let mut survey = Survey::new(scope());
     survey.now = 1_800_000_000;
     for id in hub::ids(&scope()) {
-        survey.observed.insert(id, Reading::Absent);
+        survey.observed.insert(id, Fact::Absent);
     }
     survey
         .known
@@ -70,7 +70,7 @@ fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, S
         enabled: true,
         managed_by: None,
     });
-    let target = |(id, arn): &(&str, String)| RuleTarget {
+    let target = |(id, arn): &(&str, String)| ListedTarget {
         id: (*id).to_owned(),
         arn: arn.clone(),
     };
@@ -91,7 +91,7 @@ fn add_queue(survey: &mut Survey, name: &str, tags: &[(&str, &str)]) {
         ..some.clone()
     };
     let queue = Resource::Queue(queue);
-    survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+    survey.observed.insert(queue.id(), Fact::Present(queue));
 }
 
 /// Adds a cluster of which the template of Karpenter was created.
@@ -115,9 +115,7 @@ fn with_hub() -> Survey {
     let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     desired.extend(base.desired(&scope(), &options.clone().into()));
     for resource in desired.resources().cloned() {
-        survey
-            .observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
+        survey.observed.insert(resource.id(), Fact::Present(resource));
     }
     survey
 }
@@ -371,7 +369,7 @@ fn what_could_not_be_read_is_named_once() {
         let queue = ResourceId::Queue(cluster.parse().unwrap());
         survey
             .observed
-            .insert(queue, Reading::Unreadable(denied("sqs:GetQueueAttributes")));
+            .insert(queue, Fact::Unreadable(denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
         survey
             .known

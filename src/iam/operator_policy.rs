@@ -36,9 +36,9 @@ use super::grants::matches_action;
 use crate::model::document::{Document, fill_template, texts};
 use crate::model::name::{RoleName, names};
 use crate::model::options::HubOptions;
-use crate::model::policy::{KeyUse, policy_space, replace_statements, with_key};
+use crate::model::policy::{KeyUse, of_bus, policy_space, replace_statements, with_key};
 use crate::model::resource::calls::{Access, CALLS, call_of};
-use crate::model::scope::{LIVE, Scope};
+use crate::model::scope::Scope;
 use crate::model::signal::{PROBE_SOURCE, Signal};
 use crate::model::tags::NAMESPACE;
 
@@ -58,33 +58,18 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
     let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
     let mut values = vec![
-        ("partition", scope.partition.as_str().into()),
-        ("region", scope.region.as_str().into()),
-        ("account", scope.account.as_str().into()),
-        ("bus", scope.bus.as_str().into()),
-        ("parameter_arn", scope.parameter_arn(&scope.settings_parameter()).into()),
         ("queue_arns", queues.into()),
         ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
-        ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
-        (
-            "dead_letter_queue_arn",
-            scope.queue_arn(&scope.dead_letter_queue()).into(),
-        ),
-        ("probe_queue_arn", scope.queue_arn(&scope.probe_queue()).into()),
         ("rule_arns", rules.to_vec().into()),
         ("sources", sources.into_iter().collect()),
-        ("event_bus_arn", scope.event_bus_arn().into()),
         ("probe_source", PROBE_SOURCE.into()),
-        ("function_arn", scope.function_arn(&scope.router_function()).into()),
-        ("alias_arn", scope.alias_arn(&scope.router_function(), LIVE).into()),
-        ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
         (
             "router_role_arn",
             scope.role_arn(&options.role_path(), &scope.router_role()).into(),
         ),
         ("controller_role_arns", controllers.into()),
     ];
-    let mut policy = fill_template(include_str!("../../templates/policies/operator.json"), &values);
+    let mut policy = of_bus(scope, include_str!("../../templates/policies/operator.json"), &values);
     if controller_roles.is_empty() {
         replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
     }
@@ -93,7 +78,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     // IAM knows no path of a role that does not exist yet.
     if options.role_path().as_str() != "/" {
         let find = include_str!("../../templates/policies/operator-role-at-path.json");
-        replace_statements(&mut policy, &[], &fill_template(find, &values));
+        replace_statements(&mut policy, &[], &of_bus(scope, find, &values));
     }
     if let Some(boundary) = options.boundary() {
         values.extend([
@@ -101,17 +86,17 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
             ("tag_keys", tag_keys(options).into()),
         ]);
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
-        replace_statements(&mut policy, &["KibusRouterRole"], &fill_template(bounded, &values));
+        replace_statements(&mut policy, &["KibusRouterRole"], &of_bus(scope, bounded, &values));
     }
     if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
         let by_tags = ["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"];
-        replace_statements(&mut policy, &by_tags, &fill_template(by_name, &values));
+        replace_statements(&mut policy, &by_tags, &of_bus(scope, by_name, &values));
     }
     if let Some(key) = options.key() {
         values.push(("key", key.as_str().into()));
         let judges = include_str!("../../templates/policies/operator-key.json");
-        replace_statements(&mut policy, &[], &fill_template(judges, &values));
+        replace_statements(&mut policy, &[], &of_bus(scope, judges, &values));
     }
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
@@ -128,33 +113,24 @@ pub fn many_clusters() -> Document {
 /// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
 /// Simulating a principal's policies tells what that principal may do, so no other document allows it. No policy variable
 /// is the ARN of the caller's own user or role, so it covers all of the account.
-pub fn check(scope: &Scope) -> Document {
-    let values = [
-        ("partition", scope.partition.as_str().into()),
-        ("account", scope.account.as_str().into()),
-    ];
-    fill_template(include_str!("../../templates/policies/operator-check.json"), &values)
+pub fn preflight(scope: &Scope) -> Document {
+    of_bus(scope, include_str!("../../templates/policies/operator-check.json"), &[])
 }
 
 /// The additional policy of an operator whose `add-cluster` asks EKS about new clusters. The ordinary document has no space
 /// for it.
 pub fn eks(scope: &Scope) -> Document {
-    of_region(scope, include_str!("../../templates/policies/operator-eks.json"))
+    of_bus(scope, include_str!("../../templates/policies/operator-eks.json"), &[])
 }
 
 /// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
 /// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
 pub fn discover(scope: &Scope) -> Document {
-    of_region(scope, include_str!("../../templates/policies/operator-discover.json"))
-}
-
-fn of_region(scope: &Scope, policy: &str) -> Document {
-    let values = [
-        ("partition", scope.partition.as_str().into()),
-        ("region", scope.region.as_str().into()),
-        ("account", scope.account.as_str().into()),
-    ];
-    fill_template(policy, &values)
+    of_bus(
+        scope,
+        include_str!("../../templates/policies/operator-discover.json"),
+        &[],
+    )
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.

@@ -33,7 +33,6 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The value, if it is present.
     pub fn present(&self) -> Option<&T> {
         match self {
             Self::Present(value) => Some(value),
@@ -41,7 +40,6 @@ impl<T> Fact<T> {
         }
     }
 
-    /// The fault, if the call failed.
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::Unreadable(fault) => Some(fault),
@@ -49,7 +47,6 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Whether it was read.
     pub fn is_asked(&self) -> bool {
         !matches!(self, Self::NotAsked)
     }
@@ -67,7 +64,6 @@ pub struct Fault {
     pub message: String,
 }
 
-/// The kind of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     Denied {
@@ -111,7 +107,7 @@ pub enum FaultKind {
     },
     /// Someone asked to stop while the call waited for AWS; the message says for what.
     Stopped,
-    /// The same before AWS executed a call that changes something.
+    /// Someone asked to stop before AWS executed a call that changes something.
     NotBegun,
     Limit,
     /// Lambda can neither run nor update the function.
@@ -190,17 +186,14 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// The actions.
     pub fn actions(&self) -> BTreeSet<&str> {
         self.calls.iter().map(|call| call.action.as_str()).collect()
     }
 
-    /// The resources.
     pub fn resources(&self) -> BTreeSet<&str> {
         self.calls.iter().map(|call| call.resource.as_str()).collect()
     }
 
-    /// A simulation for each action.
     pub fn by_action(&self) -> Vec<Self> {
         let of = |action: &str| Self {
             calls: self
@@ -215,17 +208,16 @@ impl Simulation {
     }
 }
 
-/// The answer to a simulation, or to one of its actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// What was asked about. A call may have no decision.
     pub calls: BTreeSet<Call>,
-    pub decisions: Result<BTreeMap<Call, Decision>, Fault>,
+    pub decisions: Result<BTreeMap<Call, AccessDecision>, Fault>,
 }
 
 /// What policies decide about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum AccessDecision {
     /// They allow it. A statement that denies it under a condition may still apply to the real request.
     Allowed,
     NoPolicy {
@@ -242,7 +234,7 @@ pub enum Decision {
     Other,
 }
 
-impl Decision {
+impl AccessDecision {
     /// Why the call is denied to a principal, such as `the caller`; `None` if it is not denied.
     pub fn denial(&self, principal: &str) -> Option<String> {
         Some(match self {

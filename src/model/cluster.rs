@@ -55,7 +55,7 @@ impl Cluster {
         self.with_policy_on(&self.controller_role, scope, settings)
     }
 
-    /// The same with the policy on these roles, whichever role its queue names.
+    /// Its desired resources with the policy on these roles, whichever role its queue names.
     pub fn with_policy_on<'a>(
         &self,
         roles: impl IntoIterator<Item = &'a RoleName>,
@@ -96,7 +96,6 @@ impl Cluster {
         desired
     }
 
-    /// The id of the policy on a role.
     pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {
         ResourceId::RolePolicy(role.clone(), scope.controller_policy(cluster))
     }

@@ -16,7 +16,6 @@ impl Document {
         Self(Arc::new(value))
     }
 
-    /// What it says.
     pub fn value(&self) -> &Value {
         &self.0
     }
@@ -140,7 +139,6 @@ pub fn fill_template(json: &str, values: &[(&str, Value)]) -> Document {
     Document::new(fill_node(&template, values))
 }
 
-/// [`fill_template`] from YAML.
 #[cfg(feature = "cli")]
 pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
     #[expect(

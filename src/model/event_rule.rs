@@ -20,9 +20,8 @@ pub struct EventRule {
     pub managed_by: Option<String>,
 }
 
-/// A target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RuleTarget {
+pub struct ListedTarget {
     /// Unique within its rule.
     pub id: String,
     pub arn: String,

@@ -22,7 +22,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The severity as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -57,7 +56,6 @@ macro_rules! codes {
                 }
             }
 
-            /// How urgent it is.
             pub fn severity(self) -> Severity {
                 match self {
                     $(Self::$name => Severity::$severity,)*
@@ -147,13 +145,6 @@ codes! {
     InvokePermission = "K517", Critical, "who may invoke the router can route any event, and so drain any node";
     EventsDropped = "K518", Warning, "the cluster is not on this bus, and its Karpenter receives no interruption";
     ProbeUnknown = "K513", Error, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
-}
-
-impl FindingCode {
-    /// Whether it says that something could not be read.
-    pub fn is_unknown_state(self) -> bool {
-        matches!(self, Self::Denied | Self::Unreadable)
-    }
 }
 
 impl fmt::Display for FindingCode {

@@ -1,20 +1,20 @@
-//! The hub: from its settings to its desired resources.
+//! The hub: from its settings to its desired resources, and from its resources back to the options.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::document::Document;
 use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
-use crate::model::options::HubOptions;
+use crate::model::options::{HubOptions, OrNone, tag_option};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{
     Alias, Code, Desired, Encryption, EventSourceMapping, Function, FunctionSettings, LARGEST_EVENT, LogGroup, Logging,
-    Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Observed, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, RuleTarget,
 };
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::Settings;
 use crate::model::signal::{OptIn, Signal};
-use crate::model::tags::{CLUSTER, Tags};
+use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
 
 /// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
 /// can have this name.
@@ -59,7 +59,6 @@ impl Hub {
         &self.settings.options
     }
 
-    /// Its desired resources.
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
         let policy = policy::router_policy(&self.scope, self.options());
@@ -213,7 +212,7 @@ impl Hub {
             description: signal.description().to_owned(),
             pattern: signal.pattern(&self.scope.account),
             enabled: true,
-            target: Some(Target {
+            target: Some(RuleTarget {
                 arn: self.scope.queue_arn(&self.scope.hub_queue()),
                 retry_age: 300,
                 retries: 185,
@@ -254,7 +253,59 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
     ids
 }
 
-/// The default prefix of cluster queues.
+/// The options that the resources of a hub have, where they differ from the defaults.
+pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
+    let default = HubOptions::default();
+    let queue = live.queue(scope.hub_queue());
+    let role = live.role(scope.router_role());
+    let router_policy = live.role_policy(scope.router_role(), scope.router_policy());
+    let function = live.function(scope.router_function());
+    let log_group = live.log_group(scope.router_log_group());
+    let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
+    let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
+    tags.retain(|key, _| is_of_user(key));
+    let prefix = function.and_then(|function| RouterHandler::of(&function.settings));
+    let reserved = function.and_then(|function| function.reserved_concurrency);
+    let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
+    HubOptions {
+        tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
+        kms_key: queue
+            .and_then(|queue| queue.encryption.key()?.parse().ok())
+            .map(|key| OrNone(Some(key))),
+        retention: queue
+            .and_then(|queue| queue.retention.to_string().parse().ok())
+            .filter(|retention| *retention != default.retention()),
+        permissions_boundary: role
+            .and_then(|role| role.permissions_boundary.clone())
+            .map(|boundary| OrNone(Some(boundary))),
+        role_path: role
+            .map(|role| role.path.clone())
+            .filter(|path| *path != default.role_path()),
+        queue_prefix: prefix
+            .map(|handler| handler.prefix)
+            .filter(|prefix| *prefix != default_queue_prefix()),
+        memory: function
+            .and_then(|function| function.settings.memory.to_string().parse().ok())
+            .filter(|memory| *memory != default.memory()),
+        arch: function
+            .map(|function| function.settings.architecture)
+            .filter(|architecture| *architecture != default.architecture()),
+        reserved_concurrency: reserved
+            .and_then(|reserved| reserved.to_string().parse().ok())
+            .map(|reserved| OrNone(Some(reserved))),
+        log_retention: log_group
+            .and_then(|group| group.retention_days?.to_string().parse().ok())
+            .filter(|retention| *retention != default.log_retention()),
+        rebalance: has_rule(Signal::Rebalance).then_some(true),
+        lock_queues: queue
+            .is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked))
+            .then_some(false),
+        tag_conditions: router_policy
+            .and_then(|policy| policy::requires_tags(&policy.document))
+            .filter(|required| *required != default.tag_conditions(&scope.region)),
+    }
+}
+
 pub fn default_queue_prefix() -> QueuePrefix {
     HubOptions::default().queue_prefix()
 }

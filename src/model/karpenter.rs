@@ -24,7 +24,6 @@ pub struct Association {
     pub role_arn: String,
 }
 
-/// A version of Karpenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KarpenterVersion {
     major: u32,
@@ -48,7 +47,6 @@ impl KarpenterVersion {
         (self.major, self.minor) < (major, minor)
     }
 
-    /// Whether it is known to the patch.
     pub fn has_patch(self) -> bool {
         self.patch.is_some()
     }
@@ -101,10 +99,7 @@ impl RoleTemplate {
         self.roles_arn.as_ref().is_none_or(|arn| *arn == scope.roles_arn(""))
     }
 
-    /// The role of a cluster.
-    ///
-    /// # Errors
-    /// When the name is too long for a role.
+    /// The role of a cluster, unless its name is too long for one.
     pub fn role(&self, cluster: &ClusterName) -> Result<RoleName, NameError> {
         self.name.replace(PLACEHOLDER, cluster.as_str()).parse()
     }
@@ -143,7 +138,6 @@ const USUAL_ROLES: [(&str, &str); 6] = [
     ("eksctl-", "-iamservice-role"),
 ];
 
-/// The usual names of the controller role of a cluster.
 pub fn usual_roles(cluster: &ClusterName) -> Vec<RoleName> {
     USUAL_ROLES
         .iter()

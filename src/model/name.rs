@@ -40,7 +40,6 @@ macro_rules! names {
         pub struct $name(String);
 
         impl $name {
-            /// The name as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -26,7 +26,6 @@ pub type Memory = Bounded<128, 10_240>;
 /// Reserved concurrency of the router. The event source mapping requires at least 2.
 pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
-/// Options of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -97,21 +96,7 @@ pub struct HubOptions {
 impl HubOptions {
     /// These options; those that are not given come from `saved`.
     pub fn or(self, saved: Self) -> Self {
-        Self {
-            tag: self.tag.or(saved.tag),
-            kms_key: self.kms_key.or(saved.kms_key),
-            retention: self.retention.or(saved.retention),
-            permissions_boundary: self.permissions_boundary.or(saved.permissions_boundary),
-            role_path: self.role_path.or(saved.role_path),
-            queue_prefix: self.queue_prefix.or(saved.queue_prefix),
-            memory: self.memory.or(saved.memory),
-            arch: self.arch.or(saved.arch),
-            reserved_concurrency: self.reserved_concurrency.or(saved.reserved_concurrency),
-            log_retention: self.log_retention.or(saved.log_retention),
-            rebalance: self.rebalance.or(saved.rebalance),
-            lock_queues: self.lock_queues.or(saved.lock_queues),
-            tag_conditions: self.tag_conditions.or(saved.tag_conditions),
-        }
+        saved.values().into_iter().chain(self.values()).collect()
     }
 
     /// The options that are given, by their flags.
@@ -125,9 +110,7 @@ impl HubOptions {
 
     /// Keeps the options with these flags.
     pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
-        let kept = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
-        // A part of valid options is valid.
-        *self = serde_json::from_value(Value::Object(kept)).unwrap_or_default();
+        *self = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
     }
 
     /// The options that are given, as one types them.
@@ -151,12 +134,10 @@ impl HubOptions {
         tags.map(|tag| (tag.key, tag.value)).collect()
     }
 
-    /// The KMS key, if one is set.
     pub fn key(&self) -> Option<&KmsKey> {
         self.kms_key.as_ref()?.0.as_ref()
     }
 
-    /// Retention of the hub queue.
     pub fn retention(&self) -> Retention {
         self.retention.unwrap_or(const { Retention::known(86_400) })
     }
@@ -166,33 +147,27 @@ impl HubOptions {
         self.permissions_boundary.as_ref()?.0.as_ref()
     }
 
-    /// The path of the router role.
     pub fn role_path(&self) -> RolePath {
         self.role_path.clone().unwrap_or_else(|| fixed("/".to_owned()))
     }
 
-    /// The prefix of cluster queues.
     pub fn queue_prefix(&self) -> QueuePrefix {
         let default = || fixed("karpenter-".to_owned());
         self.queue_prefix.clone().unwrap_or_else(default)
     }
 
-    /// The memory of the router.
     pub fn memory(&self) -> Memory {
         self.memory.unwrap_or(const { Memory::known(256) })
     }
 
-    /// The architecture of the router.
     pub fn architecture(&self) -> Architecture {
         self.arch.unwrap_or(Architecture::X86_64)
     }
 
-    /// The reserved concurrency of the router, if it is set.
     pub fn reserved(&self) -> Option<u32> {
         self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
     }
 
-    /// The retention of the router log.
     pub fn log_retention(&self) -> LogRetention {
         self.log_retention.unwrap_or_default()
     }
@@ -208,6 +183,14 @@ impl HubOptions {
     /// Whether the policies require tags on queues; else they name queues by their prefix alone.
     pub fn tag_conditions(&self, region: &Region) -> bool {
         self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
+    }
+}
+
+impl FromIterator<(String, Value)> for HubOptions {
+    /// Takes values of [`HubOptions::values`]; of several of a flag, the last counts.
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
+        // Parts of valid options are valid.
+        serde_json::from_value(Value::Object(values.into_iter().collect())).unwrap_or_default()
     }
 }
 
@@ -267,7 +250,6 @@ mod tag_map {
     }
 }
 
-/// The option that gives these tags.
 pub fn tag_option(tags: Tags) -> Vec<OrNone<UserTag>> {
     let tag = |(key, value)| OrNone(Some(UserTag { key, value }));
     match tags.0.is_empty() {
@@ -396,7 +378,6 @@ impl LogRetention {
         1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
     ];
 
-    /// The number of days.
     pub fn days(self) -> u32 {
         self.0
     }

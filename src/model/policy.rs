@@ -9,7 +9,7 @@ use crate::model::document::{Document, fill_template, texts};
 use crate::model::name::{BusName, KmsKey, QueueName, RuleName};
 use crate::model::options::{HubOptions, Senders};
 use crate::model::resource::calls::ec2;
-use crate::model::scope::Scope;
+use crate::model::scope::{LIVE, Scope};
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
@@ -41,6 +41,27 @@ pub enum KeyUse {
     Route,
 }
 
+/// A template, filled in with what each may name of a bus, and with these values.
+pub(crate) fn of_bus(scope: &Scope, template: &str, values: &[(&str, Value)]) -> Document {
+    let function = scope.router_function();
+    let names = [
+        ("partition", scope.partition.to_string()),
+        ("region", scope.region.to_string()),
+        ("account", scope.account.to_string()),
+        ("bus", scope.bus.to_string()),
+        ("parameter_arn", scope.parameter_arn(&scope.settings_parameter())),
+        ("hub_queue_arn", scope.queue_arn(&scope.hub_queue())),
+        ("dead_letter_queue_arn", scope.queue_arn(&scope.dead_letter_queue())),
+        ("probe_queue_arn", scope.queue_arn(&scope.probe_queue())),
+        ("event_bus_arn", scope.event_bus_arn()),
+        ("function_arn", scope.function_arn(&function)),
+        ("alias_arn", scope.alias_arn(&function, LIVE)),
+        ("log_group_arn", scope.log_group_arn(&scope.router_log_group())),
+    ];
+    let names = names.into_iter().map(|(name, value)| (name, value.into()));
+    fill_template(template, &names.chain(values.iter().cloned()).collect::<Vec<_>>())
+}
+
 /// The trust policy of the router role: only Lambda.
 pub fn router_trust() -> Document {
     fill_template(include_str!("../../templates/policies/router-trust.json"), &[])
@@ -50,23 +71,12 @@ pub fn router_trust() -> Document {
 /// of this bus too. Without them, a prefix that the hub's own queues have must not open them: their messages would come back
 /// to the router.
 pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
-    let values = [
-        ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
-        (
-            "dead_letter_queue_arn",
-            scope.queue_arn(&scope.dead_letter_queue()).into(),
-        ),
-        (
-            "cluster_queue_arns",
-            scope.cluster_queue_arns(&options.queue_prefix()).to_vec().into(),
-        ),
-        ("bus", scope.bus.as_str().into()),
-        ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
-    ];
-    let mut policy = fill_template(include_str!("../../templates/policies/router.json"), &values);
+    let queues = scope.cluster_queue_arns(&options.queue_prefix()).to_vec();
+    let values = [("cluster_queue_arns", queues.into())];
+    let mut policy = of_bus(scope, include_str!("../../templates/policies/router.json"), &values);
     if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
-        replace_statements(&mut policy, &[SENDS], &fill_template(by_name, &values));
+        replace_statements(&mut policy, &[SENDS], &of_bus(scope, by_name, &values));
     }
     with_key(policy, KeyUse::Route, scope, options.key())
 }
@@ -81,7 +91,7 @@ pub fn requires_tags(policy: &Document) -> Option<bool> {
 /// The policy of a Karpenter controller: it reads its own queue.
 pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
     let values = [("queue_arn", scope.queue_arn(queue).into())];
-    let policy = fill_template(include_str!("../../templates/policies/controller.json"), &values);
+    let policy = of_bus(scope, include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
 }
 
@@ -113,8 +123,7 @@ pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
 /// targets of AWS's CDK add for an encrypted queue (`aws-events-targets/lib/sqs.ts`). For SNS topics, and for those
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 pub fn key_statement(scope: &Scope) -> Document {
-    let values = [("account", scope.account.as_str().into())];
-    fill_template(include_str!("../../templates/policies/key.json"), &values)
+    of_bus(scope, include_str!("../../templates/policies/key.json"), &[])
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.
@@ -169,16 +178,13 @@ fn allowing<'a>(
         [one] => Value::from(*one),
         several => several.into(),
     };
-    let values = [
-        ("sid", sid.into()),
-        ("keys", keys),
-        ("sqs_services", scope.sqs_services().into()),
-    ];
+    let services = scope.sqs_services().into();
+    let values = [("sid", sid.into()), ("keys", keys), ("sqs_services", services)];
     let statement = match key_use {
         KeyUse::Receive => include_str!("../../templates/policies/key-receive.json"),
         KeyUse::Route => include_str!("../../templates/policies/key-route.json"),
     };
-    replace_statements(&mut policy, &[], &fill_template(statement, &values));
+    replace_statements(&mut policy, &[], &of_bus(scope, statement, &values));
     policy
 }
 
@@ -243,7 +249,7 @@ pub fn hub_queue_policy<'a>(
     ];
     let policy = include_str!("../../templates/policies/hub-queue.json");
     let lock = include_str!("../../templates/policies/hub-queue-lock.json");
-    with_lock(policy, lock, &values, senders)
+    with_lock(scope, policy, lock, &values, senders)
 }
 
 /// The policy of a queue that the router sends to and kibus created: TLS only. If it is locked, only the router's role may
@@ -285,7 +291,6 @@ fn delivered_queue_policy(
     let role = scope.router_role();
     let values = [
         ("sid", origin.sid().into()),
-        ("account", scope.account.as_str().into()),
         ("queue_arn", scope.queue_arn(queue).into()),
         (
             "router_role_arns",
@@ -293,7 +298,7 @@ fn delivered_queue_policy(
         ),
     ];
     let policy = include_str!("../../templates/policies/cluster-queue.json");
-    with_lock(policy, lock, &values, senders)
+    with_lock(scope, policy, lock, &values, senders)
 }
 
 /// The policy of a queue without the statements of kibus; `None` if nothing is left of it.
@@ -355,10 +360,10 @@ pub fn only_locks(before: &Document, after: &Document) -> bool {
     !is_locked(before) && is_locked(after) && of_rules(before).is_some() && of_rules(before) == of_rules(after)
 }
 
-fn with_lock(policy: &str, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
-    let mut policy = fill_template(policy, values);
+fn with_lock(scope: &Scope, policy: &str, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
+    let mut policy = of_bus(scope, policy, values);
     if senders == Senders::Locked {
-        replace_statements(&mut policy, &[], &fill_template(lock, values));
+        replace_statements(&mut policy, &[], &of_bus(scope, lock, values));
     }
     policy
 }

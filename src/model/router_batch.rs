@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The event of an invocation.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SqsEvent {
     #[serde(rename = "Records")]
@@ -25,7 +24,6 @@ impl SqsEvent {
     }
 }
 
-/// A message.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SqsRecord {
@@ -55,7 +53,6 @@ pub struct SqsAttributes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RouterAnswer {
-    /// The messages that the router returns.
     #[serde(skip)]
     pub returned: BTreeSet<String>,
     /// What the router decided about each message, by its id.

@@ -78,7 +78,6 @@ pub fn self_test_message(scope: &Scope, time: &str) -> Value {
     })
 }
 
-/// Whether the body of a message is that of a self-test.
 pub fn is_self_test_message(body: &Value) -> bool {
     body["source"] == SELF_TEST_SOURCE && body["detail-type"] == SELF_TEST_DETAIL_TYPE
 }

@@ -80,7 +80,6 @@ impl Scope {
         }
     }
 
-    /// The ARN of the default event bus.
     pub fn event_bus_arn(&self) -> String {
         self.arn("events", "event-bus/default")
     }

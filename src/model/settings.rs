@@ -18,7 +18,6 @@ const FORMAT: u64 = 1;
 /// The longest value of a parameter of the standard tier, in characters (Systems Manager API reference, `PutParameter`).
 pub const LONGEST: usize = 4_096;
 
-/// The settings of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
@@ -74,7 +73,6 @@ impl Settings {
         }
     }
 
-    /// The document of a parameter.
     pub fn document(&self) -> String {
         #[derive(Serialize)]
         struct Document<'a> {

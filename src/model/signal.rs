@@ -35,7 +35,6 @@ pub struct DetailFilter {
 }
 
 impl DetailFilter {
-    /// Whether a value is one of the accepted values.
     pub fn accepts(&self, value: &str) -> bool {
         self.values
             .iter()
@@ -46,7 +45,6 @@ impl DetailFilter {
 /// An option of the hub that asks for a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptIn {
-    /// `--rebalance`
     Rebalance,
 }
 
@@ -68,7 +66,6 @@ columns! {
     pub description: &'static str,
     /// The pattern of its rule, as a template.
     template: &'static str,
-    /// The `source` of its events.
     pub source: &'static str,
     /// Every `detail-type` that its events have: the one that Karpenter knows, then older names.
     pub detail_types: &'static [&'static str],

@@ -17,7 +17,6 @@ pub enum Status {
     Version(VersionState),
 }
 
-/// The state of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueState {
     pub depth: Depth,
@@ -49,12 +48,11 @@ pub fn is_standing(samples: &[Depth]) -> bool {
     samples.iter().all(|depth| depth.waiting > 0) && last.waiting >= first.waiting
 }
 
-/// The same, and whether no sample shows a message in flight: nobody receives.
+/// Whether messages stand in a queue, and no sample shows one in flight: nobody receives.
 pub fn is_unread(samples: &[Depth]) -> bool {
     is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
 }
 
-/// The state of the event source mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingState {
     /// Lambda's word for its state, like `Enabled`.
@@ -70,7 +68,6 @@ impl MappingState {
     }
 }
 
-/// The state of the live version of the function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionState {
     pub version: Option<u64>,
@@ -152,7 +149,6 @@ pub const RECEIVED_AT_ONCE: usize = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look(pub BTreeMap<String, bool>);
 
-/// A probe and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// The cluster that was probed; `None` for the bus itself.
@@ -163,7 +159,6 @@ pub struct Probed {
     pub result: ProbeResult,
 }
 
-/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
     Delivered,
@@ -171,9 +166,7 @@ pub enum ProbeResult {
     Lost,
     /// The router did not deliver it; its reason.
     NotDelivered(String),
-    /// A consumer received it.
     Read,
-    /// No consumer received it.
     NotRead,
     Unknown(String),
 }

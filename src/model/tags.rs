@@ -27,7 +27,6 @@ pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that kibus uploaded to the function, in hex.
 pub const ROUTER_SHA256: &str = "kibus:router-sha256";
 
-/// The tags of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tags(pub BTreeMap<String, String>);
 
@@ -37,19 +36,17 @@ impl Tags {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
     }
 
-    /// The same with one more.
+    /// These tags with one more.
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.insert(key.into(), value.into());
         self
     }
 
-    /// The same with all of these.
     pub fn with_all(mut self, more: &Self) -> Self {
         self.0.extend(more.0.iter().map(|(k, v)| (k.clone(), v.clone())));
         self
     }
 
-    /// The value of a tag.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key).map(String::as_str)
     }
@@ -90,7 +87,7 @@ impl Tags {
         self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
-    /// The same, with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
+    /// These tags with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
     /// it, which a role's name may not hold.
     pub fn with_controller_role(self, role: &RoleName) -> Self {
         self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))

@@ -16,11 +16,10 @@ pub use check::{check, check_managed, is_ours, rollback_conflicts};
 pub use diff::diff;
 pub use refusal::Refusal;
 
+use crate::model::answer::Fact;
 use crate::model::name::ClusterName;
 use crate::model::policy::QueueOrigin;
-use crate::model::resource::{
-    AliasField, Desired, FieldName, FieldValue, Observed, Queue, Reading, Resource, ResourceId,
-};
+use crate::model::resource::{AliasField, Desired, FieldName, FieldValue, Observed, Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
@@ -66,26 +65,26 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> 
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in desired.ids() {
-        assert!(observed.get(id).is_some(), "{id} is desired and was never read");
+        assert!(observed.get(id).is_asked(), "{id} is desired and was never read");
     }
     for (id, seen) in observed.iter() {
         match (desired.get(id), seen) {
-            (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
-            (None, Reading::Absent) => {}
-            (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
-            (Some(wanted), Reading::Present(observed)) if is_being_deleted(observed, wanted, now) => {
+            (_, Fact::Unreadable(_)) => unknown.push(id.clone()),
+            (None, Fact::Absent) | (_, Fact::NotAsked) => {}
+            (Some(wanted), Fact::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
+            (Some(wanted), Fact::Present(observed)) if is_being_deleted(observed, wanted, now) => {
                 changes.push(Change::create(owners.of(wanted), wanted.clone()));
             }
-            (None, Reading::Present(observed)) => {
-                changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
+            (None, Fact::Present(observed)) => {
+                changes.push(Change::delete(owners.of(observed), observed.clone()));
             }
-            (Some(wanted), Reading::Present(observed)) => {
+            (Some(wanted), Fact::Present(observed)) => {
                 let mut fields = diff(wanted, observed, desired.untagged(id));
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
                     let cluster = owners.of_update(observed, &wanted);
-                    changes.extend(updates(cluster, observed.as_ref().clone(), wanted, fields));
+                    changes.extend(updates(cluster, observed.clone(), wanted, fields));
                 }
             }
         }

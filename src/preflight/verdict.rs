@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::answer::{Answered, Call, Decision};
+use crate::model::answer::{AccessDecision, Answered, Call};
 
 /// What is known about the calls of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,17 +38,17 @@ pub(super) fn weigh(known: &BTreeSet<String>, answers: &[Answered]) -> Verdict {
                 verdict.denied.push((call.clone(), why));
             }
             let unknown = match decision {
-                Some(Decision::NoPolicy { keys }) => {
+                Some(AccessDecision::NoPolicy { keys }) => {
                     verdict.lacks_policy = true;
                     lacking.extend(keys.difference(known).map(String::as_str));
                     continue;
                 }
-                Some(Decision::Policies(_)) => {
+                Some(AccessDecision::Policies(_)) => {
                     denies = true;
                     continue;
                 }
-                Some(Decision::Allowed | Decision::Boundary | Decision::Organization) => continue,
-                Some(Decision::Other) => "IAM gave an answer that kibus does not know",
+                Some(AccessDecision::Allowed | AccessDecision::Boundary | AccessDecision::Organization) => continue,
+                Some(AccessDecision::Other) => "IAM gave an answer that kibus does not know",
                 None => "IAM gave no answer about it",
             };
             verdict.unknown.push((call.clone(), unknown.to_owned()));
@@ -100,18 +100,18 @@ mod tests {
         }
     }
 
-    fn no_policy(keys: &[&str]) -> Decision {
-        Decision::NoPolicy {
+    fn no_policy(keys: &[&str]) -> AccessDecision {
+        AccessDecision::NoPolicy {
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         }
     }
 
-    fn policies(names: &[&str]) -> Decision {
-        Decision::Policies(names.iter().map(|name| (*name).to_owned()).collect())
+    fn policies(names: &[&str]) -> AccessDecision {
+        AccessDecision::Policies(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
     /// The verdict about calls `a`, `b` and so on, as its denials, reserves and unknowns.
-    fn verdict(decisions: Vec<Option<Decision>>) -> [Vec<String>; 3] {
+    fn verdict(decisions: Vec<Option<AccessDecision>>) -> [Vec<String>; 3] {
         let names = ["a", "b", "c"];
         let calls = names[..decisions.len()].iter().map(|name| call(name)).collect();
         let decided = names.iter().zip(decisions);
@@ -137,7 +137,7 @@ mod tests {
         let none = "a: no policy of the caller allows it";
         let guard = "a: policy `guard` denies it";
         for (decisions, denied, reserves) in [
-            (vec![Decision::Allowed], &[] as &[&str], &[] as &[&str]),
+            (vec![AccessDecision::Allowed], &[] as &[&str], &[] as &[&str]),
             // A request lacks this key too.
             (vec![no_policy(&[BUS])], &[none], &[]),
             (vec![no_policy(&[BUS, "aws:SourceIp"])], &[none], &[UNLESS]),
@@ -160,12 +160,12 @@ mod tests {
                 &[UNLESS, ADDRESS],
             ),
             (
-                vec![Decision::Boundary],
+                vec![AccessDecision::Boundary],
                 &["a: the permissions boundary of the caller does not allow it"],
                 &[],
             ),
             (
-                vec![Decision::Organization],
+                vec![AccessDecision::Organization],
                 &["a: a service control policy of the organization does not allow it"],
                 &[],
             ),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_has_no_clear_answer_is_unknown() {
-        let [denied, _, unknown] = verdict(vec![Some(Decision::Other), None]);
+        let [denied, _, unknown] = verdict(vec![Some(AccessDecision::Other), None]);
         assert_eq!(denied, Vec::<String>::new());
         assert_eq!(
             unknown,

@@ -15,7 +15,7 @@ use crate::model::karpenter::usual_queues;
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::notation::duration_text;
 use crate::model::policy::{QueueOrigin, bus_of_queue_policy, without_ours, without_permissions};
-use crate::model::resource::{Desired, Observed, Queue, Reading, Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::status::Depth;
@@ -36,10 +36,7 @@ pub struct NothingToAdopt {
 
 /// Fails if a queue that is to be taken over does not exist.
 pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    let is_absent = |queue: &QueueName| {
-        let id = ResourceId::Queue(queue.clone());
-        survey.observed.get(&id) == Some(&Reading::Absent)
-    };
+    let is_absent = |queue: &QueueName| *survey.observed.get(&ResourceId::Queue(queue.clone())) == Fact::Absent;
     let clusters = target.adopting().map(|name| (name, survey.cluster_queue(name)));
     let absent = clusters.filter(|(_, queue)| is_absent(queue)).map(|(cluster, queue)| {
         let usual = usual_queues(cluster).into_iter();
@@ -60,7 +57,6 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
     }
 }
 
-/// Whether a list of queues has this one.
 fn exists(survey: &Survey, queue: &QueueName) -> bool {
     let listed = survey.queues(&queue.to_string()).present();
     listed.is_some_and(|queues| queues.contains(queue))
@@ -82,10 +78,8 @@ enum Standing {
 impl Standing {
     fn of(scope: &Scope, queue: &Queue) -> Self {
         // The policy says it where it does: a tag is easier to write.
-        let named = queue
-            .policy
-            .as_ref()
-            .and_then(|policy| bus_of_queue_policy(scope, policy));
+        let policy = queue.policy.as_ref();
+        let named = policy.and_then(|policy| bus_of_queue_policy(scope, policy));
         let bus = named.or_else(|| queue.tags.get(BUS)?.parse().ok());
         match (bus.filter(|bus| *bus != scope.bus), queue.origin(scope)) {
             (Some(bus), _) => Self::OfBus(bus),
@@ -121,15 +115,15 @@ pub(super) fn set(
         None => QueueOrigin::Created,
     };
     let mut cluster = registered(survey, hub, name.clone(), role);
-    if setting.drop_old_senders {
+    if setting.drop_old_senders == Some(true) {
         cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
     }
     let version = setting.karpenter_version.or(cluster.karpenter_version);
     Cluster {
         origin,
         karpenter_version: version,
-        tags: setting.tags.clone(),
-        untag: setting.untag.clone(),
+        tags: setting.tags(),
+        untag: setting.untag.iter().cloned().collect(),
         ..cluster
     }
 }
@@ -139,11 +133,9 @@ pub(super) fn set(
 fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
     let arn = survey.scope.queue_arn(&cluster.queue);
     let names_it = |policy: Option<Document>| policy.is_some_and(|policy| queues_received_from(&policy).contains(&arn));
-    let role = cluster
-        .controller_role
-        .as_ref()
-        .and_then(|role| survey.all_policies(role).present());
-    let mut policies = role.into_iter().flat_map(BTreeMap::values);
+    let role = cluster.controller_role.as_ref();
+    let policies = role.and_then(|role| survey.all_policies(role).present());
+    let mut policies = policies.into_iter().flat_map(BTreeMap::values);
     let has_sender = discover::sends_to_karpenter(survey, &cluster.queue);
     policies.any(|policy| names_it(policy.document())) || has_sender
 }
@@ -151,9 +143,8 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 /// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
 /// clusters that are removed and have lost their tags.
 pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
-    let settings = case.target.set();
     let set = case.set.iter().filter_map(|cluster| {
-        let adopt = settings.get(&cluster.name)?.adopt;
+        let adopt = case.target.setting(&cluster.name)?.adopt.unwrap_or_default();
         not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(cluster, adopt))
     });
     set.chain(without_tags(case)).collect()
@@ -219,8 +210,7 @@ fn with_permissions(cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
 /// The queues of removed clusters that are of this bus by their policies, and not by their tags.
 fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
     let (survey, roles) = (case.survey, role_policies::named_by_policy(case.survey));
-    let removed = case.target.removed().into_keys();
-    let lost = removed.filter_map(|name| {
+    let lost = case.target.removed().filter_map(|name| {
         let queue = survey.observed.queue(survey.cluster_queue(name))?;
         let is_ours = Standing::of(&survey.scope, queue) == Standing::Ours;
         (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| Refusal::TagsLost {
@@ -237,7 +227,7 @@ fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
 /// The queues about which [`queues_of_others`] says whether a plan may change them.
 pub(super) fn judged(case: &Case<'_>) -> BTreeSet<ResourceId> {
     let set = case.set.iter().map(|cluster| ResourceId::Queue(cluster.queue.clone()));
-    let removed = case.target.removed().into_keys().filter_map(|name| {
+    let removed = case.target.removed().filter_map(|name| {
         let queue = case.survey.observed.queue(case.survey.cluster_queue(name))?;
         queue.origin(&case.survey.scope)?;
         (queue.tags.get(BUS).is_none()).then(|| ResourceId::Queue(queue.name.clone()))
@@ -262,7 +252,7 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
 /// Takes the queues of removed clusters that have nothing of kibus from the readings, and gives them: they were handed back
 /// before, or were never taken over.
 pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
-    let queues = target.removed().into_keys().map(|name| survey.cluster_queue(name));
+    let queues = target.removed().map(|name| survey.cluster_queue(name));
     let is_left = |queue: &QueueName| {
         let queue = observed.queue(queue.clone());
         queue.is_some_and(|queue| !queue.has_anything_of_kibus())
@@ -310,11 +300,8 @@ fn updated<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue
 /// Queues whose messages would be lost, or that would receive messages past the router. Applies to queues that are taken over.
 pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
     let refusal = |(before, after): (&Queue, &Queue)| {
-        if let Some(key) = before
-            .encryption
-            .key()
-            .filter(|key| after.encryption.key() != Some(key))
-        {
+        let key = before.encryption.key();
+        if let Some(key) = key.filter(|key| after.encryption.key() != Some(key)) {
             return Some(Refusal::AdoptedKey {
                 queue: before.name.clone(),
                 key: key.to_owned(),
@@ -429,14 +416,9 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
     let named = known_queues(survey);
     let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
     for queue in survey.observed.resources().filter_map(Resource::as_queue) {
-        if is_of_bus(&survey.scope, queue) && !survey.scope.hub_queues().contains(&queue.name) {
-            fallen.insert(
-                queue.name.clone(),
-                (
-                    queue,
-                    survey.scope.cluster_of_queue(&survey.queue_prefix(), &queue.name),
-                ),
-            );
+        if Standing::of(&survey.scope, queue) == Standing::Ours && !survey.scope.hub_queues().contains(&queue.name) {
+            let cluster = survey.scope.cluster_of_queue(&survey.queue_prefix(), &queue.name);
+            fallen.insert(queue.name.clone(), (queue, cluster));
         }
     }
     for cluster in left.keys() {
@@ -466,19 +448,6 @@ fn known_queues(survey: &Survey) -> BTreeSet<QueueName> {
     let clusters = survey.clusters().into_keys().map(|name| survey.cluster_queue(&name));
     let tagged = survey.only_tagged().into_values().map(|queue| queue.name.clone());
     clusters.chain(tagged).collect()
-}
-
-/// Whether the policy of a queue says that it is of this bus, as far as its tags do not contradict.
-fn is_of_bus(scope: &Scope, queue: &Queue) -> bool {
-    let is_named = || {
-        queue
-            .policy
-            .as_ref()
-            .and_then(|policy| bus_of_queue_policy(scope, policy))
-            == Some(scope.bus.clone())
-    };
-    let is_tagged = queue.tags.get(BUS).is_none_or(|bus| bus == scope.bus.as_str());
-    queue.origin(scope).is_some() && (is_tagged || is_named())
 }
 
 /// What to do about a policy of this bus on a role, for a queue that another bus serves.
@@ -513,11 +482,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
             )),
         ));
     }
-    let adopt = if queue.origin(&survey.scope).is_none() {
-        " --adopt"
-    } else {
-        ""
-    };
+    let adopt = queue.origin(scope).map_or(" --adopt", |_| "");
     let role = match role {
         Some(role) => format!("--controller-role {}", quoted(role.as_str())),
         None => "--no-controller-role".to_owned(),

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, HubTarget, Others, Target, Trial, checked_by_queue};
+use super::target::{Adopt, Target, Trial, Wish, checked_by_queue};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::Hint;
 use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{EventRule, RulePattern};
 use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
-use crate::model::resource::{Observed, Reading, ResourceId};
+use crate::model::resource::{Observed, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::model::status::{BUS_LIMIT, ProbeResult, Probed, VersionState};
@@ -19,9 +19,9 @@ use crate::survey::Survey;
 /// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
 pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
     let Case { survey, target, .. } = case;
-    let HubTarget::Keep(router) = &target.hub else {
+    if !target.is_check() {
         return Ok(());
-    };
+    }
     let scope = &survey.scope;
     let by_queue = checked_by_queue(survey, target);
     let mut findings = orphans(survey, target);
@@ -32,7 +32,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(not_registered(case, &findings));
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles));
-    router::fix_by_option(case, router, &mut findings);
+    router::fix_by_option(case, &mut findings);
     let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
@@ -68,7 +68,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(unreadable);
     let probed = survey.known.probes.values().filter_map(Fact::present);
     findings.extend(probed.filter_map(|probed| probed.finding(scope)));
-    findings.extend(keys::check(survey, case.after.options.key()).finding);
+    findings.extend(keys::judge_key(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
@@ -97,7 +97,7 @@ fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, Clust
             hub.into_iter().filter(waits).for_each(|queue| {
                 survey.watch(&queue);
             });
-            let bus = (target.others == Others::Keep).then_some(None);
+            let bus = (target.others == Wish::Keep).then_some(None);
             bus.into_iter()
                 .chain(clusters.into_values().map(Some))
                 .for_each(|cluster| {
@@ -123,7 +123,7 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
     let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
-        let cluster = stray.orphan?.cluster;
+        let (cluster, _) = stray.orphan?;
         target
             .checks(&cluster)
             .then(|| finding::orphan(&survey.scope, &stray.role, cluster))
@@ -137,7 +137,8 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
     if survey.discovered().fault().is_some() {
         return Vec::new();
     }
-    let (mut names, registered) = (target.kept(), survey.registered());
+    let registered = survey.registered();
+    let mut names: BTreeSet<ClusterName> = target.kept().cloned().collect();
     names.retain(|name| !registered.contains_key(name));
     names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let finding = |name: ClusterName| {
@@ -246,13 +247,10 @@ fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
 
 /// Everything that could not be read, each once.
 fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
-    let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
-    let derived = observed.iter().filter_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some((id.clone(), fault)),
-        Reading::Absent | Reading::Present(_) => None,
-    });
-    let resources: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
-    let resources = resources.into_iter().map(|(id, fault)| (Subject::Resource(id), fault));
+    let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(observed.faults()).collect();
+    let resources = resources
+        .into_iter()
+        .map(|(id, fault)| (Subject::Resource(id.clone()), fault));
     let versions = survey.known.versions.iter().filter_map(|(number, version)| {
         let subject = Subject::Other(format!("version {number} of the router"));
         Some((subject, version.fault()?))

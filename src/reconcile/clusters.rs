@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
 use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
-use super::roles::{self, Found, RoleDecision};
-use super::target::{HubTarget, Others, Target, checked_clusters};
+use super::roles::{self, FoundRole};
+use super::target::{Target, Wish, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
 use crate::error::{Hint, listed};
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::plan;
@@ -77,19 +77,19 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
         let role = match roles::decide(survey, name, setting) {
-            RoleDecision::Role(role) => Some(role),
-            RoleDecision::Unmanaged => None,
-            RoleDecision::NotFound(search) => {
+            FoundRole::One(role, _) => Some(role),
+            FoundRole::Unmanaged => None,
+            FoundRole::NotOne(search) => {
                 not_found.push(search);
                 continue;
             }
-            RoleDecision::Missing(role) => {
+            FoundRole::Missing(role) => {
                 missing.push(role);
                 continue;
             }
             // What else must be read is asked for in the same round.
-            RoleDecision::Open if survey.is_open() => None,
-            RoleDecision::Open => {
+            FoundRole::Open if survey.is_open() => None,
+            FoundRole::Open => {
                 if let Some(fault) = survey.known.listed_roles.fault() {
                     return Err(Blocked::call_failed("list the roles", fault));
                 }
@@ -117,7 +117,7 @@ pub(super) fn compared(
     set: &[Cluster],
     follow: bool,
 ) -> (Desired, Observed) {
-    let (scope, removes_all) = (&survey.scope, target.others == Others::Remove);
+    let (scope, removes_all) = (&survey.scope, target.others == Wish::Remove);
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
     let mut saved = match (removes_all, follow) {
         (true, _) => survey.clusters(),
@@ -125,7 +125,7 @@ pub(super) fn compared(
         (false, false) => checked_clusters(survey, target),
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
-    for name in saved.keys().chain(target.removed().into_keys()) {
+    for name in saved.keys().chain(target.removed()) {
         observed.extend(of_cluster(survey, name, None));
     }
     if removes_all {
@@ -137,20 +137,17 @@ pub(super) fn compared(
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
-        for orphan in role_policies::strays(survey)
-            .into_iter()
-            .filter_map(|stray| stray.orphan)
-        {
-            let id = orphan.resource.id();
-            observed.insert(id, Reading::Present(Box::new(orphan.resource)));
+        let strays = role_policies::strays(survey).into_iter();
+        for (_, policy) in strays.filter_map(|stray| stray.orphan) {
+            observed.insert(policy.id(), Fact::Present(policy));
         }
     } else {
         for (name, tags) in saved {
             let role = match roles::find(survey, &name) {
-                Found::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
-                Found::Unmanaged => None,
+                FoundRole::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
+                FoundRole::Unmanaged => None,
                 // Nothing of it changes: neither the tag, nor which roles have the policy.
-                Found::One(..) | Found::NotOne(_) | Found::Open => {
+                FoundRole::One(..) | FoundRole::NotOne(_) | FoundRole::Missing(_) | FoundRole::Open => {
                     let holders = roles_with_policy(survey, &name);
                     let gone = roles::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
                     let cluster = adoption::registered(survey, hub, name, tags.controller_role());
@@ -172,27 +169,20 @@ pub(super) fn compared(
 /// The queue of a cluster, and its policy on each role that may have it: the decided one, and those of [`roles_of`].
 pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>) -> Observed {
     let queue = ResourceId::Queue(survey.cluster_queue(cluster));
-    let mut observed = Observed::default();
-    if let Some(reading) = survey.resource(&queue).cloned() {
-        observed.insert(queue, reading);
-    }
+    let answer = survey.resource(&queue).clone();
     let mut roles = roles_of(survey, cluster);
     roles.extend(decided.cloned());
-    for role in &roles {
-        if let Some(reading) = read_policy(survey, cluster, role) {
-            observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
-        }
-    }
-    observed
+    let policies = roles.iter().map(|role| {
+        let id = Cluster::policy_id(&survey.scope, cluster, role);
+        (id, read_policy(survey, cluster, role))
+    });
+    std::iter::once((queue, answer)).chain(policies).collect()
 }
 
-/// The first reading that failed among these.
+/// Fails if one of these could not be read.
 pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
-    let unreadable = observed.iter().find_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some(Blocked::unreadable(id.clone(), fault)),
-        Reading::Absent | Reading::Present(_) => None,
-    });
-    unreadable.map_or(Ok(()), Err)
+    let unreadable = observed.faults().next();
+    unreadable.map_or(Ok(()), |(id, fault)| Err(Blocked::unreadable(id.clone(), fault)))
 }
 
 /// Takes what this bus does not manage from the readings, and gives it.
@@ -210,14 +200,14 @@ pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<Re
 /// Fails if the hub is unknown, as far as a target changes it. A check reports what could not be read.
 pub(super) fn hub_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     match target.hub {
-        HubTarget::Set(_) | HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub::readings(survey)),
-        HubTarget::Leave | HubTarget::Keep(_) => Ok(()),
+        Wish::Set(_) | Wish::Remove => readable(&hub::readings(survey)),
+        Wish::Leave | Wish::Keep => Ok(()),
     }
 }
 
 /// Fails if it is unknown which clusters exist, and the target is about all of them.
 pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
-    let all = follow || target.others == Others::Remove;
+    let all = follow || target.others == Wish::Remove;
     if all || target.is_check() {
         survey.discover();
     }
@@ -228,7 +218,7 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
         readable(&survey.observed)?;
     }
     // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
-    if let Some((_, fault)) = roles::not_listed(survey, target.removed().into_keys())
+    if let Some((_, fault)) = roles::not_listed(survey, target.removed())
         && !fault.is_denied()
     {
         return Err(Blocked::call_failed("list the roles", fault));
@@ -244,7 +234,7 @@ const LETTERS_PER_EDIT: usize = 4;
 pub(super) fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     seek_traces(survey, target);
     let mut never = never_existed(survey, target);
-    let mut others: BTreeSet<ClusterName> = target.removed().into_keys().cloned().collect();
+    let mut others: BTreeSet<ClusterName> = target.removed().cloned().collect();
     let clusters = survey.clusters();
     others.retain(|name| clusters.contains_key(name) || !roles_with_policy(survey, name).is_empty());
     if others.is_empty() {
@@ -272,20 +262,21 @@ pub(super) fn all_known(
 
 /// The clusters to be removed of which nothing exists, unless that is ignored.
 pub(super) fn never_existed(survey: &Survey, target: &Target) -> BTreeSet<ClusterName> {
-    let removed = target.removed().into_iter().filter(|(_, ignored)| !ignored);
-    let mut names = unregistered(survey, &removed.map(|(name, _)| name.clone()).collect());
+    if target.ignore_missing {
+        return BTreeSet::new();
+    }
+    let mut names = unregistered(survey, target.removed());
     names.retain(|name| !leaves_traces(survey, name));
     names
 }
 
 /// Asks for what tells whether those of the names that are not registered are of earlier clusters.
 fn seek_traces(survey: &Survey, target: &Target) {
-    let removed = target.removed().into_keys().cloned().collect();
-    for cluster in &removed {
+    for cluster in target.removed() {
         roles::seek_policy(survey, cluster);
     }
-    let unknown = unregistered(survey, &removed);
-    let kept = unregistered(survey, &target.kept());
+    let unknown = unregistered(survey, target.removed());
+    let kept = unregistered(survey, target.kept());
     for role in unknown.union(&kept).flat_map(usual_roles) {
         survey.roles(&role);
     }
@@ -296,11 +287,11 @@ fn seek_traces(survey: &Survey, target: &Target) {
 }
 
 /// Those of the names that have no queue, as far as that was read.
-pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<ClusterName> {
+fn unregistered<'a>(survey: &Survey, names: impl Iterator<Item = &'a ClusterName>) -> BTreeSet<ClusterName> {
     let registered = survey.clusters();
     let queue = |name: &ClusterName| ResourceId::Queue(survey.cluster_queue(name));
-    let missing = |name: &&ClusterName| !registered.contains_key(*name) && survey.resource(&queue(name)).is_some();
-    names.iter().filter(missing).cloned().collect()
+    let missing = |name: &&ClusterName| !registered.contains_key(*name) && survey.resource(&queue(name)).is_asked();
+    names.filter(missing).cloned().collect()
 }
 
 /// Whether a controller role or a policy of a cluster that has no queue of kibus exists, or a queue of others with the name
@@ -359,22 +350,18 @@ pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
     }
     let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
     let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
+    let whether = format!("whether it has {}", named_clusters(&asked));
+    let for_role = format!(
+        "for the controller role of {}, so check it in the plan",
+        named_clusters(&wanted)
+    );
     let unknown = match (exists, roles) {
-        (Some(fault), None) => Some((fault, format!("whether it has {}", named_clusters(&asked)))),
-        (Some(fault), Some(_)) => Some((
-            fault,
-            format!(
-                "whether it has {}, nor for controller roles, so check those in the plan",
-                named_clusters(&asked)
-            ),
-        )),
-        (None, Some(fault)) => Some((
-            fault,
-            format!(
-                "for the controller role of {}, so check it in the plan",
-                named_clusters(&wanted)
-            ),
-        )),
+        (Some(fault), None) => Some((fault, whether)),
+        (Some(fault), Some(_)) => {
+            let and_roles = "nor for controller roles, so check those in the plan";
+            Some((fault, format!("{whether}, {and_roles}")))
+        }
+        (None, Some(fault)) => Some((fault, for_role)),
         (None, None) => None,
     };
     let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());

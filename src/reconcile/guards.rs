@@ -2,44 +2,58 @@
 
 use std::collections::BTreeSet;
 
-use super::target::{HubTarget, checked_clusters};
-use super::{Case, Request, adoption, hub, keys, roles, router};
+use super::target::{HubSetting, Target, Wish, checked_clusters};
+use super::{Case, adoption, hub, keys, roles, router};
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
-use crate::model::settings::LONGEST;
+use crate::model::settings::{LONGEST, Settings};
 use crate::plan::{self, Refusal};
-
-/// The guards of a request, which need no plan. A request that one of them refuses is not planned, unless it is a check.
-const OF_REQUEST: &[fn(&Request<'_>) -> Vec<Refusal>] = &[empty_prefix, prefix_in_use, queue_name_of_the_hub];
+use crate::survey::Survey;
 
 /// The guards of a plan, in the order in which refusals are shown.
 const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     key_of_another_region,
     too_little_concurrency,
     unsafe_changes,
-    queues_of_others,
-    unfit_queues,
+    // Queues of clusters that are not of this bus, and are not taken over, or not completely.
+    adoption::queues_of_others,
+    // Adopted queues whose messages would be lost, or that others redrive into.
+    adoption::unfit_queues,
     unclear_roles,
-    change_during_a_rollback,
+    // Changes that need a new version of the router. Applies to a hub that is set and does not end the rollback.
+    |case| Vec::from_iter(router::change_during_a_rollback(case)),
     too_long_settings,
 ];
-
-/// The refusals of a request.
-pub(super) fn of_request(request: &Request<'_>) -> Vec<Refusal> {
-    OF_REQUEST.iter().flat_map(|guard| guard(request)).collect()
-}
 
 /// The refusals of a plan. Empty means that it may be applied.
 pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
     OF_PLAN.iter().flat_map(|guard| guard(case)).collect()
 }
 
-/// Applies if the hub's policies are planned.
-fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
-    let planned = request.target.plans_hub().then_some(&request.after.options);
-    let refused = planned.and_then(|options| unnamed_queues(&request.survey.scope, options));
-    refused.into_iter().collect()
+/// The refusals that need no plan. A request with one is not planned, unless it is a check.
+pub(super) fn of_request(
+    survey: &Survey,
+    target: &Target,
+    before: Option<&Settings>,
+    after: &Settings,
+) -> Vec<Refusal> {
+    // Applies if the hub's policies are planned.
+    let planned = target.plans_hub().then_some(&after.options);
+    let mut refusals: Vec<Refusal> = planned
+        .and_then(|options| unnamed_queues(&survey.scope, options))
+        .into_iter()
+        .collect();
+    if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
+        let set = target.set().map(|(name, _)| name.clone());
+        let clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
+        refusals.extend((!clusters.is_empty()).then_some(Refusal::PrefixInUse { clusters }));
+    }
+    let hub = survey.scope.hub_queues();
+    let queues = target.set().map(|(name, _)| (name.clone(), survey.cluster_queue(name)));
+    let taken = queues.filter(|(_, queue)| hub.contains(queue));
+    refusals.extend(taken.map(|(name, queue)| Refusal::HubQueue(name, queue)));
+    refusals
 }
 
 /// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
@@ -47,29 +61,6 @@ fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
 pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Refusal> {
     let refused = options.queue_prefix().as_str().is_empty() && !options.tag_conditions(&scope.region);
     refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))
-}
-
-/// Another prefix than that of registered clusters.
-fn prefix_in_use(request: &Request<'_>) -> Vec<Refusal> {
-    let before = request.before.as_ref().map(|before| before.options.queue_prefix());
-    if before.is_none_or(|before| before == request.after.options.queue_prefix()) {
-        return Vec::new();
-    }
-    let mut clusters: BTreeSet<ClusterName> = request.survey.clusters().into_keys().collect();
-    clusters.extend(request.target.set().into_keys().cloned());
-    match clusters.is_empty() {
-        true => Vec::new(),
-        false => vec![Refusal::PrefixInUse { clusters }],
-    }
-}
-
-/// A cluster whose queue would have the name of a queue of the hub. Applies to clusters that are set.
-fn queue_name_of_the_hub(request: &Request<'_>) -> Vec<Refusal> {
-    let hub = request.survey.scope.hub_queues();
-    let set = request.target.set().into_keys();
-    let queues = set.map(|name| (name.clone(), request.survey.cluster_queue(name)));
-    let taken = queues.filter(|(_, queue)| hub.contains(queue));
-    taken.map(|(name, queue)| Refusal::HubQueue(name, queue)).collect()
 }
 
 /// A key that SQS does not accept. Applies if the hub is planned.
@@ -112,10 +103,10 @@ fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) ->
 fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
     // Only the function says whether the alias is ours, and a rollback does not compare it.
     let owners = match case.target.hub {
-        HubTarget::RollBack(_) => &case.survey.observed,
+        Wish::Set(HubSetting::RollBack(_)) => &case.survey.observed,
         _ => &case.observed,
     };
-    let may_downgrade = case.target.setting().is_some_and(|setting| setting.allow_downgrade);
+    let may_downgrade = case.target.bootstraps().is_some_and(|given| given.allow_downgrade);
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners);
     let judged = adoption::judged(case);
     refusals.retain(|refusal| match refusal {
@@ -126,28 +117,12 @@ fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
     refusals
 }
 
-/// Queues of clusters that are not of this bus, and are not taken over, or not completely.
-fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
-    adoption::queues_of_others(case)
-}
-
-/// Adopted queues whose messages would be lost, or that others redrive into.
-fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
-    adoption::unfit_queues(case)
-}
-
 /// Clusters whose policies do not say which role they have. Applies to what is checked.
 fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
     let kept = checked_clusters(case.survey, case.target);
     kept.keys()
         .flat_map(|cluster| roles::unclear(case.survey, cluster))
         .collect()
-}
-
-/// Changes that need a new version of the router while a rollback is kept. Applies to a hub that is set and does not end the
-/// rollback.
-fn change_during_a_rollback(case: &Case<'_>) -> Vec<Refusal> {
-    router::change_during_a_rollback(case).into_iter().collect()
 }
 
 /// Settings that do not fit into their parameter.
@@ -163,13 +138,11 @@ fn too_long_settings(case: &Case<'_>) -> Vec<Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::answer::Fact;
     use crate::model::hub::Hub;
-    use crate::model::options::HubOptions;
-    use crate::model::resource::{Code, Reading, ResourceId};
+    use crate::model::resource::{Code, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
-    use crate::model::settings::Settings;
-    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target};
-    use crate::survey::Survey;
+    use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
 
     fn prefix(prefix: Option<&str>) -> HubOptions {
         HubOptions {
@@ -181,20 +154,13 @@ mod tests {
     fn add(names: &[&str]) -> Target {
         let setting = ClusterSetting {
             role: RoleOption::Unmanaged,
-            asks_eks: true,
             ..ClusterSetting::default()
         };
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
     }
 
     fn refusals(survey: &Survey, target: &Target, before: Option<HubOptions>, after: HubOptions) -> Vec<Refusal> {
-        of_request(&Request {
-            survey,
-            target,
-            before: before.map(Settings::from),
-            after: after.into(),
-            follow: false,
-        })
+        of_request(survey, target, before.map(Settings::from).as_ref(), &after.into())
     }
 
     /// A survey of a hub with these options.
@@ -202,9 +168,7 @@ mod tests {
         let mut survey = Survey::new(scope());
         let hub = Hub::new(&scope(), options.clone(), Code::of_archive("0.2.0", "aa")).desired();
         let parameter = hub.get(&ResourceId::Parameter(scope().settings_parameter())).unwrap();
-        survey
-            .observed
-            .insert(parameter.id(), Reading::Present(Box::new(parameter.clone())));
+        survey.observed.insert(parameter.id(), Fact::Present(parameter.clone()));
         survey
     }
 
@@ -258,13 +222,7 @@ mod tests {
             ("ap-south-2", "", Some(true), true),
             ("eu-south-2", "karpenter-", None, true),
         ] {
-            let target = Target::bootstrap(HubSetting {
-                options: HubOptions::default(),
-                router: OfferedRouter::of_version("0.2.0"),
-                allow_downgrade: false,
-                end_rollback: false,
-                restore_settings: false,
-            });
+            let target = Target::bootstrap(Bootstrap::default());
             let survey = Survey::new(scope_in("aws", region));
             let options = HubOptions {
                 tag_conditions: given,

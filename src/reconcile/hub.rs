@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::router::{self, ArchiveNeed};
-use super::target::{HubSetting, HubTarget, Target};
+use super::target::{Bootstrap, HubSetting, Target, Wish};
 use super::{Blocked, keys};
-use crate::model::hub::{self, Hub, default_queue_prefix};
-use crate::model::options::{HubOptions, OrNone, tag_option};
-use crate::model::policy::{self, is_locked};
-use crate::model::resource::{Architecture, Desired, Observed, Parameter, Resource, ResourceId};
-use crate::model::router_function::RouterHandler;
+use crate::model::answer::Fact;
+use crate::model::hub::{self, Hub};
+use crate::model::options::HubOptions;
+use crate::model::resource::{Desired, Observed, Parameter, Resource, ResourceId};
 use crate::model::settings::{BadSettings, Settings};
-use crate::model::signal::Signal;
-use crate::model::tags::{NAMESPACE, Tags};
+use crate::plan;
 use crate::survey::{Saved, Survey};
 
 /// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
@@ -22,37 +20,37 @@ pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Setti
     if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
         readings(survey);
     }
+    let bootstraps = target.bootstraps();
+    let restores = bootstraps.is_some_and(|given| given.restore_settings);
     let before = match (&target.hub, survey.saved()) {
         (_, Saved::Kept(settings)) => Some(settings.clone()),
         (_, Saved::Unreadable(fault)) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
-        (HubTarget::Set(setting), Saved::Bad(BadSettings::Damaged(_))) if setting.restore_settings => None,
+        (_, Saved::Bad(BadSettings::Damaged(_)) | Saved::Absent) if restores => None,
         (_, Saved::Bad(bad)) => return Err(Blocked::bad_settings(survey, bad.clone())),
-        (HubTarget::Remove, Saved::Absent) => None,
-        (HubTarget::Set(setting), Saved::Absent) if setting.restore_settings => None,
-        (HubTarget::Set(_) | HubTarget::Leave | HubTarget::RollBack(_), Saved::Absent)
-            if survey.has_lost_settings() =>
-        {
+        (Wish::Remove, Saved::Absent) => None,
+        // The missing parameter is a finding, and the rest is compared with itself.
+        (Wish::Keep, Saved::Absent) if survey.has_lost_settings() => {
+            return Ok((None, hub::live_options(&survey.scope, &survey.observed).into()));
+        }
+        (_, Saved::Absent) if survey.has_lost_settings() => {
             return Err(Blocked::LostSettings(restoring(survey)));
         }
-        (HubTarget::Set(_), Saved::Absent) => None,
-        // The missing parameter is a finding, and the rest is compared with itself.
-        (HubTarget::Keep(_), Saved::Absent) if survey.has_lost_settings() => {
-            return Ok((None, live_options(survey).into()));
-        }
-        (HubTarget::Keep(_) | HubTarget::Leave | HubTarget::RollBack(_), Saved::Absent) => return Err(Blocked::NoHub),
+        (Wish::Set(HubSetting::Bootstrap(_)), Saved::Absent) => None,
+        (Wish::Keep | Wish::Leave | Wish::Set(HubSetting::RollBack(_)), Saved::Absent) => return Err(Blocked::NoHub),
     };
-    let after = match &target.hub {
-        HubTarget::Set(setting) => set(survey, setting, before.clone().unwrap_or_default()),
-        _ => before.clone().unwrap_or_default(),
+    let saved = before.clone().unwrap_or_default();
+    let after = match bootstraps {
+        Some(given) => set(survey, given, saved),
+        None => saved,
     };
     Ok((before, after))
 }
 
-fn set(survey: &Survey, setting: &HubSetting, before: Settings) -> Settings {
-    let options = setting.options.clone().or(before.options.clone());
+fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
+    let options = given.options.clone().or(before.options.clone());
     Settings {
         old_keys: keys::old_after(survey, &before, options.key()),
-        pinned_version: before.pinned_version.filter(|_| !setting.end_rollback),
+        pinned_version: before.pinned_version.filter(|_| !given.end_rollback),
         options,
     }
 }
@@ -60,61 +58,10 @@ fn set(survey: &Survey, setting: &HubSetting, before: Settings) -> Settings {
 /// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
 pub(super) fn restoring(survey: &Survey) -> String {
     let words = ["bootstrap-hub --restore-settings".to_owned()];
-    let words = words.into_iter().chain(live_options(survey).typed());
+    let words = words
+        .into_iter()
+        .chain(hub::live_options(&survey.scope, &survey.observed).typed());
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// The options that the resources of a hub have, where they differ from the defaults.
-fn live_options(survey: &Survey) -> HubOptions {
-    let (scope, live, default) = (&survey.scope, &survey.observed, HubOptions::default());
-    let queue = live.queue(scope.hub_queue());
-    let role = live.role(scope.router_role());
-    let router_policy = live.role_policy(scope.router_role(), scope.router_policy());
-    let function = live.function(scope.router_function());
-    let log_group = live.log_group(scope.router_log_group());
-    let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
-    let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
-    tags.retain(|key, _| is_of_user(key));
-    let prefix = function.and_then(|function| RouterHandler::of(&function.settings));
-    let reserved = function.and_then(|function| function.reserved_concurrency);
-    let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
-    HubOptions {
-        tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
-        kms_key: queue
-            .and_then(|queue| queue.encryption.key()?.parse().ok())
-            .map(|key| OrNone(Some(key))),
-        retention: queue
-            .and_then(|queue| queue.retention.to_string().parse().ok())
-            .filter(|retention| *retention != default.retention()),
-        permissions_boundary: role
-            .and_then(|role| role.permissions_boundary.clone())
-            .map(|boundary| OrNone(Some(boundary))),
-        role_path: role
-            .map(|role| role.path.clone())
-            .filter(|path| *path != default.role_path()),
-        queue_prefix: prefix
-            .map(|handler| handler.prefix)
-            .filter(|prefix| *prefix != default_queue_prefix()),
-        memory: function
-            .and_then(|function| function.settings.memory.to_string().parse().ok())
-            .filter(|memory| *memory != default.memory()),
-        arch: function
-            .map(|function| function.settings.architecture)
-            .filter(|architecture| *architecture != default.architecture()),
-        reserved_concurrency: reserved
-            .and_then(|reserved| reserved.to_string().parse().ok())
-            .map(|reserved| OrNone(Some(reserved))),
-        log_retention: log_group
-            .and_then(|group| group.retention_days?.to_string().parse().ok())
-            .filter(|retention| *retention != default.log_retention()),
-        rebalance: has_rule(Signal::Rebalance).then_some(true),
-        lock_queues: queue
-            .is_some_and(|queue| !queue.policy.as_ref().is_some_and(is_locked))
-            .then_some(false),
-        tag_conditions: router_policy
-            .and_then(|policy| policy::requires_tags(&policy.document))
-            .filter(|required| *required != default.tag_conditions(&scope.region)),
-    }
 }
 
 /// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, or by a
@@ -124,11 +71,6 @@ pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bo
     before.is_some_and(|before| {
         before.options.queue_prefix() != after.options.queue_prefix() || has_keys(before) || has_keys(after)
     })
-}
-
-/// The architecture that the router of a target runs on.
-pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
-    options_afterwards(survey, target).architecture()
 }
 
 /// The options that the hub of a target has afterwards, as far as they are known.
@@ -141,21 +83,18 @@ pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
 /// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
 /// can be compared.
 pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
-    match &target.hub {
-        HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
-        HubTarget::Keep(_) => {
-            let deployed = survey.observed.function(survey.scope.router_function());
-            deployed.map(|_| ArchiveNeed::Compare)
-        }
-        HubTarget::Set(setting) => {
-            let stays = || router::staying(setting, survey, architecture(survey, target)).is_some();
-            // Without settings there is no plan.
-            Some(match settings(survey, target).is_err() || stays() {
-                true => ArchiveNeed::Compare,
-                false => ArchiveNeed::Upload,
-            })
-        }
+    if target.is_check() {
+        let deployed = survey.observed.function(survey.scope.router_function());
+        return deployed.map(|_| ArchiveNeed::Compare);
     }
+    let given = target.bootstraps()?;
+    let architecture = options_afterwards(survey, target).architecture();
+    let stays = || router::staying(&target.router, given, survey, architecture).is_some();
+    // Without settings there is no plan.
+    Some(match settings(survey, target).is_err() || stays() {
+        true => ArchiveNeed::Compare,
+        false => ArchiveNeed::Upload,
+    })
 }
 
 /// The concurrency that is reserved for the router now.
@@ -171,21 +110,22 @@ pub(super) fn compared(
     before: Option<&Settings>,
     after: &Settings,
 ) -> Result<(Desired, Observed), Blocked> {
+    let router = &target.router;
     let whole = |code| Hub::new(&survey.scope, after.clone(), code).desired();
     let mut desired = match &target.hub {
-        HubTarget::Leave => return Ok(Default::default()),
-        HubTarget::RollBack(version) => return rolled_back(survey, *version, after),
-        HubTarget::Remove => Desired::default(),
-        HubTarget::Set(setting) => {
-            let architecture = architecture(survey, target);
-            let mut desired = whole(router::to_deploy(setting, survey, architecture));
-            match router::kept_rollback(setting, survey)? {
+        Wish::Leave => return Ok(Default::default()),
+        Wish::Set(HubSetting::RollBack(version)) => return rolled_back(survey, *version, after),
+        Wish::Remove => Desired::default(),
+        Wish::Set(HubSetting::Bootstrap(given)) => {
+            let architecture = after.options.architecture();
+            let mut desired = whole(router::to_deploy(router, given, survey, architecture));
+            match router::kept_rollback(given, survey)? {
                 Some(live) => router::keep_rollback(live, survey, &mut desired),
-                None => router::keep_build(&setting.router, survey, architecture, &mut desired),
+                None => router::keep_build(router, survey, architecture, &mut desired),
             };
             desired
         }
-        HubTarget::Keep(router) => {
+        Wish::Keep => {
             let mut desired = whole(router::expected_code(router, survey));
             router::expect_live(router, survey, &mut desired);
             desired
@@ -216,14 +156,32 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
         ..parameter.clone()
     };
     let desired = Desired::from_iter([Resource::Parameter(parameter), Resource::Alias(alias)]);
-    let reading = |id: &ResourceId| survey.observed.get(id).map(|reading| (id.clone(), reading.clone()));
-    let observed = desired.ids().filter_map(reading).collect();
+    let observed = desired.ids().map(|id| (id.clone(), survey.observed.get(id).clone()));
+    let observed = observed.collect();
     Ok((desired, observed))
 }
 
-/// The resources of the hub.
 pub(super) fn readings(survey: &Survey) -> Observed {
     let ids = hub::ids(&survey.scope).into_iter();
-    let reading = |id| survey.resource(&id).cloned().map(|reading| (id, reading));
-    ids.filter_map(reading).collect()
+    ids.map(|id| (id.clone(), survey.resource(&id).clone())).collect()
+}
+
+/// Checks that there is a dead-letter queue, and for a redrive also a router, that this bus manages.
+pub fn check_dead_letters(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
+    let Survey { scope, observed, .. } = survey;
+    let id = ResourceId::Queue(scope.dead_letter_queue());
+    match survey.resource(&id) {
+        Fact::Unreadable(fault) => return Err(Blocked::unreadable(id, fault)),
+        Fact::Present(queue) if plan::is_ours(scope, queue, observed) => {}
+        Fact::NotAsked | Fact::Absent | Fact::Present(_) => return Err(Blocked::NoHub),
+    }
+    let invoked = [ResourceId::Function(scope.router_function()), router::live_id(scope)];
+    for id in invoked.into_iter().filter(|_| redrive) {
+        match survey.resource(&id) {
+            Fact::Unreadable(fault) => return Err(Blocked::unreadable(id, fault)),
+            Fact::Present(found) => plan::check_managed(scope, found, observed)?,
+            Fact::NotAsked | Fact::Absent => return Err(Blocked::NoRouter(id)),
+        }
+    }
+    Ok(())
 }

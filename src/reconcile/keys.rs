@@ -11,14 +11,13 @@ use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::policy;
-use crate::model::resource::{Encryption, Resource};
+use crate::model::resource::Resource;
 use crate::model::scope::Scope;
 use crate::model::settings::{Settings, Until};
 use crate::model::signal::Signal;
 use crate::plan::finding::{self, Finding};
 use crate::survey::Survey;
 
-/// The verdict on a key.
 #[derive(Default)]
 pub(super) struct KeyCheck {
     /// The finding, if the key blocks EventBridge.
@@ -28,7 +27,7 @@ pub(super) struct KeyCheck {
 }
 
 /// Judges the key by its policy.
-pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
+pub(super) fn judge_key(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
     let Some(key) = key else { return KeyCheck::default() };
     let scope = &survey.scope;
     let unclear = |why: String| KeyCheck {
@@ -85,7 +84,6 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
     ))
 }
 
-/// The statement that a key's policy needs.
 pub(super) fn statement(scope: &Scope) -> String {
     policy::key_statement(scope).pretty()
 }
@@ -110,13 +108,14 @@ const KEPT: u64 = 15 * 86_400;
 /// The old keys of a hub whose queues get this key, or none. The time of an old key begins anew while a queue has it: a run
 /// that was killed may be finished days later.
 pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) -> BTreeMap<KmsKey, Until> {
-    let used: BTreeSet<&KmsKey> = survey.observed.resources().filter_map(key_of).collect();
+    let queues = survey.observed.resources().filter_map(Resource::as_queue);
+    let used: BTreeSet<&str> = queues.filter_map(|queue| queue.encryption.key()).collect();
     let renewed = Until(survey.now + KEPT);
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
     old.map(
-        |(old, until)| match used.contains(&old) && until.0 < survey.now + NEEDED {
+        |(old, until)| match used.contains(old.as_str()) && until.0 < survey.now + NEEDED {
             true => (old, renewed),
             false => (old, until),
         },
@@ -142,11 +141,4 @@ pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint
         ),
     };
     settings.old_keys.iter().map(warning).collect()
-}
-
-fn key_of(resource: &Resource) -> Option<&KmsKey> {
-    match &resource.as_queue()?.encryption {
-        Encryption::Kms(key) => Some(key),
-        Encryption::None | Encryption::SqsManaged | Encryption::OtherKms(_) => None,
-    }
 }

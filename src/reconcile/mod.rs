@@ -5,7 +5,6 @@ mod adoption;
 mod blocked;
 mod check;
 mod clusters;
-pub mod dead_letters;
 mod guards;
 mod hub;
 mod keys;
@@ -21,12 +20,10 @@ pub use adoption::NothingToAdopt;
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
-pub use hub::{architecture, archive_need, options_afterwards};
+pub use hub::{archive_need, check_dead_letters, options_afterwards};
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{
-    Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target, Trial, checked_clusters,
-};
+pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
 
 use crate::error::Hint;
 use crate::model::cluster::Cluster;
@@ -39,28 +36,18 @@ use crate::survey::Survey;
 
 /// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
 /// known yet, the survey notes as a question; the result counts once there is no question left.
-///
-/// # Errors
-/// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     clusters::hub_known(survey, target)?;
     let (before, after) = hub::settings(survey, target)?;
-    let follow = target.setting().is_some() && hub::clusters_follow(before.as_ref(), &after);
+    let follow = target.bootstraps().is_some() && hub::clusters_follow(before.as_ref(), &after);
     clusters::clusters_known(survey, target, follow)?;
-    let request = Request {
-        survey,
-        target,
-        before,
-        after,
-        follow,
-    };
-    let mut refusals = guards::of_request(&request);
+    let mut refusals = guards::of_request(survey, target, before.as_ref(), &after);
     if !refusals.is_empty() && !target.is_check() {
         return Err(Blocked::Refused(refusals));
     }
     clusters::none_unknown(survey, target)?;
     clusters::known_to_eks(survey, target)?;
-    let case = Case::of(request)?;
+    let case = Case::new(survey, target, before, after, follow)?;
     refusals.extend(guards::of_plan(&case));
     let mut intent = Intent {
         warnings: warnings::of_plan(&case),
@@ -80,8 +67,8 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     Ok(intent)
 }
 
-/// What is asked of one hub.
-struct Request<'a> {
+/// What is asked of one hub, with the plan for it.
+struct Case<'a> {
     survey: &'a Survey,
     target: &'a Target,
     /// The settings that the hub has, if there are any.
@@ -90,19 +77,9 @@ struct Request<'a> {
     after: Settings,
     /// Whether the clusters that are not named follow a change of these settings.
     follow: bool,
-}
-
-/// A request with its plan.
-struct Case<'a> {
-    survey: &'a Survey,
-    target: &'a Target,
-    before: Option<Settings>,
-    after: Settings,
-    follow: bool,
-    /// The clusters that are set.
     set: Vec<Cluster>,
     desired: Desired,
-    /// The readings that they are compared with.
+    /// The answers that they are compared with.
     observed: Observed,
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
@@ -112,14 +89,13 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    fn of(request: Request<'a>) -> Result<Self, Blocked> {
-        let Request {
-            survey,
-            target,
-            before,
-            after,
-            follow,
-        } = request;
+    fn new(
+        survey: &'a Survey,
+        target: &'a Target,
+        before: Option<Settings>,
+        after: Settings,
+        follow: bool,
+    ) -> Result<Self, Blocked> {
         let set = clusters::to_set(survey, target, &after)?;
         let (mut desired, mut observed) = hub::compared(survey, target, before.as_ref(), &after)?;
         let clusters = clusters::compared(survey, target, &after, &set, follow);
@@ -129,7 +105,7 @@ impl<'a> Case<'a> {
             // The plan is made once everything was read.
             desired = desired
                 .resources()
-                .filter(|one| observed.get(&one.id()).is_some())
+                .filter(|one| observed.get(&one.id()).is_asked())
                 .cloned()
                 .collect();
         }
@@ -137,13 +113,12 @@ impl<'a> Case<'a> {
         if !target.is_check() {
             clusters::readable(&observed)?;
         }
-        let not_managed = match target.hub {
-            HubTarget::Remove => clusters::take_not_managed(&survey.scope, &mut observed),
-            _ => adoption::take_left_behind(survey, target, &mut observed),
-        };
-        let not_created = match target.hub {
-            HubTarget::Remove => adoption::take_not_created(survey, &mut observed),
-            _ => Vec::new(),
+        let (not_managed, not_created) = match target.hub {
+            Wish::Remove => (
+                clusters::take_not_managed(&survey.scope, &mut observed),
+                adoption::take_not_created(survey, &mut observed),
+            ),
+            _ => (adoption::take_left_behind(survey, target, &mut observed), Vec::new()),
         };
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed, survey.now),
@@ -167,7 +142,6 @@ pub struct Intent {
     pub plan: Plan,
     /// The reasons not to apply the plan.
     pub refusals: Vec<Refusal>,
-    /// The findings of a check.
     pub findings: Vec<Finding>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,

@@ -1,7 +1,7 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
 use super::role_policies::roles_with_policy;
-use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
+use super::target::{ClusterSetting, HubSetting, RoleOption, Wish};
 use super::{Blocked, Case, ClusterSummary, Controller, NextStep, clusters, roles, router};
 use crate::error::Hint;
 use crate::model::name::ClusterName;
@@ -18,13 +18,13 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     let scope = &case.survey.scope;
     let names: Vec<&str> = case.target.clusters.keys().map(ClusterName::as_str).collect();
     Ok(match &case.target.hub {
-        HubTarget::Keep(_) => String::new(),
-        HubTarget::Set(_) => format!("No changes. Hub {} is up to date.", scope.bus),
-        HubTarget::Remove => format!(
+        Wish::Keep => String::new(),
+        Wish::Set(HubSetting::Bootstrap(_)) => format!("No changes. Hub {} is up to date.", scope.bus),
+        Wish::Remove => format!(
             "Nothing to delete: bus `{}` does not exist in {} of account {}.",
             scope.bus, scope.region, scope.account
         ),
-        HubTarget::RollBack(_) => {
+        Wish::Set(HubSetting::RollBack(_)) => {
             let live = router::live_alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
             let warning = router::not_newest_warning(case.survey);
             format!(
@@ -32,7 +32,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
                 warning.unwrap_or_else(|| router::live_sentence(live))
             )
         }
-        HubTarget::Leave if case.target.set().is_empty() => {
+        Wish::Leave if case.set.is_empty() => {
             let are = if names.len() == 1 { "is" } else { "are" };
             format!(
                 "No changes. {} {are} not registered on bus {}.",
@@ -40,7 +40,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
                 scope.bus
             )
         }
-        HubTarget::Leave => match names.as_slice() {
+        Wish::Leave => match names.as_slice() {
             [one] => format!("No changes. {one} is up to date."),
             several => format!("No changes. {} clusters are up to date.", several.len()),
         },
@@ -53,12 +53,11 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
     let left: Vec<Controller> = removed(case, |name, _| roles_with_policy(case.survey, name).is_empty());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
-    let settings = case.target.set();
-    if settings.is_empty() {
+    if case.set.is_empty() {
         return next;
     }
     let controllers: Vec<Controller> = case.set.iter().map(Controller::of).collect();
-    if settings.values().any(|setting| changes_settings(case, setting)) {
+    if case.target.set().any(|(_, setting)| changes_settings(case, setting)) {
         next.extend(policy_to_attach(case));
         next.push(NextStep::ConfigureKarpenter {
             check: scope.kibus(match controllers.len() {
@@ -81,7 +80,7 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
         });
     }
     let registered = case.survey.registered();
-    if settings.keys().any(|name| !registered.contains_key(*name)) {
+    if case.set.iter().any(|cluster| !registered.contains_key(&cluster.name)) {
         next.push(NextStep::Run(Hint::command(
             "Rules and queues of an earlier setup stay until you delete them. To find them:",
             scope.kibus("discover"),
@@ -93,7 +92,7 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
 fn after_hub(case: &Case<'_>) -> Option<Hint> {
     let scope = &case.survey.scope;
     match &case.target.hub {
-        HubTarget::Set(_) if case.before.is_none() && case.set.is_empty() => {
+        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.set.is_empty() => {
             // The sandbox has neither controller roles nor EKS clusters.
             Some(Hint::command(
                 "Next:",
@@ -103,15 +102,17 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
                 }),
             ))
         }
-        HubTarget::Set(_) if case.before.is_some() && changes_cluster_queues(case) => Some(Hint::command(
-            "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
-            scope.kibus("verify"),
-        )),
-        HubTarget::RollBack(_) => Some(Hint::command(
+        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_some() && changes_cluster_queues(case) => {
+            Some(Hint::command(
+                "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
+                scope.kibus("verify"),
+            ))
+        }
+        Wish::Set(HubSetting::RollBack(_)) => Some(Hint::command(
             "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
             scope.kibus(router::END_ROLLBACK),
         )),
-        HubTarget::Set(_) | HubTarget::Leave | HubTarget::Keep(_) | HubTarget::Remove => None,
+        Wish::Set(_) | Wish::Leave | Wish::Keep | Wish::Remove => None,
     }
 }
 
@@ -180,11 +181,11 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
             ..ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
         }
     });
-    let removed = case.target.removed().into_keys().map(|name| {
+    let removed = case.target.removed().map(|name| {
         let role = roles::on_record(survey, name);
         ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
-    let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {
+    let mut others = match case.follow || case.target.others == Wish::Remove || case.target.is_check() {
         true => clusters::summaries(survey),
         false => Vec::new(),
     };
@@ -199,5 +200,5 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
 
 /// The word that confirms the plan: the deletion of a bus is confirmed by its name.
 pub(super) fn confirmed_by(case: &Case<'_>) -> Option<String> {
-    matches!(case.target.hub, HubTarget::Remove).then(|| case.survey.scope.bus.to_string())
+    matches!(case.target.hub, Wish::Remove).then(|| case.survey.scope.bus.to_string())
 }

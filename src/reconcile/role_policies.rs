@@ -10,7 +10,7 @@ use crate::model::karpenter::is_usual_role;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::notation::first_of;
 use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::{Reading, Resource, ResourceId, RolePolicy};
+use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::survey::{RolePolicies, Survey};
 
 /// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
@@ -27,16 +27,13 @@ pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleN
 /// Whether the policy of a cluster on a role opens the cluster's queue and no other.
 fn opens_queue(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
     let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
-    match policy(survey, cluster, role) {
-        Some(Reading::Present(policy)) => policy
-            .as_role_policy()
-            .is_some_and(|policy| queues_received_from(&policy.document).into_iter().eq([arn])),
-        _ => false,
-    }
+    let policy = policy(survey, cluster, role);
+    let policy = policy.present().and_then(Resource::as_role_policy);
+    policy.is_some_and(|policy| queues_received_from(&policy.document).into_iter().eq([arn]))
 }
 
 /// The policy of a cluster on a role, which is read if it was not.
-pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
+pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
     // Who may not list the policies of a role may still be allowed to read the one of kibus.
     if let Fact::Unreadable(_) = survey.roles(role) {
         survey.resource(&Cluster::policy_id(&survey.scope, cluster, role));
@@ -44,26 +41,24 @@ pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleNam
     policy(survey, cluster, role)
 }
 
-/// The policy of a cluster on a role; `None` if the role was not read.
-pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
-    let id = Cluster::policy_id(&survey.scope, cluster, role);
-    if let Some(reading) = survey.observed.get(&id) {
-        return Some(reading.clone());
-    }
-    match survey.known.roles.get(role)? {
-        Fact::NotAsked => None,
-        Fact::Absent => Some(Reading::Absent),
-        Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
-        Fact::Present(policies) => {
+/// The policy of a cluster on a role, as far as it was read.
+pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
+    let direct = survey.observed.get(&Cluster::policy_id(&survey.scope, cluster, role));
+    match survey.known.roles.get(role) {
+        _ if direct.is_asked() => direct.clone(),
+        Some(Fact::NotAsked) | None => Fact::NotAsked,
+        Some(Fact::Absent) => Fact::Absent,
+        Some(Fact::Unreadable(fault)) => Fact::Unreadable(fault.clone()),
+        Some(Fact::Present(policies)) => {
             let name = survey.scope.controller_policy(cluster);
             let found = policies.get(name.as_str());
-            Some(found.map_or(Reading::Absent, |found| {
-                Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
+            found.map_or(Fact::Absent, |found| {
+                Fact::Present(Resource::RolePolicy(RolePolicy {
                     role: role.clone(),
                     name,
                     document: found.document_or_text(),
-                })))
-            }))
+                }))
+            })
         }
     }
 }
@@ -98,16 +93,8 @@ pub(super) struct Stray {
     pub(super) role: RoleName,
     /// The name of the policy.
     pub(super) policy: String,
-    /// The orphan that it is, if it is certain that kibus wrote it for a cluster whose queue is missing.
-    pub(super) orphan: Option<Orphan>,
-}
-
-/// A policy that kibus wrote for a cluster whose queue is missing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Orphan {
-    pub(super) cluster: ClusterName,
-    /// The policy.
-    pub(super) resource: Resource,
+    /// The cluster and the policy, if it is certain that kibus wrote it for a cluster whose queue is missing.
+    pub(super) orphan: Option<(ClusterName, Resource)>,
 }
 
 /// Where policies of earlier clusters were not looked for, because AWS did not answer.
@@ -178,10 +165,10 @@ pub(super) fn named_by_policy(survey: &Survey) -> BTreeMap<ClusterName, RoleName
 
 /// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
 /// this account, Region and prefix, and it is missing.
-fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orphan> {
+fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<(ClusterName, Resource)> {
     let document = policy.document()?;
     let (cluster, queue) = cluster_of(survey, policy)?;
-    if !policy::all_ours(&document) || survey.resource(&ResourceId::Queue(queue)) != Some(&Reading::Absent) {
+    if !policy::all_ours(&document) || *survey.resource(&ResourceId::Queue(queue)) != Fact::Absent {
         return None;
     }
     let policy = RolePolicy {
@@ -189,8 +176,7 @@ fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<
         name: survey.scope.controller_policy(&cluster),
         document,
     };
-    let resource = Resource::RolePolicy(policy);
-    Some(Orphan { cluster, resource })
+    Some((cluster, Resource::RolePolicy(policy)))
 }
 
 /// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.

@@ -8,73 +8,71 @@ use super::role_policies::{policy, read_policy, roles_with_policy};
 use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
 use crate::error::Hint;
 use crate::iam::grants::names_service_account;
-use crate::model::answer::{Decision, Fact, Fault};
+use crate::model::answer::{AccessDecision, Fact, Fault};
 use crate::model::karpenter::{
     KarpenterVersion, NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles,
 };
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::policy::ASKS_EC2;
-use crate::model::resource::{Reading, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
 use crate::plan::Refusal;
 use crate::survey::{ListedRole, Survey};
 
 /// Which role a cluster's controller runs as.
-pub(super) enum RoleDecision {
-    Role(RoleName),
-    /// Kibus does not manage a policy on it.
+pub(super) enum FoundRole {
+    /// This role, by these sources; by none if the command line names it.
+    One(RoleName, BTreeSet<RoleSource>),
+    /// Kibus does not manage a policy on it: the command line says so, or the cluster is registered, and neither a policy nor the
+    /// tag names a role.
     Unmanaged,
+    /// No role, or several.
+    NotOne(RoleSearch),
+    /// A role that does not exist.
+    Missing(MissingRole),
     /// Unknown until more is read.
     Open,
-    /// No role is certainly the one.
-    NotFound(RoleSearch),
-    /// The role does not exist.
-    Missing(MissingRole),
 }
 
 /// The controller role of a cluster that is set: named now, or found.
-pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> RoleDecision {
+pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> FoundRole {
     // Whether the cluster is registered says where to look.
-    if survey
-        .resource(&ResourceId::Queue(survey.cluster_queue(name)))
-        .is_none()
-    {
-        return RoleDecision::Open;
+    let queue = ResourceId::Queue(survey.cluster_queue(name));
+    if !survey.resource(&queue).is_asked() {
+        return FoundRole::Open;
     }
     seek_evidence(survey, name, setting);
-    let decision = match &setting.role {
-        RoleOption::Unmanaged => RoleDecision::Unmanaged,
+    let found = match &setting.role {
+        RoleOption::Unmanaged => FoundRole::Unmanaged,
         RoleOption::Named(template) => match template.role(name) {
             Ok(role) => existing(survey, name, role, BTreeSet::new()),
-            Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
+            Err(_) => FoundRole::NotOne(RoleSearch::nothing(name)),
         },
         RoleOption::Search => match find(survey, name) {
-            Found::One(role, sources) => existing(survey, name, role, sources),
-            Found::Unmanaged => RoleDecision::Unmanaged,
-            Found::NotOne(search) => RoleDecision::NotFound(search),
-            Found::Open => RoleDecision::Open,
+            FoundRole::One(role, sources) => existing(survey, name, role, sources),
+            other => other,
         },
     };
-    match &decision {
-        RoleDecision::Role(role) => {
+    match &found {
+        FoundRole::One(role, _) => {
             read_policy(survey, name, role);
             if let Fact::Unreadable(_) = survey.roles(role) {
                 survey.resource(&ResourceId::Role(role.clone()));
             }
         }
         // The message about it names roles that may be meant.
-        RoleDecision::Open | RoleDecision::Missing(_) => {
+        FoundRole::Open | FoundRole::Missing(_) => {
             survey.listed_roles();
         }
         // One of the candidates may have the policy of the cluster.
-        RoleDecision::NotFound(search) => {
+        FoundRole::NotOne(search) => {
             for role in search.candidates.keys() {
                 survey.roles(role);
             }
         }
-        RoleDecision::Unmanaged => {}
+        FoundRole::Unmanaged => {}
     }
-    decision
+    found
 }
 
 /// Whether a role was found by what may be wrong: only a person who sees it may let it have the policy.
@@ -86,32 +84,27 @@ pub(super) fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
 /// What the role of a cluster that is set was found by; empty if it is named, not managed, or on record.
 pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> BTreeSet<RoleSource> {
     let searches = target
-        .set()
-        .get(name)
+        .setting(name)
         .is_some_and(|setting| setting.role == RoleOption::Search);
     // A search reads roles, which no one asked for where the role is named or not managed.
     match searches.then(|| find(survey, name)) {
-        Some(Found::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
+        Some(FoundRole::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
         _ => BTreeSet::new(),
     }
 }
 
-/// The decision for a role that may not exist.
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> RoleDecision {
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> FoundRole {
     let absent = match survey.known.roles.get(&role) {
         Some(Fact::Absent) => true,
-        Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
+        Some(Fact::Unreadable(_)) => *survey.observed.get(&ResourceId::Role(role.clone())) == Fact::Absent,
         _ => false,
     };
     if !absent {
-        return RoleDecision::Role(role);
+        return FoundRole::One(role, sources);
     }
-    let similar = survey
-        .known
-        .listed_roles
-        .present()
-        .map(|all| similar_roles(cluster, all));
-    RoleDecision::Missing(MissingRole {
+    let listed = survey.known.listed_roles.present();
+    let similar = listed.map(|all| similar_roles(cluster, all));
+    FoundRole::Missing(MissingRole {
         cluster: cluster.clone(),
         sources,
         role,
@@ -119,90 +112,66 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
     })
 }
 
-/// The result of a search.
-pub(super) enum Found {
-    /// This role, by these sources.
-    One(RoleName, BTreeSet<RoleSource>),
-    /// The cluster is registered, and neither a policy nor the tag names a role: kibus manages none.
-    Unmanaged,
-    /// No role, or several.
-    NotOne(RoleSearch),
-    /// Unknown until the names of all roles are read.
-    Open,
-}
-
 /// Searches for the role of a cluster, whether it is registered or not.
-pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
+pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     let tagged = tagged(survey, name);
     if let Some(role) = &tagged {
         read_policy(survey, name, role);
     }
     let mut holders = roles_with_policy(survey, name);
     if let (Some(one), 1) = (holders.first(), holders.len()) {
-        return Found::One(one.clone(), [RoleSource::Policy].into());
+        return FoundRole::One(one.clone(), [RoleSource::Policy].into());
     }
     // The tag may be wrong or missing, so the policy is looked for on other roles too.
     seek_policy(survey, name);
     match &tagged {
-        None if holders.is_empty() && survey.registration(name).is_some() => return Found::Unmanaged,
+        None if holders.is_empty() && survey.registration(name).is_some() => return FoundRole::Unmanaged,
         Some(role) if holders.is_empty() && is_unread(survey, name, role) => {
-            return Found::One(role.clone(), [RoleSource::Tag].into());
+            return FoundRole::One(role.clone(), [RoleSource::Tag].into());
         }
         _ => {}
     }
-    let evidence = Evidence::of(survey, name);
-    if let Some((role, sources)) = evidence.one() {
-        return Found::One(role.clone(), sources.clone());
+    let mut search = by_evidence(survey, name);
+    let has_evidence = !search.candidates.is_empty() || !search.elsewhere.is_empty();
+    if let Some((role, sources)) = only_one(&search) {
+        return FoundRole::One(role.clone(), sources.clone());
     }
+    let listed = survey.known.listed_roles.present();
     let exists = |role: &RoleName| {
-        let listed = survey
-            .known
-            .listed_roles
-            .present()
-            .is_some_and(|all| all.contains_key(role));
-        listed || matches!(survey.known.roles.get(role), Some(Fact::Present(_)))
+        listed.is_some_and(|all| all.contains_key(role))
+            || matches!(survey.known.roles.get(role), Some(Fact::Present(_)))
     };
     let tagged = tagged.filter(exists);
     let usual: Vec<RoleName> = usual_roles(name).into_iter().filter(exists).collect();
-    let is_bare = evidence.is_empty() && holders.is_empty();
+    let is_bare = !has_evidence && holders.is_empty();
     if let ([one], true) = (
         usual.as_slice(),
         is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role)),
     ) {
-        return Found::One(one.clone(), [RoleSource::Name].into());
+        return FoundRole::One(one.clone(), [RoleSource::Name].into());
     }
-    let mut search = RoleSearch {
-        elsewhere: evidence.elsewhere,
-        gone: gone(survey, name),
-        evidence: no_evidence(survey, name),
-        ..RoleSearch::nothing(name)
-    };
-    let mut add = |role: RoleName, source| {
-        search.candidates.entry(role).or_default().insert(source);
-    };
-    usual.into_iter().for_each(|role| add(role, RoleSource::Name));
-    tagged.into_iter().for_each(|role| add(role, RoleSource::Tag));
+    usual
+        .into_iter()
+        .for_each(|role| add(&mut search, role, RoleSource::Name));
+    tagged
+        .into_iter()
+        .for_each(|role| add(&mut search, role, RoleSource::Tag));
     while let Some(role) = holders.pop_first() {
-        add(role, RoleSource::Policy);
+        add(&mut search, role, RoleSource::Policy);
     }
-    merge(&mut search.candidates, evidence.roles);
     if search.candidates.is_empty() && search.elsewhere.is_empty() {
-        let Some(all) = survey.known.listed_roles.present() else {
-            return Found::Open;
-        };
+        let Some(all) = listed else { return FoundRole::Open };
         let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
         search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
         if search.candidates.is_empty() {
             search.similar = similar_roles(name, all).into_iter().cloned().collect();
         }
     }
-    Found::NotOne(search)
+    FoundRole::NotOne(search)
 }
 
-fn merge(candidates: &mut Candidates, others: Candidates) {
-    for (role, sources) in others {
-        candidates.entry(role).or_default().extend(sources);
-    }
+fn add(search: &mut RoleSearch, role: RoleName, source: RoleSource) {
+    search.candidates.entry(role).or_default().insert(source);
 }
 
 /// The role that the queue of a registered cluster names.
@@ -225,10 +194,7 @@ pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleNa
 
 /// Whether it is unknown if a role has the policy of a cluster.
 pub(super) fn is_unread(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
-    !matches!(
-        policy(survey, cluster, role),
-        Some(Reading::Present(_) | Reading::Absent)
-    )
+    !matches!(policy(survey, cluster, role), Fact::Present(_) | Fact::Absent)
 }
 
 /// Whether the policies do not say which role a registered cluster has: the tag names one without the policy, or several have it.
@@ -277,17 +243,14 @@ pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
 
 /// What a check reports about a registered cluster whose role is unclear.
 pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
-    let Found::NotOne(search) = find(survey, cluster) else {
+    let FoundRole::NotOne(search) = find(survey, cluster) else {
         return Vec::new();
     };
     let policy = survey.scope.controller_policy(cluster);
     let holders = roles_with_policy(survey, cluster);
     let tagged = tagged(survey, cluster);
-    let Some(first) = tagged
-        .clone()
-        .filter(|role| holders.contains(role))
-        .or(holders.first().cloned())
-    else {
+    let tagged_holder = tagged.clone().filter(|role| holders.contains(role));
+    let Some(first) = tagged_holder.or(holders.first().cloned()) else {
         let refusal = |role: RoleName| Refusal::UnconfirmedRole {
             cluster: cluster.clone(),
             is_only: search.candidates.keys().eq([&role]),
@@ -334,53 +297,39 @@ impl SavedRoles {
     }
 }
 
-/// Evidence of a role: EKS pod identity associations of the service account of Karpenter, and trust policies that name the
-/// cluster's issuer and that service account. Both are read, because a leftover of either may name another role than the one in use.
-type Candidates = BTreeMap<RoleName, BTreeSet<RoleSource>>;
-
-/// What EKS and trust policies say about a cluster, as far as they were read.
-#[derive(Default)]
-struct Evidence {
-    roles: Candidates,
-    /// The ARNs of roles of other accounts in associations.
-    elsewhere: BTreeSet<String>,
+/// A search with the evidence of the role, as far as it was read: EKS pod identity associations of the service account of Karpenter,
+/// and trust policies that name the cluster's issuer and that service account. Both are read, because a leftover of either may name
+/// another role than the one in use.
+fn by_evidence(survey: &Survey, cluster: &ClusterName) -> RoleSearch {
+    let mut search = RoleSearch {
+        gone: gone(survey, cluster),
+        evidence: no_evidence(survey, cluster),
+        ..RoleSearch::nothing(cluster)
+    };
+    let associations = survey.known.associations.get(cluster).and_then(Fact::present);
+    for association in associations.into_iter().flatten() {
+        let source = RoleSource::Association(association.namespace.clone());
+        match survey.scope.own_role(&association.role_arn) {
+            Some(role) => add(&mut search, role, source),
+            None => drop(search.elsewhere.insert(association.role_arn.clone())),
+        }
+    }
+    for role in by_trust(survey, cluster) {
+        add(&mut search, role, RoleSource::Trust);
+    }
+    search
 }
 
-impl Evidence {
-    fn of(survey: &Survey, cluster: &ClusterName) -> Self {
-        let mut evidence = Self::default();
-        let associations = survey.known.associations.get(cluster).and_then(Fact::present);
-        for association in associations.into_iter().flatten() {
-            match survey.scope.own_role(&association.role_arn) {
-                Some(role) => evidence.add(role, RoleSource::Association(association.namespace.clone())),
-                None => drop(evidence.elsewhere.insert(association.role_arn.clone())),
-            }
-        }
-        for role in by_trust(survey, cluster) {
-            evidence.add(role, RoleSource::Trust);
-        }
-        evidence
-    }
-
-    fn add(&mut self, role: RoleName, source: RoleSource) {
-        self.roles.entry(role).or_default().insert(source);
-    }
-
-    /// The role, if all evidence names the same one, and associations only in the usual namespaces of Karpenter: who may
-    /// create a service account elsewhere need not be trusted with Karpenter.
-    fn one(&self) -> Option<(&RoleName, &BTreeSet<RoleSource>)> {
-        let elsewhere = |source: &RoleSource| match source {
-            RoleSource::Association(namespace) => !NAMESPACES.contains(&namespace.as_str()),
-            _ => false,
-        };
-        let first = self.roles.first_key_value()?;
-        let is_clear = self.roles.len() == 1 && self.elsewhere.is_empty() && !first.1.iter().any(elsewhere);
-        is_clear.then_some(first)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.roles.is_empty() && self.elsewhere.is_empty()
-    }
+/// The role, if all evidence names the same one, and associations only in the usual namespaces of Karpenter: who may create a
+/// service account elsewhere need not be trusted with Karpenter.
+fn only_one(evidence: &RoleSearch) -> Option<(&RoleName, &BTreeSet<RoleSource>)> {
+    let elsewhere = |source: &RoleSource| match source {
+        RoleSource::Association(namespace) => !NAMESPACES.contains(&namespace.as_str()),
+        _ => false,
+    };
+    let first = evidence.candidates.first_key_value()?;
+    let is_clear = evidence.candidates.len() == 1 && evidence.elsewhere.is_empty() && !first.1.iter().any(elsewhere);
+    is_clear.then_some(first)
 }
 
 fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
@@ -401,10 +350,8 @@ fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
 
 /// Whether there is no evidence for a cluster because none exists, or because it could not be read.
 fn no_evidence(survey: &Survey, cluster: &ClusterName) -> Fact<()> {
-    let (roles, issuer) = (
-        survey.known.associations.get(cluster),
-        survey.known.oidc_issuers.get(cluster),
-    );
+    let roles = survey.known.associations.get(cluster);
+    let issuer = survey.known.oidc_issuers.get(cluster);
     let fault = roles.and_then(Fact::fault).or(issuer.and_then(Fact::fault));
     match fault {
         Some(fault) => Fact::Unreadable(fault.clone()),
@@ -432,14 +379,14 @@ fn seek_evidence(survey: &Survey, cluster: &ClusterName, setting: &ClusterSettin
 
 /// The clusters of a target for which evidence decides.
 pub(super) fn wanting_evidence<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
-    let set = target.set().into_iter();
+    let set = target.set();
     set.filter_map(|(cluster, setting)| is_evidence_wanted(survey, cluster, setting).then_some(cluster))
         .collect()
 }
 
 /// Whether evidence decides about the role of a cluster: no role is named, and the policies do not say which one it is.
 fn is_evidence_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
-    let searches = setting.asks_eks && setting.role == RoleOption::Search;
+    let searches = setting.asks_eks() && setting.role == RoleOption::Search;
     searches
         && match survey.saved_tags(cluster) {
             Some(tags) if tags.belong_to(&survey.scope.bus) => is_unclear(survey, cluster),
@@ -453,8 +400,8 @@ pub(super) fn first_registered<'a>(survey: &Survey, target: &'a Target) -> Vec<&
         let tags = survey.saved_tags(cluster);
         tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus))
     };
-    let set = target.set().into_iter();
-    set.filter_map(|(cluster, setting)| (setting.asks_eks && !is_registered(cluster)).then_some(cluster))
+    let set = target.set();
+    set.filter_map(|(cluster, setting)| (setting.asks_eks() && !is_registered(cluster)).then_some(cluster))
         .collect()
 }
 
@@ -463,16 +410,16 @@ const ASK_OTHERS: &str = "Let those who manage that allow it";
 /// The clusters of a target whose Karpenter also asks EC2, with their roles.
 fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleName)> {
     let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
-    let set = target.set().into_iter().filter_map(|(name, setting)| {
+    let set = target.set().filter_map(|(name, setting)| {
         let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
         match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| decide(survey, name, setting))? {
-            RoleDecision::Role(role) => Some((name.clone(), role)),
+            FoundRole::One(role, _) => Some((name.clone(), role)),
             _ => None,
         }
     });
     let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
         match asks_ec2(tags.karpenter_version()).then(|| find(survey, &name))? {
-            Found::One(role, _) => Some((name, role)),
+            FoundRole::One(role, _) => Some((name, role)),
             _ => None,
         }
     });
@@ -497,7 +444,12 @@ pub(super) fn access_warnings(survey: &Survey, target: &Target) -> Vec<Hint> {
         .collect()
 }
 
-fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BTreeMap<String, Decision>) -> Vec<Hint> {
+fn lacks(
+    survey: &Survey,
+    cluster: &ClusterName,
+    role: &RoleName,
+    decisions: &BTreeMap<String, AccessDecision>,
+) -> Vec<Hint> {
     let mut warnings = Vec::new();
     let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (action, decision) in decisions {
@@ -506,7 +458,7 @@ fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BT
         };
         if action == ASKS_EC2 {
             let (unless, advice) = match decision {
-                Decision::NoPolicy { keys } => (
+                AccessDecision::NoPolicy { keys } => (
                     unless(keys),
                     "Allow it in a policy of the role, as Karpenter's own policies do",
                 ),
@@ -517,7 +469,7 @@ fn lacks(survey: &Survey, cluster: &ClusterName, role: &RoleName, decisions: &BT
                  failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
             )));
         // The policy of kibus, which may not be written yet, can change anything else.
-        } else if matches!(decision, Decision::Boundary | Decision::Organization) {
+        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization) {
             of_queue.entry(why).or_default().push(action);
         }
     }
@@ -677,15 +629,15 @@ mod tests {
         ] {
             let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
             let found = match find(&survey, &"base".parse().unwrap()) {
-                Found::One(role, _) => role.to_string(),
-                Found::NotOne(search) => {
+                FoundRole::One(role, _) => role.to_string(),
+                FoundRole::NotOne(search) => {
                     let by_name = [RoleSource::Name].into();
                     let roles = search.candidates.iter().filter(|(_, by)| **by != by_name);
                     let roles = roles.map(|(role, _)| role.to_string());
                     let elsewhere = search.elsewhere.iter().map(|_| "elsewhere".to_owned());
                     format!("? {}", roles.chain(elsewhere).collect::<Vec<_>>().join(" "))
                 }
-                Found::Open | Found::Unmanaged => panic!("{case}"),
+                FoundRole::Missing(_) | FoundRole::Open | FoundRole::Unmanaged => panic!("{case}"),
             };
             assert_eq!(found, expected, "{case}");
         }
@@ -697,12 +649,8 @@ mod tests {
         let base: ClusterName = "base".parse().unwrap();
         survey
             .observed
-            .insert(ResourceId::Queue(survey.cluster_queue(&base)), Reading::Absent);
-        let setting = ClusterSetting {
-            asks_eks: true,
-            ..ClusterSetting::default()
-        };
-        decide(&survey, &base, &setting);
+            .insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
+        decide(&survey, &base, &ClusterSetting::default());
         let query = survey.take_open();
         assert_eq!(
             [

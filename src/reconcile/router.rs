@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::target::HubSetting;
+use super::target::Bootstrap;
 use super::{Blocked, Case};
 use crate::error::Hint;
 use crate::model::answer::Fact;
@@ -18,7 +18,6 @@ use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 use crate::plan::{self, Refusal};
 use crate::survey::Survey;
 
-/// The router of a kibus.
 #[derive(Clone, Debug)]
 pub enum OfferedRouter {
     /// A router of this version. Its archive is not at hand: for this reason, or because it was not needed.
@@ -47,9 +46,7 @@ impl OfferedRouter {
 /// Why a command needs the archive of its router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchiveNeed {
-    /// To compare the deployed code with it.
     Compare,
-    /// To upload it.
     Upload,
 }
 
@@ -57,16 +54,21 @@ pub enum ArchiveNeed {
 pub const END_ROLLBACK: &str = "bootstrap-hub --router-latest";
 
 /// The code to deploy on a function of this architecture.
-pub(super) fn to_deploy(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Code {
-    match &setting.router {
+pub(super) fn to_deploy(
+    router: &OfferedRouter,
+    given: &Bootstrap,
+    survey: &Survey,
+    architecture: Architecture,
+) -> Code {
+    match router {
         OfferedRouter::Named(code, _) => code.clone(),
-        router => staying(setting, survey, architecture).unwrap_or_else(|| router.code()),
+        router => staying(router, given, survey, architecture).unwrap_or_else(|| router.code()),
     }
 }
 
-/// The alias on the version that the settings pin, unless the setting ends that.
-pub(super) fn kept_rollback(setting: &HubSetting, survey: &Survey) -> Result<Option<Alias>, Blocked> {
-    let pinned = pinned(survey).filter(|_| !setting.end_rollback);
+/// The alias on the version that the settings pin, unless that ends.
+pub(super) fn kept_rollback(given: &Bootstrap, survey: &Survey) -> Result<Option<Alias>, Blocked> {
+    let pinned = pinned(survey).filter(|_| !given.end_rollback);
     // Without an alias, a new one points to a new version.
     let exists = live_alias(&survey.scope, &survey.observed).is_some();
     pinned
@@ -85,8 +87,8 @@ pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desire
 /// Refuses what needs a new version while a rollback is kept: another option, another code that is named, or a setting that
 /// the live version does not have.
 pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
-    let setting = case.target.setting()?;
-    let live = kept_rollback(setting, case.survey).ok()??;
+    let given = case.target.bootstraps()?;
+    let live = kept_rollback(given, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {
         let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
         hub.get(&live_id(&case.survey.scope))
@@ -94,7 +96,7 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
             .cloned()
     };
     let code = &live.settings.code;
-    let wanted = match &setting.router {
+    let wanted = match &case.target.router {
         OfferedRouter::Named(named, _) => alias(&case.after.options, named)?,
         _ => alias(&case.after.options, code)?,
     };
@@ -109,17 +111,17 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     (!fields.is_empty()).then(|| Refusal::RollbackKept {
         version: live.moves_to.or(live.version).unwrap_or_default(),
         fields,
-        given: given(setting),
+        given: typed(&case.target.router, given),
     })
 }
 
 /// The given options, as one types them.
-fn given(setting: &HubSetting) -> String {
-    let router = match &setting.router {
+fn typed(router: &OfferedRouter, given: &Bootstrap) -> String {
+    let router = match router {
         OfferedRouter::Named(_, options) => Some(options.clone()),
         OfferedRouter::OfVersion(..) | OfferedRouter::Packaged(_) => None,
     };
-    let all = setting.options.typed().into_iter().chain(router);
+    let all = given.options.typed().into_iter().chain(router);
     all.collect::<Vec<_>>().join(" ")
 }
 
@@ -179,7 +181,7 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
 
 /// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
 /// ends it.
-pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &mut [Finding]) {
+pub(super) fn fix_by_option(case: &Case<'_>, findings: &mut [Finding]) {
     let alias = live_id(&case.survey.scope);
     // A conflict keeps the pinned version from being expected.
     let pinned = rolled_back(case.survey);
@@ -187,7 +189,7 @@ pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &
     let is_prevented = pinned.is_some_and(|pinned| wanted.is_none_or(|wanted| wanted.version != pinned.version));
     for finding in findings {
         let ends = is_prevented && finding.subject == Subject::Resource(alias.clone());
-        let named = match router {
+        let named = match &case.target.router {
             OfferedRouter::Named(_, options) if finding.code == FindingCode::CodeChanged => Some(options),
             _ => None,
         };
@@ -237,12 +239,17 @@ pub(super) fn build_warning(router: &OfferedRouter, survey: &Survey, desired: &D
 
 /// The code of the function, if it stays: it is the live code and of the offered version, or while a rollback is kept, the
 /// live code or the code that was rolled back.
-pub(super) fn staying(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Option<Code> {
+pub(super) fn staying(
+    router: &OfferedRouter,
+    given: &Bootstrap,
+    survey: &Survey,
+    architecture: Architecture,
+) -> Option<Code> {
     let function = &survey.observed.function(survey.scope.router_function())?.settings;
-    let code = match kept_rollback(setting, survey).ok()? {
+    let code = match kept_rollback(given, survey).ok()? {
         Some(_) if is_rolled_back(survey, &function.code) => function.code.clone(),
         Some(pinned) => pinned.settings.code,
-        None => same_version(&setting.router, survey, architecture)?.clone(),
+        None => same_version(router, survey, architecture)?.clone(),
     };
     (function.code.sha256 == code.sha256 && function.architecture == architecture).then_some(code)
 }
@@ -275,7 +282,6 @@ pub(super) fn live_id(scope: &Scope) -> ResourceId {
     ResourceId::Alias(scope.router_function(), LIVE.to_owned())
 }
 
-/// The live alias, if it exists.
 pub(super) fn live_alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
     observed.alias(scope.router_function(), LIVE.to_owned())
 }
@@ -370,7 +376,6 @@ pub(super) fn not_newest_warning(survey: &Survey) -> Option<String> {
     Some(format!("{}: {reason}", live_sentence(alias)))
 }
 
-/// The settings of a version, if they are known.
 fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, Blocked> {
     match survey.versions(&version) {
         Fact::Present(settings) => Ok(settings),
@@ -383,7 +388,7 @@ fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, 
 mod tests {
     use super::*;
     use crate::model::hub::Hub;
-    use crate::model::resource::{Code, Reading, Resource};
+    use crate::model::resource::{Code, Resource};
     use crate::model::scope::tests::scope;
     use crate::model::settings::Settings;
 
@@ -404,9 +409,7 @@ mod tests {
                 alias.versions = [1, 2, 3].into();
                 alias.settings.code = code(live);
             }
-            survey
-                .observed
-                .insert(resource.id(), Reading::Present(Box::new(resource)));
+            survey.observed.insert(resource.id(), Fact::Present(resource));
         }
         survey
     }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
+use crate::model::answer::Fact;
 use crate::model::answer::Fault;
 use crate::model::hub;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Alias, Architecture, Reading, ResourceId};
+use crate::model::resource::{Alias, Architecture, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};
@@ -94,7 +95,11 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         queues: queues.filter_map(depth).collect(),
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
         missing: missing(survey),
-        unreadable: survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect(),
+        unreadable: survey
+            .observed
+            .faults()
+            .map(|(id, fault)| (id.clone(), fault.clone()))
+            .collect(),
         undiscovered: survey.discovered().fault().cloned(),
     };
     Ok((report, summaries))
@@ -110,7 +115,7 @@ fn missing(survey: &Survey) -> Vec<ResourceId> {
         .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
         .collect();
     let mut missing = hub::ids(&survey.scope);
-    missing.retain(|id| survey.observed.get(id) == Some(&Reading::Absent) && !unset.contains(id));
+    missing.retain(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id));
     missing
 }
 

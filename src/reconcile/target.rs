@@ -1,34 +1,60 @@
 //! What should be true of a hub and its clusters afterwards. Each command makes a target from its arguments; the commands
 //! that change something, and `verify`, differ in nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::str::FromStr;
+
+use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
 use crate::model::hub;
 use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
-use crate::model::name::{ClusterName, QueueName};
-use crate::model::options::HubOptions;
+use crate::model::name::{ClusterName, NameError, QueueName};
+use crate::model::options::{HubOptions, UserTag};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::model::tags::Tags;
+use crate::model::tags::{NAMESPACE, Tags};
 use crate::survey::{Query, Survey};
 
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// A target for one hub.
+/// What should be true afterwards of a hub, of a cluster, or of all clusters that are not named, which nothing sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish<S = Infallible> {
+    /// It stays as it is. Of a hub, what the clusters need is read; clusters follow the key and the prefix of a hub that is set.
+    Leave,
+    /// As it is saved. Differences are findings.
+    Keep,
+    Set(S),
+    /// It does not exist.
+    Remove,
+}
+
+impl<S> Wish<S> {
+    fn setting(&self) -> Option<&S> {
+        match self {
+            Self::Set(setting) => Some(setting),
+            Self::Leave | Self::Keep | Self::Remove => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Target {
-    pub hub: HubTarget,
-    /// The clusters that are named.
-    pub clusters: BTreeMap<ClusterName, ClusterTarget>,
+    pub hub: Wish<HubSetting>,
+    /// The router of this kibus, for a hub that is set or kept.
+    pub router: OfferedRouter,
+    pub clusters: BTreeMap<ClusterName, Wish<ClusterSetting>>,
     /// The clusters that are not named.
-    pub others: Others,
-    /// What a check tries, once all else is known.
+    pub others: Wish,
+    /// Whether a cluster that is removed and does not exist is skipped without an error or a warning.
+    pub ignore_missing: bool,
     pub trial: Trial,
 }
 
-/// What a check tries, besides reading: it takes long.
+/// What a check tries once all else is known, besides reading: it takes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trial {
     #[default]
@@ -39,67 +65,85 @@ pub enum Trial {
     Probe,
 }
 
-/// The target for a hub.
+/// What is set of a hub.
 #[derive(Clone, Debug)]
-pub enum HubTarget {
-    /// It stays as it is, and is read as far as the clusters need.
-    Leave,
-    /// As its settings say, with this router. Differences are findings.
-    Keep(OfferedRouter),
-    /// By these options, else the saved ones, else the defaults.
-    Set(Box<HubSetting>),
+pub enum HubSetting {
+    /// All of it.
+    Bootstrap(Box<Bootstrap>),
     /// This version of the router is live, else the one before.
     RollBack(Option<u64>),
-    /// It does not exist.
-    Remove,
 }
 
-/// A hub that is set.
-#[derive(Clone, Debug)]
-pub struct HubSetting {
+/// A hub by these options, else the saved ones, else the defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Bootstrap {
     /// The options that are given.
     pub options: HubOptions,
-    /// The router of this kibus.
-    pub router: OfferedRouter,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
-    /// Whether a rollback ends, so that this router replaces the version that was rolled back to.
+    /// Whether a rollback ends, so that the router of this kibus replaces the version that was rolled back to.
     pub end_rollback: bool,
     /// Whether the settings are written although resources of the hub exist without them, or over damaged ones.
     pub restore_settings: bool,
 }
 
-/// The target for a named cluster.
-#[derive(Clone, Debug)]
-pub enum ClusterTarget {
-    /// As its queue has saved. Differences are findings.
-    Keep,
-    /// Registered.
-    Set(ClusterSetting),
-    /// Not registered.
-    Remove {
-        /// Whether a cluster that does not exist is skipped without an error or a warning.
-        ignore_missing: bool,
-    },
+/// A cluster that is set, by the options of `add-cluster`. The comment of an option is its help on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct ClusterSetting {
+    #[arg(skip)]
+    pub role: RoleOption,
+    /// Do not ask EKS whether a new cluster exists, nor for its controller role.
+    #[arg(long, env = "KIBUS_NO_EKS_CHECK", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true, hide_short_help = true)]
+    pub no_eks_check: Option<bool>,
+    /// Version of Karpenter in the cluster; it selects the setting to print.
+    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
+    pub karpenter_version: Option<KarpenterVersion>,
+    /// Tag to add to the queue, or to change; repeat for more.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub tags: Vec<UserTag>,
+    /// Key of a tag to remove from the queue; repeat for more.
+    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = untagged)]
+    pub untag: Vec<String>,
+    /// Take over the queue of this name that another tool created, if something shows that a Karpenter uses it; with
+    /// `unproven`, whatever uses it. The queue keeps its messages, and the rules that send to it.
+    #[arg(long, env = "KIBUS_ADOPT", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_name = "unproven", hide_short_help = true)]
+    pub adopt: Option<Adopt>,
+    /// Remove the statements by which an adopted queue lets its old senders send.
+    #[arg(long, env = "KIBUS_DROP_OLD_SENDERS", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true, hide_short_help = true)]
+    pub drop_old_senders: Option<bool>,
+    /// Whether the Karpenter settings are shown even if they have not changed.
+    #[arg(skip)]
+    pub show_settings: bool,
 }
 
-/// A cluster that is set.
-#[derive(Clone, Debug, Default)]
-pub struct ClusterSetting {
-    pub role: RoleOption,
-    pub adopt: Adopt,
-    /// Whether an adopted queue loses the statements of its owner that allow something.
-    pub drop_old_senders: bool,
-    /// The user's tags to add to the queue, or to change.
-    pub tags: Tags,
-    /// The keys of the tags to remove from the queue.
-    pub untag: BTreeSet<String>,
-    /// Else the version that the queue's tag has.
-    pub karpenter_version: Option<KarpenterVersion>,
-    /// Whether the Karpenter settings are shown even if they have not changed.
-    pub show_settings: bool,
+impl ClusterSetting {
     /// Whether EKS is asked about the cluster when it is registered for the first time.
-    pub asks_eks: bool,
+    pub(super) fn asks_eks(&self) -> bool {
+        self.no_eks_check != Some(true)
+    }
+
+    /// The user's tags to add to the queue, or to change.
+    pub fn tags(&self) -> Tags {
+        let tags = self.tags.iter().cloned();
+        tags.map(|tag| (tag.key, tag.value)).collect()
+    }
+}
+
+fn untagged(key: &str) -> Result<String, NameError> {
+    let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
+    match reserved || key.is_empty() || key.chars().count() > 128 {
+        true => Err(NameError::new(
+            "key of a tag",
+            key,
+            "up to 128 characters that do not begin with `kibus:` or `aws:`",
+        )),
+        false => Ok(key.to_owned()),
+    }
 }
 
 /// Whether a queue that another tool created is taken over.
@@ -113,7 +157,19 @@ pub enum Adopt {
     Unproven,
 }
 
-/// The option for a controller role.
+impl FromStr for Adopt {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(Self::IfUsed),
+            "false" | "no" | "off" | "0" => Ok(Self::No),
+            "unproven" => Ok(Self::Unproven),
+            _ => Err("expected `true`, `false` or `unproven`"),
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoleOption {
     /// Not set: the saved role, else the one that EKS and trust policies show, else the one with a usual name.
@@ -125,177 +181,142 @@ pub enum RoleOption {
     Unmanaged,
 }
 
-/// The target for the clusters that are not named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
-    /// They stay as they are, and follow the key and the prefix of a hub that is set.
-    Leave,
-    /// As their queues have saved. Differences are findings.
-    Keep,
-    /// They do not exist.
-    Remove,
-}
-
 impl Target {
-    /// A hub by these options.
-    pub fn bootstrap(setting: HubSetting) -> Self {
-        Self::of_hub(HubTarget::Set(Box::new(setting)), Others::Leave)
+    pub fn bootstrap(bootstrap: Bootstrap) -> Self {
+        Self::of_hub(Wish::Set(HubSetting::Bootstrap(Box::new(bootstrap))), Wish::Leave)
     }
 
     /// A router that is rolled back to this version, else to the one before.
     pub fn rollback(version: Option<u64>) -> Self {
-        Self::of_hub(HubTarget::RollBack(version), Others::Leave)
+        Self::of_hub(Wish::Set(HubSetting::RollBack(version)), Wish::Leave)
     }
 
     /// Nothing of the hub and its clusters.
     pub fn teardown() -> Self {
-        Self::of_hub(HubTarget::Remove, Others::Remove)
+        Self::of_hub(Wish::Remove, Wish::Remove)
     }
 
     /// Clusters that are registered, all by the same setting.
     pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
-        Self::of_clusters(names, &ClusterTarget::Set(setting.clone()))
+        Self::of_clusters(names, &Wish::Set(setting.clone()))
     }
 
-    /// Clusters that are not registered.
     pub fn remove(names: impl IntoIterator<Item = ClusterName>, ignore_missing: bool) -> Self {
-        Self::of_clusters(names, &ClusterTarget::Remove { ignore_missing })
+        Self {
+            ignore_missing,
+            ..Self::of_clusters(names, &Wish::Remove)
+        }
     }
 
-    /// The hub as it has saved, with this router, and these clusters, or all if there are none.
-    pub fn keep(router: OfferedRouter, names: impl IntoIterator<Item = ClusterName>) -> Self {
-        let named = Self::of_clusters(names, &ClusterTarget::Keep);
+    /// The hub as it has saved, and these clusters, or all if there are none.
+    pub fn keep(names: impl IntoIterator<Item = ClusterName>) -> Self {
+        let named = Self::of_clusters(names, &Wish::Keep);
         Self {
-            hub: HubTarget::Keep(router),
+            hub: Wish::Keep,
             others: if named.clusters.is_empty() {
-                Others::Keep
+                Wish::Keep
             } else {
-                Others::Leave
+                Wish::Leave
             },
             ..named
         }
     }
 
-    /// The clusters whose queues are to be taken over.
-    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
-        let set = self.set().into_iter();
-        set.filter_map(|(name, setting)| (setting.adopt != Adopt::No).then_some(name))
+    fn of_hub(hub: Wish<HubSetting>, others: Wish) -> Self {
+        Self {
+            hub,
+            router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
+            clusters: BTreeMap::new(),
+            others,
+            ignore_missing: false,
+            trial: Trial::Nothing,
+        }
+    }
+
+    fn of_clusters(names: impl IntoIterator<Item = ClusterName>, each: &Wish<ClusterSetting>) -> Self {
+        Self {
+            clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
+            ..Self::of_hub(Wish::Leave, Wish::Leave)
+        }
     }
 
     /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
     pub fn is_check(&self) -> bool {
-        matches!(self.hub, HubTarget::Keep(_))
+        matches!(self.hub, Wish::Keep)
     }
 
-    /// The router, for a hub that is set or kept.
-    pub fn router(&self) -> Option<&OfferedRouter> {
+    /// The options of a hub that is set.
+    pub(super) fn bootstraps(&self) -> Option<&Bootstrap> {
         match &self.hub {
-            HubTarget::Set(setting) => Some(&setting.router),
-            HubTarget::Keep(router) => Some(router),
-            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
-        }
-    }
-
-    /// The same with this router.
-    pub fn offer(&mut self, offered: OfferedRouter) {
-        match &mut self.hub {
-            HubTarget::Set(setting) => setting.router = offered,
-            HubTarget::Keep(router) => *router = offered,
-            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => {}
-        }
-    }
-
-    fn of_hub(hub: HubTarget, others: Others) -> Self {
-        Self {
-            hub,
-            clusters: BTreeMap::new(),
-            others,
-            trial: Trial::Nothing,
-        }
-    }
-
-    fn of_clusters(names: impl IntoIterator<Item = ClusterName>, each: &ClusterTarget) -> Self {
-        Self {
-            hub: HubTarget::Leave,
-            clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
-            others: Others::Leave,
-            trial: Trial::Nothing,
-        }
-    }
-
-    /// The setting of a hub that is set.
-    pub(super) fn setting(&self) -> Option<&HubSetting> {
-        match &self.hub {
-            HubTarget::Set(setting) => Some(setting),
+            Wish::Set(HubSetting::Bootstrap(bootstrap)) => Some(bootstrap),
             _ => None,
         }
     }
 
     /// Whether the options of the hub decide what is planned for the hub itself.
     pub(super) fn plans_hub(&self) -> bool {
-        matches!(self.hub, HubTarget::Set(_) | HubTarget::Keep(_))
+        self.is_check() || self.bootstraps().is_some()
     }
 
-    /// The clusters that are set.
-    pub(super) fn set(&self) -> BTreeMap<&ClusterName, &ClusterSetting> {
-        let set = self.clusters.iter().filter_map(|(name, target)| match target {
-            ClusterTarget::Set(setting) => Some((name, setting)),
-            ClusterTarget::Keep | ClusterTarget::Remove { .. } => None,
-        });
-        set.collect()
+    pub(super) fn set(&self) -> impl Iterator<Item = (&ClusterName, &ClusterSetting)> {
+        let wishes = self.clusters.iter();
+        wishes.filter_map(|(name, wish)| Some((name, wish.setting()?)))
     }
 
-    /// The clusters that are removed, and whether a missing one is ignored.
-    pub(super) fn removed(&self) -> BTreeMap<&ClusterName, bool> {
-        let removed = self.clusters.iter().filter_map(|(name, target)| match target {
-            ClusterTarget::Remove { ignore_missing } => Some((name, *ignore_missing)),
-            ClusterTarget::Keep | ClusterTarget::Set(_) => None,
-        });
-        removed.collect()
+    pub(super) fn setting(&self, cluster: &ClusterName) -> Option<&ClusterSetting> {
+        self.clusters.get(cluster)?.setting()
     }
 
-    /// The clusters that are named to be kept.
-    pub(super) fn kept(&self) -> BTreeSet<ClusterName> {
-        let kept = self
-            .clusters
-            .iter()
-            .filter(|(_, target)| matches!(target, ClusterTarget::Keep));
-        kept.map(|(name, _)| name.clone()).collect()
+    /// The clusters whose queues are to be taken over.
+    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
+        self.set()
+            .filter_map(|(name, setting)| (setting.adopt.unwrap_or_default() != Adopt::No).then_some(name))
+    }
+
+    pub(super) fn removed(&self) -> impl Iterator<Item = &ClusterName> {
+        self.named(Wish::Remove)
+    }
+
+    pub(super) fn kept(&self) -> impl Iterator<Item = &ClusterName> {
+        self.named(Wish::Keep)
+    }
+
+    fn named(&self, same: Wish<ClusterSetting>) -> impl Iterator<Item = &ClusterName> {
+        let wishes = self.clusters.iter();
+        wishes.filter_map(move |(name, wish)| (*wish == same).then_some(name))
     }
 
     /// Whether a registered cluster is checked.
     pub(super) fn checks(&self, cluster: &ClusterName) -> bool {
-        self.others == Others::Keep || matches!(self.clusters.get(cluster), Some(ClusterTarget::Keep))
+        self.others == Wish::Keep || matches!(self.clusters.get(cluster), Some(Wish::Keep))
     }
 
     /// Whether a queue is checked that is of this cluster, or of one that is not known.
     pub(super) fn checks_queue(&self, cluster: Option<&ClusterName>) -> bool {
-        cluster.map_or(self.others == Others::Keep, |cluster| self.checks(cluster))
+        cluster.map_or(self.others == Wish::Keep, |cluster| self.checks(cluster))
     }
 
     /// Whether a cluster that exists is wanted afterwards.
     pub(super) fn wants(&self, cluster: &ClusterName) -> bool {
         match self.clusters.get(cluster) {
-            Some(target) => !matches!(target, ClusterTarget::Remove { .. }),
-            None => self.others != Others::Remove,
+            Some(wish) => *wish != Wish::Remove,
+            None => self.others != Wish::Remove,
         }
     }
 
     /// A survey for this target in which nothing is read yet.
     pub fn survey(&self, scope: Scope) -> Survey {
-        let given = self.setting().and_then(|setting| setting.options.queue_prefix.clone());
         let mut survey = Survey::new(scope);
-        survey.new_prefix = given;
+        survey.new_prefix = self.bootstraps().and_then(|given| given.options.queue_prefix.clone());
         survey
     }
 
     /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
     /// a round trip for it.
     pub fn guess(&self, survey: &Survey) -> Query {
-        let (set, removed) = (self.set(), self.removed());
-        let all = self.is_check() || self.others == Others::Remove;
-        let is_few = set.len() <= BY_NAME;
-        let named = set.keys().chain(removed.keys());
+        let all = self.is_check() || self.others == Wish::Remove;
+        let is_few = self.set().count() <= BY_NAME;
+        let named = self.set().map(|(name, _)| name).chain(self.removed());
         let queues = named.map(|name| ResourceId::Queue(survey.cluster_queue(name)));
         let mut guess = Query {
             resources: queues.collect(),
@@ -303,16 +324,16 @@ impl Target {
             listed_roles: all,
             function_mappings: self.is_check(),
             // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
-            function_permissions: self.setting().is_some(),
-            dropped_clusters: self.is_check() && self.others == Others::Keep,
+            function_permissions: self.bootstraps().is_some(),
+            dropped_clusters: self.is_check() && self.others == Wish::Keep,
             event_rules: self.is_check() || self.adopting().next().is_some(),
-            eks_clusters: is_few && set.values().any(|setting| setting.asks_eks),
+            eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks()),
             ..Query::default()
         };
-        if !matches!(self.hub, HubTarget::Leave) {
+        if !matches!(self.hub, Wish::Leave) {
             guess.resources.extend(hub::ids(&survey.scope));
         }
-        for (name, setting) in set {
+        for (name, setting) in self.set() {
             let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
             guess.listed_roles |= asks_ec2 && setting.role != RoleOption::Unmanaged;
             match &setting.role {
@@ -336,7 +357,7 @@ pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<Clu
     kept
 }
 
-/// The same clusters by their queues.
+/// These clusters by their queues.
 pub(super) fn checked_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
     let names = checked_clusters(survey, target).into_keys();
     names.map(|name| (survey.cluster_queue(&name), name)).collect()

@@ -13,7 +13,7 @@ use crate::model::hub::{self, Hub};
 use crate::model::karpenter::usual_roles;
 use crate::model::name::QueueName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Reading, Resource, ResourceId};
+use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::{CLUSTER, DELETING};
@@ -60,7 +60,7 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
     let mut survey = Survey::new(scope());
     survey.now = NOW;
     for id in hub::ids(&scope()) {
-        survey.observed.insert(id, Reading::Absent);
+        survey.observed.insert(id, Fact::Absent);
     }
     let role = Some(ROLE.parse().unwrap());
     let name = "base".parse().unwrap();
@@ -73,9 +73,7 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
         {
             queue.tags = queue.tags.clone().with(DELETING, since.to_string());
         }
-        survey
-            .observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
+        survey.observed.insert(resource.id(), Fact::Present(resource));
     }
     survey
         .known
@@ -91,18 +89,22 @@ fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
 
-fn setting(options: HubOptions) -> HubSetting {
-    HubSetting {
+fn setting(options: HubOptions) -> Bootstrap {
+    Bootstrap {
         options,
-        router: OfferedRouter::Packaged(code()),
-        allow_downgrade: false,
-        end_rollback: false,
-        restore_settings: false,
+        ..Bootstrap::default()
     }
 }
 
 fn bootstrap(options: HubOptions) -> Target {
-    Target::bootstrap(setting(options))
+    bootstrap_with(setting(options), OfferedRouter::Packaged(code()))
+}
+
+fn bootstrap_with(given: Bootstrap, router: OfferedRouter) -> Target {
+    Target {
+        router,
+        ..Target::bootstrap(given)
+    }
 }
 
 fn add() -> Target {
@@ -112,7 +114,6 @@ fn add() -> Target {
 fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
-        asks_eks: true,
         ..ClusterSetting::default()
     };
     Target::add(["base".parse().unwrap()], &setting)
@@ -123,7 +124,10 @@ fn remove() -> Target {
 }
 
 fn verify(router: OfferedRouter) -> Target {
-    Target::keep(router, [])
+    Target {
+        router,
+        ..Target::keep([])
+    }
 }
 
 /// The changes of queues, as `action name`.
@@ -225,7 +229,7 @@ fn s9_a_marked_queue_that_kibus_has_not_created_for_the_cluster_is_never_created
             .clone();
         edit(&mut queue);
         let seen = Resource::Queue(queue);
-        survey.observed.insert(seen.id(), Reading::Present(Box::new(seen)));
+        survey.observed.insert(seen.id(), Fact::Present(seen));
         reconcile(&survey, &add()).map(|intent| (queues(&intent), intent.refusals.len()))
     };
     let other_cluster = changes(|queue| drop(queue.tags.0.insert(CLUSTER.to_owned(), "other".to_owned())));
@@ -321,7 +325,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
     }
     let absent = ResourceId::Queue("karpenter-tenant-1".parse().unwrap());
-    survey.observed.insert(absent, Reading::Absent);
+    survey.observed.insert(absent, Fact::Absent);
     let known = &mut survey.known;
     let roles = usual_roles(&"tenant-1".parse().unwrap()).into_iter();
     known.roles.extend(roles.map(|role| (role, Fact::Absent)));
@@ -341,7 +345,8 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         (&["base"], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"], &["base"]),
         (&["tenant-1"], &["kibus-hub", "kibus-hub-dlq"], &[]),
     ] {
-        let mut target = Target::keep(router(), names.iter().map(|name| name.parse().unwrap()));
+        let mut target = Target::keep(names.iter().map(|name| name.parse().unwrap()));
+        target.router = router();
         let mut asks = |trial| {
             target.trial = trial;
             let _ = reconcile(&survey, &target);
@@ -385,7 +390,7 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
             .find(|statement| statement["Sid"] == "KibusUseKey");
         assert!(of_key.unwrap().as_object_mut().unwrap().remove("Condition").is_some());
         let old = Resource::RolePolicy(policy);
-        survey.observed.insert(old.id(), Reading::Present(Box::new(old)));
+        survey.observed.insert(old.id(), Fact::Present(old));
     }
     let [controller, router] = current.as_slice() else {
         panic!("the policies of base and of the router: {current:?}")
@@ -434,15 +439,16 @@ fn only_a_downgrade_can_be_allowed() {
             Resource::Queue(queue) if queue.name == scope().hub_queue() => queue.tags = Default::default(),
             _ => continue,
         }
-        let reading = Reading::Present(Box::new(resource.clone()));
+        let reading = Fact::Present(resource.clone());
         survey.observed.insert(resource.id(), reading);
     }
     let left = |allow_downgrade| {
-        let setting = HubSetting {
+        let given = Bootstrap {
             allow_downgrade,
             ..setting(HubOptions::default())
         };
-        let intent = reconcile(&survey, &Target::bootstrap(setting)).unwrap();
+        let target = bootstrap_with(given, OfferedRouter::Packaged(code()));
+        let intent = reconcile(&survey, &target).unwrap();
         intent.refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let foreign = "queue `kibus-hub` exists and is not part of bus `kibus`";

@@ -1,6 +1,6 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::target::{Others, RoleOption};
+use super::target::{RoleOption, Wish};
 use super::{Case, adoption, clusters, keys, role_policies, roles, router};
 use crate::error::Hint;
 use crate::iam::grants::other_senders;
@@ -44,7 +44,7 @@ fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
     if !case.target.plans_hub() {
         return Vec::new();
     }
-    let ends = case.target.setting().is_some_and(|setting| setting.end_rollback);
+    let ends = case.target.bootstraps().is_some_and(|given| given.end_rollback);
     let hint = match router::rolled_back(case.survey) {
         Some(live) if !ends => {
             let from = live
@@ -61,7 +61,7 @@ fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to a hub that is set.
 fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
-    if case.target.setting().is_none() || case.after.options.lock_queues != Some(false) {
+    if case.target.bootstraps().is_none() || case.after.options.lock_queues != Some(false) {
         return Vec::new();
     }
     vec![Hint::command(
@@ -105,7 +105,7 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to a check of all clusters.
 fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
-    if !case.target.is_check() || case.target.others != Others::Keep {
+    if !case.target.is_check() || case.target.others != Wish::Keep {
         return Vec::new();
     }
     let dropped = case.survey.dropped_clusters();
@@ -145,7 +145,7 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     if !case.target.plans_hub() {
         return Vec::new();
     }
-    let check = keys::check(survey, new);
+    let check = keys::judge_key(survey, new);
     if case.target.is_check() {
         return check.unclear.into_iter().collect();
     }
@@ -212,7 +212,7 @@ fn access_of_controllers(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are removed.
 fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
-    let unknown = roles::not_listed(case.survey, case.target.removed().into_keys());
+    let unknown = roles::not_listed(case.survey, case.target.removed());
     let text = unknown.map(|(cluster, fault)| {
         format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
     });
@@ -221,8 +221,6 @@ fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are set without a role, and lose the policy of kibus.
 fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
-    let set = case.target.set();
-    let stays = |change: &&Change| change.cluster.as_ref().is_some_and(|cluster| set.contains_key(cluster));
     let deleted = case
         .plan
         .changes
@@ -231,7 +229,7 @@ fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
     let warning = |change: &Change| {
         let cluster = change.cluster.as_ref()?;
         let role = &change.before.as_ref()?.as_role_policy()?.role;
-        (set[cluster].role == RoleOption::Unmanaged).then(|| {
+        (case.target.setting(cluster)?.role == RoleOption::Unmanaged).then(|| {
             Hint::command(
                 format!(
                     "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
@@ -241,7 +239,7 @@ fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
             )
         })
     };
-    deleted.filter(stays).filter_map(warning).collect()
+    deleted.filter_map(warning).collect()
 }
 
 /// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.
@@ -259,11 +257,10 @@ fn adopted_queues(case: &Case<'_>) -> Vec<Hint> {
 
 /// Policies that no cluster explains. Applies if all clusters are removed or checked.
 fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
-    let deletes = match case.target.others {
-        Others::Remove => true,
-        Others::Keep => false,
-        Others::Leave => return Vec::new(),
-    };
+    if case.target.others == Wish::Leave {
+        return Vec::new();
+    }
+    let deletes = case.target.others == Wish::Remove;
     let with_queue = role_policies::named_by_policy(case.survey);
     let is_finding = |role: &RoleName| case.target.is_check() && with_queue.values().any(|with| with == role);
     let strays = role_policies::strays(case.survey)
@@ -338,7 +335,7 @@ fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies if the hub is planned.
 fn other_build(case: &Case<'_>) -> Vec<Hint> {
-    let router = case.target.router();
+    let router = case.target.plans_hub().then_some(&case.target.router);
     let warning = router.and_then(|router| router::build_warning(router, case.survey, &case.desired));
     warning.into_iter().collect()
 }

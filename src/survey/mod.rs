@@ -16,7 +16,7 @@ use crate::model::answer::Fact;
 use crate::model::hub::{self, default_queue_prefix};
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Observed, Queue, Reading, Resource, ResourceId};
+use crate::model::resource::{Observed, Queue, Resource, ResourceId};
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::settings::{BadSettings, Settings};
@@ -145,18 +145,17 @@ impl Survey {
     }
 
     /// The answer about a resource.
-    pub fn resource(&self, id: &ResourceId) -> Option<&Reading> {
-        let reading = self.observed.get(id);
-        if reading.is_none() {
+    pub fn resource(&self, id: &ResourceId) -> &Fact<Resource> {
+        let answer = self.observed.get(id);
+        if !answer.is_asked() {
             self.open.borrow_mut().resources.insert(id.clone());
         }
-        reading
+        answer
     }
 
     /// A queue, whoever manages it, if it exists.
     pub fn queue(&self, name: &QueueName) -> Option<&Queue> {
-        self.resource(&ResourceId::Queue(name.clone()));
-        self.observed.queue(name.clone())
+        self.resource(&ResourceId::Queue(name.clone())).present()?.as_queue()
     }
 
     /// Finds the queues that may be those of clusters, and reads them.
@@ -198,13 +197,13 @@ impl Survey {
     /// The settings in the parameter of the hub.
     pub fn saved(&self) -> Saved<'_> {
         match self.observed.get(&self.settings_id()) {
-            Some(Reading::Unreadable(fault)) => Saved::Unreadable(fault),
-            Some(Reading::Present(parameter)) => match parameter.as_parameter().map(|found| &found.settings) {
+            Fact::Unreadable(fault) => Saved::Unreadable(fault),
+            Fact::Present(parameter) => match parameter.as_parameter().map(|found| &found.settings) {
                 Some(Ok(settings)) => Saved::Kept(settings),
                 Some(Err(bad)) => Saved::Bad(bad),
                 None => Saved::Absent,
             },
-            Some(Reading::Absent) | None => Saved::Absent,
+            Fact::Absent | Fact::NotAsked => Saved::Absent,
         }
     }
 
@@ -301,14 +300,6 @@ impl Survey {
         queues.filter_map(move |queue| {
             let cluster = queue.tags.cluster_of(&self.scope.bus)?;
             (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, queue))
-        })
-    }
-
-    /// Every reading that failed, with its fault.
-    pub fn faults(&self) -> impl Iterator<Item = (&ResourceId, &Fault)> {
-        self.observed.iter().filter_map(|(id, reading)| match reading {
-            Reading::Unreadable(fault) => Some((id, fault)),
-            Reading::Absent | Reading::Present(_) => None,
         })
     }
 

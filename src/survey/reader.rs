@@ -10,10 +10,10 @@ use tokio::time::{Instant, interval_at};
 
 use super::{Query, SlowStep, Survey};
 use crate::cloud::{Fault, Probe, Read, RolePolicies, Snapshot};
-use crate::model::answer::{Decision, Fact};
+use crate::model::answer::{AccessDecision, Fact};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::{Reading, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::status::{Depth, Probed, QueueActivity};
 use crate::probe;
 
@@ -177,7 +177,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         &self,
         survey: &Survey,
         controllers: &BTreeSet<(ClusterName, RoleName)>,
-    ) -> Vec<((ClusterName, RoleName), Fact<BTreeMap<String, Decision>>)> {
+    ) -> Vec<((ClusterName, RoleName), Fact<BTreeMap<String, AccessDecision>>)> {
         let listed = survey.known.listed_roles.present();
         let ask = async |of: &(ClusterName, RoleName)| {
             let calls = policy::controller_calls(&survey.scope, &survey.cluster_queue(&of.0));
@@ -297,15 +297,13 @@ fn samples(
 impl Survey {
     pub(super) fn take(&mut self, snapshots: Snapshots) {
         for (id, answer) in snapshots {
-            let reading = match answer {
-                Ok(Some(Snapshot { resource, status })) => {
+            let answer = Fact::of_option(answer.map(|found| {
+                found.map(|Snapshot { resource, status }| {
                     self.status.extend(status.map(|status| (id.clone(), status)));
-                    Reading::Present(Box::new(resource))
-                }
-                Ok(None) => Reading::Absent,
-                Err(fault) => Reading::Unreadable(fault),
-            };
-            self.observed.insert(id, reading);
+                    resource
+                })
+            }));
+            self.observed.insert(id, answer);
         }
     }
 }

@@ -7,7 +7,7 @@ use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
-    Adopt, Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, reconcile,
+    Adopt, Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RoleOption, Target, reconcile,
 };
 use kibus::survey::Survey;
 
@@ -87,21 +87,15 @@ impl Command {
     /// The target that the command makes.
     pub(super) fn target(&self) -> Target {
         match self {
-            Self::BootstrapHub(options, version) => Target::bootstrap(hub(options, version)),
-            Self::RouterLatest(options, version) => Target::bootstrap(HubSetting {
-                end_rollback: true,
-                ..hub(options, version)
-            }),
-            Self::Restore(options, version) => Target::bootstrap(HubSetting {
-                restore_settings: true,
-                ..hub(options, version)
-            }),
+            Self::BootstrapHub(options, version) => bootstrap(options, version, |_| {}),
+            Self::RouterLatest(options, version) => bootstrap(options, version, |given| given.end_rollback = true),
+            Self::Restore(options, version) => bootstrap(options, version, |given| given.restore_settings = true),
             Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Adopt(name, role, drop_old_senders) => {
                 let setting = ClusterSetting {
-                    adopt: Adopt::Unproven,
-                    drop_old_senders: *drop_old_senders,
+                    adopt: Some(Adopt::Unproven),
+                    drop_old_senders: Some(*drop_old_senders),
                     ..cluster(*role)
                 };
                 Target::add(names(&[name]), &setting)
@@ -113,13 +107,15 @@ impl Command {
 }
 
 /// A hub with these options, and this version of the router.
-pub(super) fn hub(options: &HubOptions, version: &str) -> HubSetting {
-    HubSetting {
+pub(super) fn bootstrap(options: &HubOptions, version: &str, change: impl Fn(&mut Bootstrap)) -> Target {
+    let mut given = Bootstrap {
         options: options.clone(),
+        ..Bootstrap::default()
+    };
+    change(&mut given);
+    Target {
         router: OfferedRouter::Packaged(Code::of_archive(version, version)),
-        allow_downgrade: false,
-        end_rollback: false,
-        restore_settings: false,
+        ..Target::bootstrap(given)
     }
 }
 
@@ -131,7 +127,6 @@ pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
             RoleFlag::Role(role) => RoleOption::Named(role.parse().unwrap()),
             RoleFlag::None => RoleOption::Unmanaged,
         },
-        asks_eks: true,
         ..ClusterSetting::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use kibus::apply::{Outcome, apply};
 use kibus::model::options::HubOptions;
-use kibus::reconcile::{ClusterTarget, Target};
+use kibus::reconcile::Wish;
 
 use super::account::Account;
 use super::command::{self, Nobody, RoleFlag};
@@ -16,11 +16,11 @@ fn a_new_hub_and_its_clusters_are_one_plan() {
     };
     for prefix in [None, Some("fleet-")] {
         let account = Account::new(&scope(), account_after(&[]));
-        let mut target = Target::bootstrap(command::hub(&options(prefix), "0.1.0"));
+        let mut target = command::bootstrap(&options(prefix), "0.1.0", |_| {});
         for name in command::names(&["base", "two"]) {
             target
                 .clusters
-                .insert(name, ClusterTarget::Set(command::cluster(RoleFlag::Role("a"))));
+                .insert(name, Wish::Set(command::cluster(RoleFlag::Role("a"))));
         }
         let plan = wait(command::plan(&scope(), &account, &target));
         let queue = format!("{}base", prefix.unwrap_or("karpenter-"));

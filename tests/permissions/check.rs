@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy;
+use kibus::model::answer::Fact;
 use kibus::model::hub::Hub;
 use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Observed, Reading};
+use kibus::model::resource::{Code, Observed};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::plan;
 use kibus::preflight::planned_calls;
@@ -36,7 +37,7 @@ pub(super) fn expects_the_calls_of_a_first_hub(called: &BTreeSet<String>) {
     };
     let options = HubOptions::default();
     let desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();
-    let observed: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+    let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
     let document = operator_policy::operator(&scope, &options, &BTreeSet::new());
     let planned = planned_calls(&scope, &options, &document, &plan(&scope, &desired, &observed, 0));
     let writes = |action: &&str| ![":Describe", ":Get", ":List"].iter().any(|read| action.contains(read));

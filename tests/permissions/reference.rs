@@ -285,7 +285,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 policy::router_policy(&scope, &options),
                 policy::controller_policy(&scope, &queue, options.key()),
                 operator_policy::many_clusters(),
-                operator_policy::check(&scope),
+                operator_policy::preflight(&scope),
                 operator_policy::eks(&scope),
                 operator_policy::discover(&scope),
             ];

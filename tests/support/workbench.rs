@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Questions, Read, Waiting, Write};
+use kibus::model::answer::Fact;
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
+use kibus::model::resource::{Code, Desired, Observed, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, diff, plan};
 use sha2::{Digest, Sha256};
@@ -105,8 +106,8 @@ impl Bench {
         let mut observed = Observed::default();
         for id in ids {
             let seen = match self.cloud.read(&id).await.unwrap() {
-                Some(resource) => Reading::Present(Box::new(resource)),
-                None => Reading::Absent,
+                Some(resource) => Fact::Present(resource),
+                None => Fact::Absent,
             };
             observed.insert(id, seen);
         }

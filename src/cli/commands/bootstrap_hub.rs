@@ -4,7 +4,7 @@ use crate::cli::stages::{Consent, change_with};
 use crate::cli::{Ending, preflight};
 use crate::error::Error;
 use crate::model::options::HubOptions;
-use crate::reconcile::{HubSetting, OfferedRouter, Target};
+use crate::reconcile::{Bootstrap, Target};
 
 /// Create or update the hub of this account and Region.
 ///
@@ -36,9 +36,8 @@ pub(in crate::cli) struct Args {
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let target = Target::bootstrap(HubSetting {
+    let target = Target::bootstrap(Bootstrap {
         options: args.options,
-        router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
         allow_downgrade: args.allow_downgrade,
         end_rollback: args.router_latest,
         restore_settings: args.restore_settings,

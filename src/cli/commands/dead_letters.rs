@@ -10,7 +10,7 @@ use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatme
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::scope::Scope;
 use crate::model::status::Depth;
-use crate::reconcile::dead_letters::check;
+use crate::reconcile::check_dead_letters;
 use crate::reconcile::{Intent, NextStep};
 use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, Output, text};
@@ -101,7 +101,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
         Some(_) => args.consent.unchanged(error),
         None => error,
     };
-    let pass = |survey: &Survey| check(redrive, survey);
+    let pass = |survey: &Survey| check_dead_letters(redrive, survey);
     let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");

@@ -102,7 +102,7 @@ impl Purpose {
     fn document(self, scope: &Scope) -> Document {
         match self {
             Self::ManyClusters => operator_policy::many_clusters(),
-            Self::Check => operator_policy::check(scope),
+            Self::Check => operator_policy::preflight(scope),
             Self::Eks => operator_policy::eks(scope),
             Self::Discover => operator_policy::discover(scope),
         }
@@ -365,7 +365,10 @@ async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error>
     };
     let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
-    let fault = survey.discovered().fault().or(survey.faults().find_map(of_queue));
+    let fault = survey
+        .discovered()
+        .fault()
+        .or(survey.observed.faults().find_map(of_queue));
     if let Some(fault) = fault {
         hub.ui.warn_text(&format!(
             "not all registered clusters could be read, so the document may lack their controller roles: {fault}"

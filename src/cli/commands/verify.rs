@@ -9,7 +9,7 @@ use crate::model::name::ClusterName;
 use crate::model::notation::counted;
 use crate::model::status::{ProbeResult, Probed};
 use crate::plan::finding::fixes;
-use crate::reconcile::{Intent, OfferedRouter, Target, Trial, checked_clusters, reconcile};
+use crate::reconcile::{Intent, Target, Trial, checked_clusters, reconcile};
 use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, text};
 
@@ -33,8 +33,7 @@ pub(in crate::cli) struct Args {
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
-    let target = Target::keep(router, args.names.iter().cloned());
+    let target = Target::keep(args.names.iter().cloned());
     let examined = hubs
         .each(async |hub| examine(&hubs, hub, &args, target.clone()).await)
         .await;

@@ -107,8 +107,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
-    let besides =
-        [many_clusters(), check(&scope()), discover(&scope()), eks(&scope())].map(|document| self::allowed(&document));
+    let besides = [many_clusters(), preflight(&scope()), discover(&scope()), eks(&scope())]
+        .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
@@ -156,7 +156,7 @@ fn the_document_for_discover_has_its_reads() {
 /// The first tells what others may do. The second is no part of any change.
 #[test]
 fn only_the_document_for_a_check_simulates_and_counts() {
-    let besides = allowed(&check(&scope()));
+    let besides = allowed(&preflight(&scope()));
     let expected = ["events:ListRules", "iam:SimulatePrincipalPolicy"].map(str::to_owned);
     assert_eq!(besides, BTreeSet::from(expected));
     assert!(besides.is_subset(&called()), "kibus calls them");

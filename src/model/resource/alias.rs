@@ -86,7 +86,6 @@ impl Alias {
 }
 
 impl Scope {
-    /// The ARN of a function's alias.
     pub fn alias_arn(&self, function: &FunctionName, alias: &str) -> String {
         self.arn("lambda", &format!("function:{function}:{alias}"))
     }

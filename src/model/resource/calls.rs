@@ -7,7 +7,6 @@ use crate::model::name::{PermissionsBoundary, RolePath};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::Signal;
 
-/// A call to AWS.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiCall {
     pub action: &'static str,
@@ -39,7 +38,6 @@ pub enum Access {
 use Access::{Create, CreateOrUpdate, Delete, Read, ReadForChange, Set, SetLater, Unset, Update, UpdateOrDelete};
 
 impl Access {
-    /// Whether it changes nothing.
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::ReadForChange)
     }
@@ -209,7 +207,6 @@ pub fn call_of(action: &str) -> Option<&'static ApiCall> {
     CALLS.iter().find(|call| call.action == action)
 }
 
-/// Whether a call of this action changes nothing.
 pub fn is_read(action: &str) -> bool {
     call_of(action).is_some_and(|call| call.access.is_read())
 }

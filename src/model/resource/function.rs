@@ -11,7 +11,6 @@ use crate::model::name::{FunctionName, NameError};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
-/// The architecture of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     X86_64,
@@ -62,7 +61,6 @@ pub struct FunctionPermission {
     pub principal: String,
 }
 
-/// A function's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
     /// The router's version; empty if it is unknown. Of deployed code, only a published version proves one: its
@@ -135,7 +133,6 @@ pub struct FunctionSettings {
     pub extras: BTreeSet<String>,
 }
 
-/// The logging of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
     pub group: String,
@@ -180,7 +177,6 @@ impl FunctionSettings {
     }
 }
 
-/// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: FunctionName,
@@ -227,7 +223,6 @@ impl Function {
 }
 
 impl Scope {
-    /// The router function.
     pub fn router_function(&self) -> FunctionName {
         fixed(format!("{}-router", self.bus))
     }

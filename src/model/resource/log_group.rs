@@ -15,7 +15,6 @@ fields! {
     }
 }
 
-/// A log group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogGroup {
     pub name: LogGroupName,

@@ -28,9 +28,9 @@ pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownersh
 pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField};
 pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
-pub use rule::{Rule, RuleField, Target};
+pub use rule::{Rule, RuleField, RuleTarget};
 
-use super::answer::Fault;
+use super::answer::{Fact, Fault};
 use super::finding_code::FindingCode;
 use super::name::{FunctionName, LogGroupName, QueueName, RoleName, RuleName};
 use super::scope::Scope;
@@ -42,7 +42,6 @@ macro_rules! kinds {
         $kind:ident($($key:ident: $type:ty),+), $accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr,
         [$missing:ident, $changed:ident] $( or [$cluster_missing:ident, $cluster_changed:ident])? $(, $tags:ident)?;
     )*) => {
-        /// A kind of resource.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
@@ -71,7 +70,6 @@ macro_rules! kinds {
             /// Every kind, as JSON output names it.
             pub const KINDS: &[&str] = &[$($word),*];
 
-            /// Its kind.
             pub fn of_kind(&self) -> Kind {
                 match self {
                     $(Self::$kind(..) => Kind::$kind,)*
@@ -100,14 +98,12 @@ macro_rules! kinds {
             }
         }
 
-        /// A resource, desired or observed.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Resource {
             $($(#[$doc])* $kind($kind),)*
         }
 
         impl Resource {
-            /// Which resource this is.
             pub fn id(&self) -> ResourceId {
                 match self {
                     $(Self::$kind(r) => ResourceId::$kind($(r.$key.clone()),+),)*
@@ -248,7 +244,6 @@ impl Desired {
         self.untagged.get(id).unwrap_or(&NONE)
     }
 
-    /// Adds all of another inventory.
     pub fn extend(&mut self, other: Self) {
         self.resources.extend(other.resources);
         for (id, keys) in other.untagged {
@@ -256,17 +251,14 @@ impl Desired {
         }
     }
 
-    /// The resource of this id, if it is desired.
     pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
         self.resources.get(id)
     }
 
-    /// All ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
         self.resources.keys()
     }
 
-    /// All resources, in the order of their ids.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.resources.values()
     }
@@ -281,69 +273,52 @@ impl FromIterator<Resource> for Desired {
     }
 }
 
-/// The answer to reading one resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// It certainly does not exist.
-    Absent,
-    /// It exists, with this state.
-    Present(Box<Resource>),
-    /// It could not be read, so its state is unknown.
-    Unreadable(Fault),
-}
-
-impl Reading {
-    fn present(&self) -> Option<&Resource> {
-        match self {
-            Self::Present(resource) => Some(resource),
-            Self::Absent | Self::Unreadable(_) => None,
-        }
-    }
-}
-
 /// The resources that were read, with the answer for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed(BTreeMap<ResourceId, Reading>);
+pub struct Observed(BTreeMap<ResourceId, Fact<Resource>>);
 
 impl Observed {
-    /// Records the answer for one id.
-    pub fn insert(&mut self, id: ResourceId, reading: Reading) {
-        self.0.insert(id, reading);
+    /// Records the answer for one id. A question without an answer leaves no trace.
+    pub fn insert(&mut self, id: ResourceId, answer: Fact<Resource>) {
+        self.0.extend(answer.is_asked().then_some((id, answer)));
     }
 
-    /// Removes an answer.
     pub fn remove(&mut self, id: &ResourceId) {
         self.0.remove(id);
     }
 
-    /// Adds all answers of another one.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The answer for one id; `None` if it was never read.
-    pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
-        self.0.get(id)
+    /// The answer for one id; [`Fact::NotAsked`] if it was never read.
+    pub fn get(&self, id: &ResourceId) -> &Fact<Resource> {
+        self.0.get(id).unwrap_or(const { &Fact::NotAsked })
     }
 
     /// The resource of this id, if it was read and exists.
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
-        self.0.get(id)?.present()
+        self.get(id).present()
     }
 
     /// Every resource that exists.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values().filter_map(Reading::present)
+        self.0.values().filter_map(Fact::present)
     }
 
     /// Every id that was read, with its answer.
-    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Reading)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Fact<Resource>)> {
         self.0.iter()
+    }
+
+    /// What could not be read.
+    pub fn faults(&self) -> impl Iterator<Item = (&ResourceId, &Fault)> {
+        self.0.iter().filter_map(|(id, answer)| Some((id, answer.fault()?)))
     }
 }
 
-impl FromIterator<(ResourceId, Reading)> for Observed {
-    fn from_iter<I: IntoIterator<Item = (ResourceId, Reading)>>(iter: I) -> Self {
-        Self(iter.into_iter().collect())
+impl FromIterator<(ResourceId, Fact<Resource>)> for Observed {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, Fact<Resource>)>>(iter: I) -> Self {
+        Self(iter.into_iter().filter(|(_, answer)| answer.is_asked()).collect())
     }
 }

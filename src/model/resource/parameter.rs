@@ -1,5 +1,7 @@
 //! Parameters of Systems Manager Parameter Store: the one that holds the settings of a hub.
 
+use serde_json::Value;
+
 use super::Resource;
 use super::particulars::{Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names};
 use crate::model::name::{all, names};
@@ -23,7 +25,6 @@ field_names! {
     }
 }
 
-/// A parameter with the settings of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     pub name: ParameterName,
@@ -50,27 +51,19 @@ impl Parameter {
             Ok(settings) => settings,
             Err(bad) => return vec![field(ParameterField::Content, bad.to_string())],
         };
-        let mut fields = Vec::new();
-        for (flag, value) in options.values() {
-            match value {
-                serde_json::Value::Object(tags) if !tags.is_empty() => {
-                    fields.extend(tags.iter().map(|(key, value)| {
-                        entry(
-                            ParameterField::Options,
-                            &format!("{flag}.{key}"),
-                            value.as_str().unwrap_or_default(),
-                        )
-                    }))
-                }
-                serde_json::Value::Object(_) => fields.push(entry(ParameterField::Options, &flag, "none")),
-                serde_json::Value::Bool(on) => fields.push(entry(ParameterField::Options, &flag, on)),
-                other => fields.push(entry(
-                    ParameterField::Options,
-                    &flag,
-                    other.as_str().unwrap_or_default(),
-                )),
+        let options = options.values().into_iter().flat_map(|(flag, value)| match value {
+            Value::Object(tags) if !tags.is_empty() => {
+                let tags = tags.into_iter();
+                tags.map(|(key, value)| (format!("{flag}.{key}"), value)).collect()
             }
-        }
+            value => vec![(flag, value)],
+        });
+        let option = |(path, value): (String, Value)| match value {
+            Value::Object(_) => entry(ParameterField::Options, &path, "none"),
+            Value::Bool(on) => entry(ParameterField::Options, &path, on),
+            other => entry(ParameterField::Options, &path, other.as_str().unwrap_or_default()),
+        };
+        let mut fields: Vec<Field> = options.map(option).collect();
         let pinned = pinned_version.map(|version| FieldValue::Text(version.to_string()));
         fields.push(field(ParameterField::PinnedVersion, pinned));
         fields.extend(
@@ -81,14 +74,12 @@ impl Parameter {
         fields
     }
 
-    /// The settings, if it holds any.
     pub fn settings(&self) -> Option<&Settings> {
         self.settings.as_ref().ok()
     }
 }
 
 impl Scope {
-    /// The parameter with the settings of the hub.
     pub fn settings_parameter(&self) -> ParameterName {
         fixed(format!("{SETTINGS_PATH}{}", self.bus))
     }

@@ -54,7 +54,6 @@ pub trait Particulars {
 /// How it is known which bus manages a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// By its own tags.
     Tags,
     /// By the tags of any of these, which name it or which it names.
     TagsOf(Vec<ResourceId>),
@@ -158,7 +157,7 @@ pub enum Effect {
 }
 
 impl Edge {
-    /// The same for steps with these effects only.
+    /// This edge, for steps with these effects only.
     pub(super) fn when(self, this: impl Into<Option<Effect>>, other: Effect) -> Self {
         Self {
             of_effects: Some((this.into(), other)),
@@ -237,7 +236,6 @@ pub struct Field {
     pub value: FieldValue,
 }
 
-/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
     Unset,
@@ -250,7 +248,6 @@ pub enum FieldValue {
     Code(Code),
 }
 
-/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Count,

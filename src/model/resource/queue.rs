@@ -13,7 +13,6 @@ use crate::model::policy::{self, QueueOrigin};
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed, may_be_cut};
 use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
 
-/// The encryption of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encryption {
     /// Not encrypted. Kibus never sets this.

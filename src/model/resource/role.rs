@@ -23,7 +23,6 @@ fields! {
     }
 }
 
-/// A role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
     pub name: RoleName,
@@ -45,7 +44,6 @@ impl Scope {
         role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }
 
-    /// The ARN of a role with its path.
     pub fn role_arn(&self, path: &RolePath, role: &RoleName) -> String {
         format!("arn:{}:iam::{}:role{path}{role}", self.partition, self.account)
     }

@@ -27,7 +27,6 @@ fields! {
     }
 }
 
-/// An inline policy of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolePolicy {
     pub role: RoleName,
@@ -52,7 +51,6 @@ impl Scope {
         format!("{}.{}.", self.bus, self.region)
     }
 
-    /// The inline policy on a cluster's controller role.
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
         fixed(cut_with_hash(
             &format!("{}{cluster}", self.controller_policies_prefix()),
@@ -129,7 +127,6 @@ impl Particulars for RolePolicy {
     }
 }
 
-/// The short word for an action of a controller.
 fn short_action(action: &str) -> &str {
     match action {
         sqs::RECEIVE_MESSAGE => "receive",

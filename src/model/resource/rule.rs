@@ -31,9 +31,8 @@ fields! {
     }
 }
 
-/// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RuleTarget {
     pub arn: String,
     /// How long EventBridge tries to deliver, in seconds.
     pub retry_age: u32,
@@ -58,7 +57,7 @@ pub struct Rule {
     pub pattern: Document,
     pub enabled: bool,
     /// The target that kibus manages.
-    pub target: Option<Target>,
+    pub target: Option<RuleTarget>,
     /// The ids of targets that kibus does not manage.
     pub foreign_targets: BTreeSet<String>,
     pub tags: Tags,
@@ -70,7 +69,6 @@ impl Rule {
 }
 
 impl Scope {
-    /// The rule of one kind of signal.
     pub fn rule(&self, signal: Signal) -> RuleName {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
@@ -92,7 +90,6 @@ impl Scope {
         targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
     }
 
-    /// The ARN of a rule on the default event bus.
     pub fn rule_arn(&self, rule: &RuleName) -> String {
         self.arn("events", &format!("rule/{rule}"))
     }

@@ -3,9 +3,10 @@
 mod rollback;
 
 use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
+use crate::model::answer::Fact;
 use crate::model::document::Document;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Reading};
+use crate::model::resource::Code;
 use crate::model::tags::{BUS, CLUSTER, Tags};
 use crate::plan::check;
 use serde_json::json;
@@ -273,7 +274,7 @@ fn a_resource_of_another_tool_is_not_deleted() {
     bench.queue("kibus-probe", |q| disown(&mut q.tags));
     bench.rule(SPOT, |r| disown(&mut r.tags));
     bench.role_policy(CONTROLLER, |p| p.document = statement("Theirs"));
-    bench.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
+    bench.answer("log-group", "/aws/lambda/kibus-router", Fact::Absent);
     let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
     assert_eq!(refused.len(), 3, "{refused:?}");
 }

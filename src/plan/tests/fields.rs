@@ -15,9 +15,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
+use crate::model::answer::Fact;
 use crate::model::document::Document;
 use crate::model::resource::{
-    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Reading, Resource, Role, RolePolicy, Rule,
+    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
 };
 use crate::model::settings::{Settings, Until};
 
@@ -112,7 +113,7 @@ fn nothing_becomes_everything_and_the_other_way() {
     let mut bench = Bench::new();
     let torn_down = drawing(&bench.teardown());
     let ids: Vec<_> = bench.observed.iter().map(|(id, _)| id.clone()).collect();
-    bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
+    bench.observed = ids.into_iter().map(|id| (id, Fact::Absent)).collect();
     assert_eq!(
         drawing(&bench.plan()),
         "+parameter +queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \

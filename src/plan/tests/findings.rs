@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Bench, MAPPING};
 use crate::error::Hint;
-use crate::model::resource::{Code, Reading};
+use crate::model::answer::Fact;
+use crate::model::resource::Code;
 use crate::plan::check;
 use crate::plan::finding::{self, Fix};
 
@@ -113,7 +114,7 @@ const ROWS: &[Row] = &[
                     .0
                     .insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
             });
-            b.answer("role-policy", "controller/kibus.us-west-2.base", Reading::Absent);
+            b.answer("role-policy", "controller/kibus.us-west-2.base", Fact::Absent);
         },
         &[
             "K311 role `kibus-router-us-west-2` is the router's role: a controller with this role could read the hub queue",
@@ -178,7 +179,7 @@ fn the_most_urgent_finding_comes_first() {
 #[test]
 fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
     let mut bench = Bench::new();
-    bench.answer("role-policy", "controller/kibus.us-west-2.base", Reading::Absent);
+    bench.answer("role-policy", "controller/kibus.us-west-2.base", Fact::Absent);
     let plan = bench.plan();
     for (absent, fix) in [
         (BTreeSet::new(), Fix::add_cluster(&bench.scope, "base".parse().unwrap())),

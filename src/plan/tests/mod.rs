@@ -7,11 +7,12 @@ mod order;
 mod owner;
 mod readings;
 
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
+use crate::model::resource::{Code, Desired, Observed, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
 use crate::plan::{Action, Change, Plan, plan};
@@ -47,7 +48,7 @@ impl Bench {
             options: HubOptions::default(),
             code: code(),
             role: Some("controller".parse().unwrap()),
-            observed: hub::ids(&scope()).into_iter().map(|id| (id, Reading::Absent)).collect(),
+            observed: hub::ids(&scope()).into_iter().map(|id| (id, Fact::Absent)).collect(),
         };
         for resource in bench.wanted().resources() {
             bench.see(resource.clone());
@@ -56,12 +57,11 @@ impl Bench {
     }
 
     fn see(&mut self, resource: Resource) {
-        self.observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
+        self.observed.insert(resource.id(), Fact::Present(resource));
     }
 
     /// Changes the answer for everything of this kind and name.
-    fn answer(&mut self, kind: &str, name: &str, seen: Reading) {
+    fn answer(&mut self, kind: &str, name: &str, seen: Fact<Resource>) {
         let id = self
             .observed
             .iter()
@@ -87,7 +87,7 @@ impl Bench {
     /// The plan from the observed to the desired resources. A new desired resource was read and is absent.
     fn plan(&self) -> Plan {
         let wanted = self.wanted();
-        let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+        let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Fact::Absent)).collect();
         observed.extend(self.observed.clone());
         plan(&self.scope, &wanted, &observed, NOW)
     }

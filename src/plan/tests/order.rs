@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Bench, step};
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Effect, Reading, Resource, ResourceId};
+use crate::model::resource::{Effect, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::order::before_by_pairs;
 use crate::plan::{Action, Change, Plan};
@@ -223,7 +224,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
     let mut pair = Pair::default();
     for role in ["a", "b"] {
         let id = Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
-        pair.observed.insert(id, Reading::Absent);
+        pair.observed.insert(id, Fact::Absent);
     }
     let desired = |role: Option<&str>| {
         let role = role.map(|role| role.parse().unwrap());

@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::Bench;
+use crate::model::answer::Fact;
 use crate::model::document::Document;
-use crate::model::resource::{Desired, Observed, Reading, Resource, RolePolicy};
+use crate::model::resource::{Desired, Observed, Resource, RolePolicy};
 use crate::plan::owner::Owners;
 use crate::plan::plan;
 
@@ -12,7 +13,7 @@ use crate::plan::plan;
 fn a_change_knows_its_owner() {
     let bench = Bench::new();
     let ids = bench.observed.iter().map(|(id, _)| id.clone());
-    let absent: Observed = ids.map(|id| (id, Reading::Absent)).collect();
+    let absent: Observed = ids.map(|id| (id, Fact::Absent)).collect();
     let create = plan(&bench.scope, &bench.wanted(), &absent, 0);
     for plan in [create, bench.teardown()] {
         let changes = plan.changes.iter();

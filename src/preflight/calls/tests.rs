@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::iam::operator_policy;
+use crate::model::answer::Fact;
 use crate::model::hub::Hub;
 use crate::model::options::OrNone;
 use crate::model::resource::calls::call_of;
-use crate::model::resource::{Code, Observed, Reading};
+use crate::model::resource::{Code, Observed};
 use crate::model::scope::tests::scope;
 use crate::plan::plan;
 
@@ -14,8 +15,8 @@ fn calls(before: Option<&HubOptions>, after: &HubOptions) -> PlannedCalls {
     let hub = |options: &HubOptions| Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     let (wanted, had) = (hub(after), before.map(hub).unwrap_or_default());
     let reading = |id: &ResourceId| match had.get(id) {
-        Some(resource) => Reading::Present(Box::new(resource.clone())),
-        None => Reading::Absent,
+        Some(resource) => Fact::Present(resource.clone()),
+        None => Fact::Absent,
     };
     let ids: BTreeSet<&ResourceId> = wanted.ids().chain(had.ids()).collect();
     let observed: Observed = ids.into_iter().map(|id| (id.clone(), reading(id))).collect();

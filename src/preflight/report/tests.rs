@@ -1,11 +1,11 @@
 //! Each subject, by what AWS answered.
 
 use super::*;
-use crate::model::answer::{Answered, Call, Decision, Fact, Fault, FaultKind};
+use crate::model::answer::{AccessDecision, Answered, Call, Fact, Fault, FaultKind};
 use crate::model::hub::Hub;
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Observed, Reading};
+use crate::model::resource::{Code, Observed};
 use crate::model::scope::tests::scope_in;
 
 fn fault(kind: FaultKind) -> Fault {
@@ -35,7 +35,7 @@ fn answers() -> Answers {
 /// The plan of a first hub, which creates five rules.
 fn first(scope: &Scope) -> Plan {
     let desired = Hub::new(scope, HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
-    let observed: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+    let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
     crate::plan::plan(scope, &desired, &observed, 0)
 }
 
@@ -216,18 +216,18 @@ fn denied_calls_are_listed_with_their_resources() {
         call("sqs:TagQueue", "a"),
         call("x:Y", "*"),
     ];
-    let no_policy = Decision::NoPolicy { keys: BTreeSet::new() };
+    let no_policy = AccessDecision::NoPolicy { keys: BTreeSet::new() };
     let attach = "kibus policy operator";
     let elsewhere = "no further policy helps: let those who manage what denies these calls allow them";
     for (decision, why, helps) in [
         (no_policy, "no policy of the caller allows it", attach),
         (
-            Decision::Boundary,
+            AccessDecision::Boundary,
             "the permissions boundary of the caller does not allow it",
             elsewhere,
         ),
     ] {
-        let decided = [decision.clone(), decision, Decision::Allowed];
+        let decided = [decision.clone(), decision, AccessDecision::Allowed];
         let mut case = Case::new("us-west-2");
         case.answers.simulated = Ok(vec![Answered {
             calls: calls.iter().cloned().collect(),
@@ -253,7 +253,7 @@ fn i13_an_allowed_call_may_be_denied_by_a_condition() {
     let mut case = Case::new("us-west-2");
     case.answers.simulated = Ok(vec![Answered {
         calls: [call.clone()].into(),
-        decisions: Ok([(call, Decision::Allowed)].into()),
+        decisions: Ok([(call, AccessDecision::Allowed)].into()),
     }]);
     let (line, ..) = item("permissions", &case.report());
     assert_eq!(

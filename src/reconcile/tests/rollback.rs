@@ -74,9 +74,7 @@ fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
         }),
         ..parameter.clone()
     });
-    survey
-        .observed
-        .insert(parameter.id(), Reading::Present(Box::new(parameter)));
+    survey.observed.insert(parameter.id(), Fact::Present(parameter));
     let function = survey.observed.function(scope().router_function()).unwrap();
     let settings = FunctionSettings {
         code: Code::of_archive("0.3.0", "cc"),
@@ -155,12 +153,11 @@ fn a_rollback_is_kept_until_it_is_ended() {
         ),
     ];
     for (name, router, options, end_rollback, latest, planned, refused) in rows {
-        let setting = HubSetting {
-            router,
+        let given = Bootstrap {
             end_rollback,
             ..setting(options)
         };
-        let intent = reconcile(&rolled_back(latest, |_| {}), &Target::bootstrap(setting)).unwrap();
+        let intent = reconcile(&rolled_back(latest, |_| {}), &bootstrap_with(given, router)).unwrap();
         assert_eq!(codes(&intent), planned, "{name}");
         let fields = intent.refusals.iter().flat_map(|refusal| match refusal {
             Refusal::RollbackKept { fields, .. } => fields.clone(),
@@ -172,11 +169,8 @@ fn a_rollback_is_kept_until_it_is_ended() {
 
 #[test]
 fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
-    let setting = HubSetting {
-        router: named(),
-        ..setting(options(Some("1024")))
-    };
-    let intent = reconcile(&rolled_back("cc", |_| {}), &Target::bootstrap(setting)).unwrap();
+    let target = bootstrap_with(setting(options(Some("1024"))), named());
+    let intent = reconcile(&rolled_back("cc", |_| {}), &target).unwrap();
     let advice = intent.refusals[0].advice(&scope(), false);
     let command = advice.command.unwrap();
     assert_eq!(

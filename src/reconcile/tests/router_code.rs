@@ -182,7 +182,7 @@ pub(super) fn deployed(latest: &str, live: Live) -> Survey {
         Some((version, sha256)) => edit_alias(&mut survey, |alias| {
             alias.settings.code = Code::of_archive(version, sha256);
         }),
-        None => survey.observed.insert(id, Reading::Absent),
+        None => survey.observed.insert(id, Fact::Absent),
     }
     survey
 }
@@ -199,9 +199,7 @@ pub(super) fn edit_alias(survey: &mut Survey, edit: impl FnOnce(&mut Alias)) {
 }
 
 fn see(survey: &mut Survey, resource: Resource) {
-    survey
-        .observed
-        .insert(resource.id(), Reading::Present(Box::new(resource)));
+    survey.observed.insert(resource.id(), Fact::Present(resource));
 }
 
 fn text(value: &FieldValue) -> String {
@@ -246,11 +244,8 @@ pub(super) fn warned(intent: &Intent) -> String {
 fn hashes_decide_which_code_is_deployed_kept_and_reported() {
     for (name, latest, live, router, planned, findings, says) in rows() {
         let survey = deployed(latest, live);
-        let setting = HubSetting {
-            router: router.clone(),
-            ..setting(HubOptions::default())
-        };
-        let bootstrap = reconcile(&survey, &Target::bootstrap(setting)).unwrap();
+        let target = bootstrap_with(setting(HubOptions::default()), router.clone());
+        let bootstrap = reconcile(&survey, &target).unwrap();
         assert_eq!(codes(&bootstrap), planned, "{name}");
         assert_eq!(bootstrap.refusals, [], "{name}");
         let verified = verified(&survey, router);
@@ -324,21 +319,14 @@ fn the_archive_is_needed_where_code_may_be_uploaded() {
         ("aa", Some(("", "aa")), ArchiveNeed::Upload),
         ("aa", None, ArchiveNeed::Upload),
     ] {
-        let setting = HubSetting {
-            router: OfferedRouter::of_version("0.2.0"),
-            ..setting(HubOptions::default())
-        };
         let survey = deployed(latest, live);
-        let target = Target::bootstrap(setting.clone());
+        let target = bootstrap_with(setting(HubOptions::default()), OfferedRouter::of_version("0.2.0"));
         assert_eq!(archive_need(&survey, &target), Some(need), "{latest} {live:?}");
         let arm = HubOptions {
             arch: Some("arm64".parse().unwrap()),
             ..HubOptions::default()
         };
-        let target = Target::bootstrap(HubSetting {
-            options: arm,
-            ..setting
-        });
+        let target = bootstrap_with(setting(arm), OfferedRouter::of_version("0.2.0"));
         assert_eq!(archive_need(&survey, &target), Some(ArchiveNeed::Upload));
     }
 }
@@ -348,12 +336,13 @@ fn an_older_router_replaces_a_live_one_only_if_allowed() {
     let survey = deployed("cc", Some(("0.3.0", "cc")));
     for router in [Packaged(ours()), named()] {
         for allow_downgrade in [false, true] {
-            let setting = HubSetting {
-                router: router.clone(),
+            let given = Bootstrap {
                 allow_downgrade,
                 ..setting(HubOptions::default())
             };
-            let refusals = reconcile(&survey, &Target::bootstrap(setting)).unwrap().refusals;
+            let refusals = reconcile(&survey, &bootstrap_with(given, router.clone()))
+                .unwrap()
+                .refusals;
             assert_eq!(refusals.is_empty(), allow_downgrade, "{refusals:?}");
         }
     }

@@ -23,12 +23,12 @@ fn holding(text: &str) -> Survey {
         version: 3,
         tags: Default::default(),
     });
-    survey.observed.insert(held.id(), Reading::Present(Box::new(held)));
+    survey.observed.insert(held.id(), Fact::Present(held));
     survey
 }
 
 /// A survey in which the parameter has this answer.
-fn answering(reading: Reading) -> Survey {
+fn answering(reading: Fact<Resource>) -> Survey {
     let mut survey = survey(&[]);
     survey.observed.insert(parameter(), reading);
     survey
@@ -39,23 +39,24 @@ fn empty() -> Survey {
     let mut survey = survey(&[]);
     let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
     for id in ids {
-        survey.observed.insert(id, Reading::Absent);
+        survey.observed.insert(id, Fact::Absent);
     }
     survey.known.roles.clear();
     survey
 }
 
 fn restoring(options: HubOptions) -> Target {
-    Target::bootstrap(HubSetting {
+    let given = Bootstrap {
         restore_settings: true,
         ..setting(options)
-    })
+    };
+    bootstrap_with(given, OfferedRouter::Packaged(code()))
 }
 
 #[test]
 fn every_command_decides_by_the_settings_or_refuses() {
     let denied = || {
-        Reading::Unreadable(Fault {
+        Fact::Unreadable(Fault {
             kind: FaultKind::Denied {
                 principal: None,
                 resource: None,
@@ -92,7 +93,7 @@ fn every_command_decides_by_the_settings_or_refuses() {
         ),
         (
             "lost settings",
-            answering(Reading::Absent),
+            answering(Fact::Absent),
             ["lost", "plans", "lost", "lost", "plans", "plans"],
         ),
         (
@@ -127,7 +128,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         tag_conditions: Some(false),
     };
     let mut survey = survey_of(options.clone(), &[]);
-    survey.observed.insert(parameter(), Reading::Absent);
+    survey.observed.insert(parameter(), Fact::Absent);
     let Err(Blocked::LostSettings(command)) = reconcile(&survey, &bootstrap(HubOptions::default())) else {
         panic!("it is planned");
     };
@@ -143,7 +144,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
 #[test]
 fn the_command_names_only_what_differs_from_the_defaults() {
     let mut survey = survey_of(HubOptions::default(), &[]);
-    survey.observed.insert(parameter(), Reading::Absent);
+    survey.observed.insert(parameter(), Fact::Absent);
     let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
     assert_eq!(
         blocked,
@@ -163,9 +164,7 @@ fn a_queue_that_is_being_deleted_is_no_hub_without_settings() {
     let mut survey = empty();
     let dlq = super::survey(&["kibus-hub-dlq"]);
     let id = ResourceId::Queue(scope().dead_letter_queue());
-    survey
-        .observed
-        .insert(id.clone(), dlq.observed.get(&id).unwrap().clone());
+    survey.observed.insert(id.clone(), dlq.observed.get(&id).clone());
     assert!(!survey.has_lost_settings());
     survey.now += 1_000;
     assert!(survey.has_lost_settings(), "an old mark says nothing");
@@ -175,8 +174,8 @@ fn a_queue_that_is_being_deleted_is_no_hub_without_settings() {
 fn the_queue_of_a_cluster_is_no_hub() {
     let mut survey = empty();
     let id = ResourceId::Queue("karpenter-base".parse().unwrap());
-    let queue = super::survey(&["karpenter-base"]).observed.get(&id).cloned();
-    survey.observed.insert(id, queue.unwrap());
+    let queue = super::survey(&["karpenter-base"]).observed.get(&id).clone();
+    survey.observed.insert(id, queue);
     assert!(!survey.has_lost_settings());
 }
 
@@ -289,7 +288,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
                 .clone();
             queue.encryption = Encryption::Kms(key(live));
             let queue = Resource::Queue(queue);
-            survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+            survey.observed.insert(queue.id(), Fact::Present(queue));
         }
         let wanted = wanted.map(key);
         let after = keys::old_after(&survey, &before, wanted.as_ref());

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Desired, Observed, Reading, Resource, ResourceId};
+use crate::model::resource::{Code, Desired, Observed, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::{Plan, plan as plan_of};
 
@@ -33,9 +34,7 @@ pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
     let observed: Observed = ids
         .into_iter()
         .map(|id| {
-            let seen = before
-                .get(id)
-                .map_or(Reading::Absent, |r| Reading::Present(Box::new(r.clone())));
+            let seen = before.get(id).map_or(Fact::Absent, |r| Fact::Present(r.clone()));
             (id.clone(), seen)
         })
         .collect();

@@ -1,8 +1,7 @@
 //! The versions that a rollback may go to.
 
-use crate::model::resource::{
-    Alias, AliasField, Code, Desired, FunctionField, FunctionSettings, Observed, Reading, Resource,
-};
+use crate::model::answer::Fact;
+use crate::model::resource::{Alias, AliasField, Code, Desired, FunctionField, FunctionSettings, Observed, Resource};
 use crate::plan::tests::{Bench, LIVE};
 use crate::plan::{check, plan};
 
@@ -80,7 +79,7 @@ fn a_rollback_must_not_change_where_events_go() {
             moves_to: Some(1),
             ..live.clone()
         });
-        let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
+        let only = Observed::from_iter([(back.id(), Fact::Present(Resource::Alias(live)))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only, 0);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);

@@ -1,7 +1,8 @@
 //! Options that changed.
 
 use super::{CONTROLLER, Row};
-use crate::model::resource::{Architecture, Code, Reading};
+use crate::model::answer::Fact;
+use crate::model::resource::{Architecture, Code};
 
 pub(super) const ROWS: &[Row] = &[
     (
@@ -83,7 +84,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "a controller role where there was none",
         |b| {
-            b.answer("role-policy", CONTROLLER, Reading::Absent);
+            b.answer("role-policy", CONTROLLER, Fact::Absent);
             b.queue("karpenter-base", |q| {
                 q.tags.0.remove("kibus:controller-role");
             });

@@ -1,10 +1,11 @@
 //! Pairs of inventories: any state of a cluster or a hub, desired and observed.
 
+use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Desired, Observed, Reading, Resource, ResourceId};
+use crate::model::resource::{Desired, Observed, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::tags::DELETING;
 use crate::plan::tests::{NOW, code};
@@ -29,8 +30,7 @@ impl Pair {
     }
 
     pub(super) fn see(&mut self, resource: Resource) {
-        self.observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
+        self.observed.insert(resource.id(), Fact::Present(resource));
     }
 
     /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or with any saved role,
@@ -50,7 +50,7 @@ impl Pair {
                 .extend(cluster(*role).desired(&scope(), &HubOptions::default().into()));
         }
         self.observed
-            .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
+            .insert(ResourceId::Queue(cluster(None).queue), Fact::Absent);
         let queue = next(QUEUES);
         // The last two have the mark of a delete.
         let marked = queue >= 8;
@@ -79,7 +79,7 @@ impl Pair {
                         seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
                     }
                     match policy {
-                        0 => self.observed.insert(resource.id(), Reading::Absent),
+                        0 => self.observed.insert(resource.id(), Fact::Absent),
                         _ => self.see(Resource::RolePolicy(seen)),
                     }
                 }
@@ -100,7 +100,7 @@ impl Pair {
             self.wanted.extend(hub(options));
         }
         for id in hub::ids(&scope()) {
-            self.observed.insert(id, Reading::Absent);
+            self.observed.insert(id, Fact::Absent);
         }
         for (bit, resource) in hub(found).resources().enumerate() {
             if missing & (1 << bit) == 0 {
