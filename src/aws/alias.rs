@@ -5,7 +5,6 @@
 //! A version cannot change. Its description, written when it is published, names the router's version and the hash of its
 //! code, and Lambda reports the hash of the code that it has.
 
-use crate::model::resource::calls::lambda;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -22,6 +21,7 @@ use super::{AwsCloud, function, pages};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::document::{Document, texts};
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{Alias, Code, FunctionPermission, FunctionSettings};
 use crate::model::scope::LIVE;
 use crate::model::status::VersionState;

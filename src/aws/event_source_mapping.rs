@@ -3,7 +3,6 @@
 //! They have no names. Those of the queue are listed; the bus's are those that point to the alias. The one with the
 //! lowest UUID counts, and the others are its duplicates. All others of the function are not managed by kibus.
 
-use crate::model::resource::calls::lambda;
 use std::collections::BTreeSet;
 
 use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
@@ -15,6 +14,7 @@ use super::wait::{WaitReason, Waiting, clock, retried, settled};
 use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
 

@@ -4,7 +4,6 @@
 //! decided by them. They are written before the code, so that the run after an interruption, which sees other code and
 //! uploads it, writes them too.
 
-use crate::model::resource::calls::lambda;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
@@ -22,6 +21,7 @@ use super::wait::{WaitReason, Waiting, settled};
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
+use crate::model::resource::calls::lambda;
 use crate::model::resource::{Architecture, Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 

@@ -1,6 +1,5 @@
 //! CloudWatch log groups, and the lines in them.
 
-use crate::model::resource::calls::logs;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -14,6 +13,7 @@ use super::wait::{Waiting, seen};
 use super::{AwsCloud, pages};
 use crate::cloud::{Fault, Read};
 use crate::model::name::LogGroupName;
+use crate::model::resource::calls::logs;
 use crate::model::resource::{LogGroup, LogGroupField};
 use crate::model::status::{DroppedClusters, REASONS};
 

@@ -28,7 +28,6 @@ mod rule;
 mod session;
 mod wait;
 
-use crate::model::resource::calls::{self, iam, lambda};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
 use std::fmt::Debug;
@@ -49,6 +48,7 @@ pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName, RoleName};
+use crate::model::resource::calls::{self, iam, lambda};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;

@@ -1,7 +1,6 @@
 //! The parameter with the settings of a hub. Creating is atomic: without `Overwrite`, Parameter Store refuses a name that
 //! exists (Systems Manager API reference, `PutParameter`).
 
-use crate::model::resource::calls::ssm;
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
@@ -15,6 +14,7 @@ use super::wait::{WaitReason, Waiting, seen, settled};
 use super::{AwsCloud, alias, pages};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
+use crate::model::resource::calls::ssm;
 use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 use crate::model::settings::{Settings, SettingsChange};
 use crate::model::tags::Tags;

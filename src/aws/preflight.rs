@@ -1,6 +1,5 @@
 //! What a preflight asks: simulations of the caller's permissions, and the number of rules.
 
-use crate::model::resource::calls::{CONDITION_KEYS, iam};
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{
@@ -13,6 +12,7 @@ use futures_util::future::join_all;
 use super::{AwsCloud, pages, rule};
 use crate::cloud::Fault;
 use crate::model::answer::{AccessDecision, Answered, Call, Simulation};
+use crate::model::resource::calls::{CONDITION_KEYS, iam};
 use crate::preflight::Preflight;
 use crate::wire::aws_code;
 

@@ -3,7 +3,6 @@
 //! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
-use crate::model::resource::calls::sqs;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,6 +27,7 @@ use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::document::Document;
 use crate::model::name::QueueName;
+use crate::model::resource::calls::sqs;
 use crate::model::resource::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
 use crate::model::resource::{FieldName, FieldValue};
 use crate::model::status::{Depth, QueueState};

@@ -1,6 +1,5 @@
 //! What SQS reports to CloudWatch about queues.
 
-use crate::model::resource::calls::cloudwatch;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -8,6 +7,7 @@ use serde_json::{Value, json};
 use super::{AwsCloud, pages};
 use crate::cloud::{Fault, Read};
 use crate::model::name::QueueName;
+use crate::model::resource::calls::cloudwatch;
 use crate::model::status::QueueActivity;
 
 /// The most queries of one call (CloudWatch API reference, `GetMetricData`).

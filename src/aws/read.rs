@@ -13,6 +13,7 @@ use super::alias::{permissions_of_router as function_permissions, published_sett
 use super::document::{decoded, read};
 use super::error::{if_present, rejected, session_role};
 use super::event_source_mapping::of_router as function_mappings;
+use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
 use super::pages::taken;
 use super::parameter::buses;
@@ -27,12 +28,10 @@ use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, R
 use crate::model::policy::InlinePolicy;
 use crate::model::resource::calls::{eks, iam, kms, lambda, sqs, tag};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
+use crate::model::router_function::LiveTest;
 use crate::model::settings::SettingsChange;
 use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::{self, Tags};
-
-use super::invoke::live_test;
-use crate::model::router_function::LiveTest;
 
 macro_rules! forwards {
     (

@@ -1,7 +1,5 @@
 //! IAM roles.
 
-use crate::model::resource::calls::iam;
-
 use aws_sdk_iam::types::Tag;
 
 use super::changes::{Changes, Update};
@@ -11,6 +9,7 @@ use super::wait::{WaitReason, Waiting};
 use super::{AwsCloud, locked};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
+use crate::model::resource::calls::iam;
 use crate::model::resource::{Role, RoleField};
 use crate::model::tags::Tags;
 

@@ -1,6 +1,5 @@
 //! Inline policies of IAM roles.
 
-use crate::model::resource::calls::iam;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{EntityType, RoleDetail};
@@ -14,6 +13,7 @@ use super::{AwsCloud, document, pages, still_absent};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::RoleName;
 use crate::model::policy::InlinePolicy;
+use crate::model::resource::calls::iam;
 use crate::model::resource::{PolicyName, ResourceId, RolePolicy};
 
 const PUT: &str = iam::PUT_ROLE_POLICY;

@@ -1,6 +1,5 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
-use crate::model::resource::calls::events;
 use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Rule as AwsRule, RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
@@ -13,6 +12,7 @@ use crate::error::listed;
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::name::RuleName;
+use crate::model::resource::calls::events;
 use crate::model::resource::{self, ResourceId, Rule, RuleField};
 use crate::model::tags::Tags;
 

@@ -1,7 +1,6 @@
 //! The session with AWS: credentials, Region, account and partition, found once before anything else; or why there is none, and
 //! what to do about it.
 
-use crate::model::resource::calls::sts;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +25,7 @@ use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
 use crate::model::answer::Slowdown;
 use crate::model::name::{AccountId, BusName, Partition, Region};
+use crate::model::resource::calls::sts;
 use crate::model::scope::{GlobalOptions, Scope};
 
 /// The longest time of a call.
