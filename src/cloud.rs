@@ -31,7 +31,6 @@ pub struct Snapshot {
     pub status: Option<Status>,
 }
 
-/// A role in the list of roles.
 #[derive(Clone, Debug, Default)]
 pub struct ListedRole {
     pub arn: String,
@@ -155,7 +154,6 @@ pub trait Read: Questions {
     /// Reads one resource completely, with its status.
     fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Snapshot>, Fault>> + Send;
 
-    /// Reads one resource completely.
     fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
@@ -192,8 +190,13 @@ pub trait Read: Questions {
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
 
+    /// The caller's ARN, as STS gives it.
+    fn caller(&self) -> &str;
+
     /// The role that the caller has assumed, if it is one.
-    fn caller_role(&self) -> Option<RoleName>;
+    fn caller_role(&self) -> Option<RoleName> {
+        session_role(self.caller())?.parse().ok()
+    }
 
     /// The time of the local clock, in Unix seconds.
     fn now(&self) -> u64 {
@@ -205,6 +208,13 @@ pub trait Read: Questions {
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
     }
+}
+
+/// The role in the ARN of a role session: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the role's path
+/// (IAM user guide, "IAM identifiers").
+pub fn session_role(principal: &str) -> Option<&str> {
+    let (role, _) = principal.split_once(":assumed-role/")?.1.split_once('/')?;
+    Some(role)
 }
 
 /// What can be changed in one account and Region.
@@ -251,7 +261,6 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Reports why the write waits.
     pub fn report(self, reason: &str) {
         (self.report)(reason);
     }

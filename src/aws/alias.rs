@@ -86,8 +86,8 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
     let version = published_and_tested(cloud, alias, None, waiting).await?;
     let call = cloud.lambda.create_alias().function_name(&alias.function);
     let call = call.name(&alias.name).function_version(version.to_string());
-    let answer = cloud.accepted(lambda::CREATE_ALIAS, waiting, || call.clone().send());
-    answer.await.map(drop)
+    let send = || call.clone().send();
+    cloud.write(lambda::CREATE_ALIAS, waiting, send).await
 }
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
@@ -164,10 +164,8 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
     // If the call leaves them out, the weights of other versions stay.
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
-    match cloud
-        .accepted(lambda::UPDATE_ALIAS, waiting, || call.clone().send())
-        .await
-    {
+    let send = || call.clone().send();
+    match cloud.write(lambda::UPDATE_ALIAS, waiting, send).await {
         // If the answer was lost, the SDK has repeated the call, and the first one made the change.
         Err(fault) if fault.kind == FaultKind::Changed => {
             let now = get(cloud, function, name).await?;
@@ -175,7 +173,7 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
                 now.is_some_and(|now| now.function_version() == Some(&version.to_string()) && weights(&now).is_empty());
             moved.then_some(()).ok_or(fault)
         }
-        answer => answer.map(drop),
+        answer => answer,
     }
 }
 
@@ -198,7 +196,6 @@ pub(super) async fn configuration(
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
-/// The settings that a version of the router was published with; `None` if there is no such version.
 pub(super) async fn published_settings(cloud: &AwsCloud, version: &u64) -> Result<Option<FunctionSettings>, Fault> {
     let version = configuration(cloud, &cloud.scope.router_function(), &version.to_string()).await?;
     Ok(version.as_ref().map(published))
@@ -229,8 +226,10 @@ async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Resul
     if version.description() != Some(&description) {
         let call = cloud.lambda.update_function_configuration().function_name(name);
         let call = call.description(&description);
-        let updated = cloud.accepted(lambda::UPDATE_FUNCTION_CONFIGURATION, waiting, || call.clone().send());
-        updated.await?;
+        let send = || call.clone().send();
+        cloud
+            .write(lambda::UPDATE_FUNCTION_CONFIGURATION, waiting, send)
+            .await?;
         version = publish_as(cloud, alias, &description, waiting).await?;
     }
     let number = version.version().unwrap_or_default();
@@ -262,7 +261,7 @@ async fn publish_as(
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
     let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
     cloud.last_versions.lock().await.take();
-    let number = match cloud.accepted(PUBLISH, waiting, || call.clone().send()).await {
+    let number = match cloud.seen(PUBLISH, &[], waiting, || call.clone().send()).await {
         // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
         Err(fault) if fault.kind == FaultKind::Changed => {
             let latest = all_versions(cloud, name).await?.into_iter();
@@ -320,13 +319,12 @@ async fn delete_versions(
         match if_present(cloud.call(lambda::DELETE_FUNCTION, || call.clone().send()).await) {
             // An alias that kibus does not manage points to it.
             Err(fault) if in_use(&fault) => {}
-            answer => answer.map(drop)?,
+            answer => drop(answer?),
         }
     }
     Ok(())
 }
 
-/// The statements of the policies of the router, of its live alias and of its versions, whoever added them.
 pub(super) async fn permissions_of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionPermission>, Fault> {
     let name = &cloud.scope.router_function();
     let policy = |qualifier: Option<String>| async move {

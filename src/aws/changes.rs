@@ -10,7 +10,6 @@ use crate::plan::FieldChange;
 pub(super) struct Update<'a, K> {
     pub(super) from: &'a K,
     pub(super) to: &'a K,
-    /// The fields that differ.
     pub(super) fields: &'a [FieldChange],
 }
 
@@ -54,11 +53,6 @@ pub(super) struct TagChanges {
 }
 
 impl TagChanges {
-    /// The keys to remove, as the SDK takes them.
-    pub(super) fn removed(&self) -> Option<Vec<String>> {
-        Some(self.remove.clone())
-    }
-
     /// Makes the calls that remove and that set tags, if there is something to do. It removes first: the tag that lists the
     /// user's own tags is among those that are set, and a tag that is not in that list no longer counts as managed by kibus.
     pub(super) async fn write<R, S>(

@@ -14,7 +14,6 @@ pub(super) fn read_encoded(text: &str) -> Document {
     read(&decoded(text))
 }
 
-/// Percent-decoded text.
 pub(super) fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&urlencoding::decode_binary(text.as_bytes())).into_owned()
 }

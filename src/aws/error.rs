@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, session_role};
 use crate::error::excerpt;
 use crate::wire::aws_code;
 
@@ -73,7 +73,6 @@ pub(super) fn fault(kind: FaultKind, action: &str, message: impl Into<String>) -
     }
 }
 
-/// A refusal with this code and message.
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
     let code = code.filter(|code| code.len() <= CODE && code.bytes().all(|b| b.is_ascii_graphic()));
     let message = &excerpt(message, SHOWN);
@@ -158,13 +157,6 @@ pub(super) fn of_the_caller(fault: Fault, caller: &str) -> Fault {
         },
         _ => fault,
     }
-}
-
-/// The role in the ARN of a role session: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the role's path
-/// (IAM user guide, "IAM identifiers").
-pub(super) fn session_role(principal: &str) -> Option<&str> {
-    let (role, _) = principal.split_once(":assumed-role/")?.1.split_once('/')?;
-    Some(role)
 }
 
 /// What Lambda says of a role that it cannot use.

@@ -10,7 +10,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::changes::{Changes, Update};
 use super::error::{fault, if_present, rejected};
-use super::wait::{WaitReason, Waiting, clock, retried, settled};
+use super::wait::{WaitReason, Waiting, clock, retried};
 use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
@@ -64,11 +64,8 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
-                return Err(fault(
-                    FaultKind::Exists,
-                    action,
-                    "the event source mapping already exists",
-                ));
+                let message = "the event source mapping already exists";
+                return Err(fault(FaultKind::Exists, action, message));
             }
         }
     }
@@ -94,7 +91,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         .set_function_response_types(Some(response_types(mapping)))
         .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
         .enabled(*enabled);
-    let made = cloud.accepted(action, waiting, || call.clone().send()).await?;
+    let made = cloud.seen(action, &[], waiting, || call.clone().send()).await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
     in_force(cloud, &uuid, mapping.enabled, waiting).await
 }
@@ -138,7 +135,7 @@ pub(super) async fn update(
             // Without filters, every message passes.
             .filter_criteria(FilterCriteria::builder().build())
             .enabled(mapping.enabled);
-        cloud.accepted(action, waiting, || call.clone().send()).await?;
+        cloud.write(action, waiting, || call.clone().send()).await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
     for duplicate in &from.duplicates {
@@ -202,9 +199,8 @@ async fn listed(
     let page = |marker| {
         let call = call.clone().set_marker(marker);
         async {
-            call.send()
-                .await
-                .map(|page| (page.event_source_mappings, page.next_marker))
+            let page = call.send().await?;
+            Ok((page.event_source_mappings, page.next_marker))
         }
     };
     let mut found = pages::all(cloud, lambda::LIST_EVENT_SOURCE_MAPPINGS, page).await?;
@@ -214,20 +210,16 @@ async fn listed(
 
 async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-    let answer = cloud.accepted(lambda::DELETE_EVENT_SOURCE_MAPPING, waiting, || call.clone().send());
-    match if_present(answer.await)? {
-        Some(_) => gone(cloud, uuid, waiting).await,
-        None => Ok(()),
+    let send = || call.clone().send();
+    match cloud.remove(lambda::DELETE_EVENT_SOURCE_MAPPING, waiting, send).await? {
+        true => gone(cloud, uuid, waiting).await,
+        false => Ok(()),
     }
 }
 
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
-    settled(GET, WaitReason::MappingLeaving, waiting, || async move {
-        let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        let found = if_present(cloud.call(GET, || call.clone().send()).await)?;
-        Ok(found.is_none().then_some(()))
-    })
-    .await
+    let read = || cloud.lambda.get_event_source_mapping().uuid(uuid).send();
+    cloud.gone(GET, WaitReason::MappingLeaving, waiting, read).await
 }
 
 /// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one, and a new one

@@ -92,7 +92,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
         .set_environment((!environment.is_empty()).then(|| variables(environment)))
         .logging_config(logging_config(logging))
         .set_tags(Some(tags.0.into_iter().collect()));
-    cloud.accepted(action, waiting, || call.clone().send()).await?;
+    cloud.write(action, waiting, || call.clone().send()).await?;
     ready(cloud, name, None, waiting).await?;
     match reserved_concurrency {
         Some(_) => reserve(cloud, function, waiting).await,
@@ -145,7 +145,7 @@ pub(super) async fn update(
     if configuration != UpdateFunctionConfigurationInput::builder() {
         let call = configuration.function_name(&function.name);
         let send = || call.clone().send_with(&cloud.lambda);
-        cloud.accepted(action, waiting, send).await?;
+        cloud.write(action, waiting, send).await?;
         ready(cloud, &function.name, None, waiting).await?;
     }
     if concurrency {
@@ -153,7 +153,7 @@ pub(super) async fn update(
     }
     let untag = cloud.lambda.untag_resource();
     let untag = untag.resource(cloud.scope.function_arn(&function.name));
-    let untag = untag.set_tag_keys(tags.removed());
+    let untag = untag.set_tag_keys(Some(tags.remove.clone()));
     tags.write(
         cloud.call(lambda::UNTAG_RESOURCE, || untag.clone().send()),
         tag(cloud, &function.name, tags.set.clone()),
@@ -175,33 +175,31 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
     let call = cloud.lambda.update_function_code();
     let call = call.function_name(&function.name).zip_file(archive);
     let call = call.architectures(settings.architecture.as_str().into());
-    cloud.accepted(action, waiting, || call.clone().send()).await?;
+    cloud.write(action, waiting, || call.clone().send()).await?;
     ready(cloud, &function.name, None, waiting).await.map(drop)
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_function().function_name(name);
-    let answer = cloud.accepted(lambda::DELETE_FUNCTION, waiting, || call.clone().send());
-    match if_present(answer.await)? {
-        Some(_) => gone(cloud, name, waiting).await,
-        None => Ok(()),
+    let send = || call.clone().send();
+    if !cloud.remove(lambda::DELETE_FUNCTION, waiting, send).await? {
+        return Ok(());
     }
+    // Its name cannot be used before.
+    let read = || cloud.lambda.get_function().function_name(name).send();
+    cloud.gone(GET, WaitReason::FunctionLeaving, waiting, read).await
 }
 
 async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
-    match function.reserved_concurrency {
-        Some(number) => {
-            let call = cloud.lambda.put_function_concurrency().function_name(&function.name);
-            let call = call.reserved_concurrent_executions(signed(number));
-            let answer = cloud.accepted(lambda::PUT_FUNCTION_CONCURRENCY, waiting, || call.clone().send());
-            answer.await.map(drop)
-        }
-        None => {
-            let call = cloud.lambda.delete_function_concurrency().function_name(&function.name);
-            let answer = cloud.accepted(lambda::DELETE_FUNCTION_CONCURRENCY, waiting, || call.clone().send());
-            answer.await.map(drop)
-        }
-    }
+    let (lambda, name) = (&cloud.lambda, &function.name);
+    let Some(number) = function.reserved_concurrency else {
+        let send = || lambda.delete_function_concurrency().function_name(name).send();
+        return cloud.write(lambda::DELETE_FUNCTION_CONCURRENCY, waiting, send).await;
+    };
+    let call = lambda.put_function_concurrency().function_name(name);
+    let call = call.reserved_concurrent_executions(signed(number));
+    let send = || call.clone().send();
+    cloud.write(lambda::PUT_FUNCTION_CONCURRENCY, waiting, send).await
 }
 
 fn code_tags(code: &Code) -> Tags {
@@ -360,16 +358,6 @@ pub(super) async fn ready(
         let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));
         let is_updated = configuration.last_update_status() != Some(&LastUpdateStatus::InProgress);
         Ok((is_ready && is_updated).then_some(configuration))
-    })
-    .await
-}
-
-/// Waits until Lambda has deleted a function: its name cannot be used before.
-async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    settled(GET, WaitReason::FunctionLeaving, waiting, || async move {
-        let call = cloud.lambda.get_function().function_name(name);
-        let found = if_present(cloud.call(GET, || call.clone().send()).await)?;
-        Ok(found.is_none().then_some(()))
     })
     .await
 }

@@ -21,7 +21,6 @@ use crate::model::router_function::{LiveTest, SelfTestReport, self_test_request}
 use crate::model::scope::LIVE;
 use crate::wire::aws_code;
 
-/// How an invocation ended.
 pub(super) enum Invoked {
     Answered(Vec<u8>),
     /// With an error of the function, with its message.
@@ -102,7 +101,6 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// The result of one self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Every check passed.
     Passed,
     /// AWS denied calls of the router, with these codes.
     Denied(Vec<String>, String),

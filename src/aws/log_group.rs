@@ -1,8 +1,5 @@
 //! CloudWatch log groups, and the lines in them.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -17,25 +14,21 @@ use crate::model::resource::calls::logs;
 use crate::model::resource::{LogGroup, LogGroupField};
 use crate::model::status::{DroppedClusters, REASONS};
 
-/// The answer of `ListTagsForResource`.
-#[derive(Debug, Deserialize)]
-struct Listed {
-    tags: Option<BTreeMap<String, String>>,
-}
-
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
         let input = json!({ "resourceArn": cloud.scope.log_group_arn(name) });
-        let answer = cloud.json::<Listed>(&cloud.logs, logs::LIST_TAGS_FOR_RESOURCE, input);
+        let answer = cloud.json::<Value>(&cloud.logs, logs::LIST_TAGS_FOR_RESOURCE, input);
         if_present(answer.await)
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
     };
+    let tags = tags["tags"].as_object();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     Ok(Some(LogGroup {
         name: name.clone(),
         retention_days: group["retentionInDays"].as_u64().and_then(|days| days.try_into().ok()),
-        tags: tags.tags.unwrap_or_default().into_iter().collect(),
+        tags: tags.into_iter().flatten().filter_map(text).collect(),
     }))
 }
 
@@ -92,7 +85,6 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiti
     if_present(accepted(cloud, logs::DELETE_LOG_GROUP, &input, waiting).await).map(drop)
 }
 
-/// Sets how long log events are retained.
 async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
     let input = json!({ "logGroupName": group.name.as_str(), "retentionInDays": group.retention_days });
     let action = match group.retention_days {
@@ -113,7 +105,6 @@ const DAY: u64 = 24 * 60 * 60;
 /// How many calls a search for drops takes at most.
 const CALLS: usize = 10;
 
-/// The clusters whose events the router dropped in the last day.
 pub(super) async fn dropped(cloud: &AwsCloud) -> Result<DroppedClusters, Fault> {
     let reasons = REASONS.map(|reason| format!("$.reason = \"{reason}\"")).join(" || ");
     let pattern = format!("{{ $.message = \"dropped\" && ({reasons}) }}");

@@ -17,7 +17,7 @@ mod messages;
 mod pace;
 mod pages;
 mod parameter;
-mod preflight;
+
 mod queue;
 mod queue_metrics;
 mod read;
@@ -26,6 +26,7 @@ mod role;
 mod role_policy;
 mod rule;
 mod session;
+mod simulate;
 mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +56,7 @@ use crate::model::status::Status;
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
 use changes::Update;
-use error::failed;
+use error::{failed, if_present};
 use pace::Pace;
 use wait::WaitReason;
 
@@ -91,7 +92,6 @@ pub struct AwsCloud {
 }
 
 impl AwsCloud {
-    /// A bus in the account and Region of a session.
     pub fn new(session: &Session, bus: BusName) -> Self {
         let config = session.config();
         macro_rules! client {
@@ -151,7 +151,6 @@ impl AwsCloud {
         self
     }
 
-    /// The bus with its account and Region.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -161,11 +160,7 @@ impl AwsCloud {
     }
 
     /// Makes a call, named as in IAM, at the pace that its service allows.
-    async fn call<T, E, F>(&self, action: &str, send: impl Fn() -> F) -> Result<T, Fault>
-    where
-        E: ProvideErrorMetadata + StdError + 'static,
-        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-    {
+    async fn call<T, F: Sent<T>>(&self, action: &str, send: impl Fn() -> F) -> Result<T, Fault> {
         let attempt = || {
             // The future of the SDK is large, and would be part of each future that waits for it.
             let sent = Box::pin(send());
@@ -186,28 +181,51 @@ impl AwsCloud {
             .await
     }
 
-    /// The same, made again as long as AWS refuses it for what passes by itself, like an earlier change in progress.
-    async fn accepted<T, E, F>(&self, action: &str, waiting: Waiting<'_>, send: impl Fn() -> F) -> Result<T, Fault>
-    where
-        E: ProvideErrorMetadata + StdError + 'static,
-        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-    {
-        self.seen(action, &[], waiting, send).await
-    }
-
-    /// The same for a call that may be too early for one of these reasons ([`wait::seen`]).
-    async fn seen<T, E, F>(
+    /// Makes a call again as long as AWS refuses it for what passes by itself, like an earlier change in progress, and while it
+    /// may be too early for one of these reasons ([`wait::seen`]).
+    async fn seen<T, F: Sent<T>>(
         &self,
         action: &str,
         unseen: &[WaitReason],
         waiting: Waiting<'_>,
         send: impl Fn() -> F,
-    ) -> Result<T, Fault>
-    where
-        E: ProvideErrorMetadata + StdError + 'static,
-        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-    {
+    ) -> Result<T, Fault> {
         wait::seen(action, unseen, waiting, || self.call(action, &send)).await
+    }
+
+    /// The same for a write whose answer says nothing of interest, and which is not too early.
+    async fn write<T, F: Sent<T>>(
+        &self,
+        action: &str,
+        waiting: Waiting<'_>,
+        send: impl Fn() -> F,
+    ) -> Result<(), Fault> {
+        self.seen(action, &[], waiting, send).await.map(drop)
+    }
+
+    /// Deletes what may be absent. Gives whether it was there.
+    async fn remove<T, F: Sent<T>>(
+        &self,
+        action: &str,
+        waiting: Waiting<'_>,
+        send: impl Fn() -> F,
+    ) -> Result<bool, Fault> {
+        Ok(if_present(self.write(action, waiting, send).await)?.is_some())
+    }
+
+    /// Waits for this reason until a read finds nothing.
+    async fn gone<T, F: Sent<T>>(
+        &self,
+        action: &str,
+        reason: WaitReason,
+        waiting: Waiting<'_>,
+        read: impl Fn() -> F,
+    ) -> Result<(), Fault> {
+        wait::settled(action, reason, waiting, || async {
+            let found = if_present(self.call(action, &read).await)?;
+            Ok(found.is_none().then_some(()))
+        })
+        .await
     }
 
     /// Repeats what makes a call, at the pace that its service allows.
@@ -219,6 +237,17 @@ impl AwsCloud {
         let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
         self.pace.call(action, waiting, attempt).await
     }
+}
+
+/// A call of an SDK, on its way.
+trait Sent<T>: Future<Output = Result<T, SdkError<Self::Error, HttpResponse>>> {
+    type Error: ProvideErrorMetadata + StdError + 'static;
+}
+
+impl<T, E: ProvideErrorMetadata + StdError + 'static, F: Future<Output = Result<T, SdkError<E, HttpResponse>>>> Sent<T>
+    for F
+{
+    type Error = E;
 }
 
 /// How long a create may rely on a read that was made ahead. Changes of IAM are eventually consistent (IAM user guide,

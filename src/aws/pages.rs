@@ -1,14 +1,9 @@
 //! Lists that AWS returns in pages.
 
-use std::error::Error as StdError;
-
-use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
-use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use serde_json::{Value, json};
 
 use super::error::rejected;
-use super::{AwsCloud, operation};
+use super::{AwsCloud, Sent, operation};
 use crate::cloud::Fault;
 use crate::wire::aws_json::JsonClient;
 
@@ -20,15 +15,11 @@ pub(super) type Page<I> = (Option<Vec<I>>, Option<String>);
 
 /// The items of every page; `action` is the call as IAM names it, and `page` makes it with the token of a page. A page that
 /// is throttled is asked for again, and not the pages before it.
-pub(super) async fn all<I, E, F>(
+pub(super) async fn all<I, F: Sent<Page<I>>>(
     cloud: &AwsCloud,
     action: &str,
     page: impl Fn(Option<String>) -> F,
-) -> Result<Vec<I>, Fault>
-where
-    E: ProvideErrorMetadata + StdError + 'static,
-    F: Future<Output = Result<Page<I>, SdkError<E, HttpResponse>>>,
-{
+) -> Result<Vec<I>, Fault> {
     let (mut all, mut token) = (Vec::new(), None);
     for _ in 0..MOST {
         let (items, next) = cloud.call(action, || page(token.clone())).await?;
@@ -52,12 +43,7 @@ pub(super) async fn of_json(
     let page = |token: Option<String>| {
         let mut input = input.clone();
         input[members[1]] = json!(token);
-        async move {
-            client
-                .call(operation(action), input)
-                .await
-                .map(|page| taken(page, members))
-        }
+        async move { Ok(taken(client.call(operation(action), input).await?, members)) }
     };
     all(cloud, action, page).await
 }

@@ -153,8 +153,7 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
     let call = cloud.sqs.create_queue().queue_name(&queue.name);
     let call = call.set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-    let answer = cloud.accepted(CREATE, waiting, || call.clone().send());
-    answer.await.map(drop)
+    cloud.write(CREATE, waiting, || call.clone().send()).await
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
@@ -179,7 +178,11 @@ pub(super) async fn update(
     } else {
         &[WaitReason::TagsUnknown]
     };
-    let untag = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(tags.removed());
+    let untag = cloud
+        .sqs
+        .untag_queue()
+        .queue_url(&url)
+        .set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.sqs.tag_queue().queue_url(&url);
     let tag = tag.set_tags(Some(tags.set.0.clone().into_iter().collect()));
     let write_tags = tags.write(
@@ -279,7 +282,6 @@ impl Intercept for AnswerDate {
     }
 }
 
-/// The queue that these attributes and tags describe, and its state.
 fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, QueueState) {
     // A removed attribute may come back as empty text.
     let text = |attribute| {
@@ -309,7 +311,6 @@ fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Ta
     (queue, state)
 }
 
-/// How many messages a queue with these attributes holds.
 pub(super) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {
     let count = |attribute| attributes.get(&attribute).and_then(|text| text.parse().ok());
     Depth {

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::alias::{permissions_of_router as function_permissions, published_settings as versions};
 use super::document::{decoded, read};
-use super::error::{if_present, rejected, session_role};
+use super::error::{if_present, rejected};
 use super::event_source_mapping::of_router as function_mappings;
 use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
 use super::pages::taken;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
-use super::{AwsCloud, pages, parameter, preflight, queue_metrics, role_policy};
+use super::{AwsCloud, pages, parameter, queue_metrics, role_policy, simulate};
 use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
@@ -97,15 +97,15 @@ impl Read for AwsCloud {
     }
 
     async fn simulate(&self, principal: &str, simulation: &Simulation) -> Vec<Answered> {
-        preflight::simulate(self, principal, simulation).await
+        simulate::simulate(self, principal, simulation).await
     }
 
     async fn activity(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
         queue_metrics::of_last_day(self, queues).await
     }
 
-    fn caller_role(&self) -> Option<RoleName> {
-        session_role(&self.caller).and_then(|role| role.parse().ok())
+    fn caller(&self) -> &str {
+        &self.caller
     }
 }
 
@@ -114,20 +114,15 @@ impl Read for AwsCloud {
 /// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed
 /// to call it, and it has no FIPS host in any partition (botocore, endpoints.json).
 async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-    let tagged = tagged_queues(cloud);
     let prefix = prefix.to_string();
-    let (tagged, listed) = tokio::join!(tagged, queues(cloud, &prefix));
+    let (tagged, listed) = tokio::join!(tagged_queues(cloud), queues(cloud, &prefix));
     let mut queues = listed?;
     match tagged {
         Ok(tagged) => queues.extend(tagged),
-        Err(fault) if !prefix.is_empty() => {
-            tracing::debug!("without {}: {}", fault.action, fault.message);
-        }
+        Err(fault) if !prefix.is_empty() => tracing::debug!("without {}: {}", fault.action, fault.message),
         Err(fault) => {
-            return Err(Fault {
-                message: format!("{}; with an empty queue prefix, kibus needs this call", fault.message),
-                ..fault
-            });
+            let message = format!("{}; with an empty queue prefix, kibus needs this call", fault.message);
+            return Err(Fault { message, ..fault });
         }
     }
     Ok(queues)
@@ -177,19 +172,20 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
         async { call.send().await.map(|page| (Some(page.roles), page.marker)) }
     };
     let roles = pages::all(cloud, iam::LIST_ROLES, page).await?.into_iter();
-    Ok(roles
-        .filter_map(|role| {
-            let trust = role.assume_role_policy_document.map(|text| decoded(&text));
-            let listed = ListedRole {
+    let listed = roles.filter_map(|role| {
+        let trust = role.assume_role_policy_document.map(|text| decoded(&text));
+        // The others are not kept: an account can have thousands.
+        let web_trust = trust.filter(|text| text.contains(":oidc-provider/"));
+        let web_trust = web_trust.map(|text| read(&text));
+        Some((
+            role.role_name.parse().ok()?,
+            ListedRole {
                 arn: role.arn,
-                // The others are not kept: an account can have thousands.
-                web_trust: trust
-                    .filter(|text| text.contains(":oidc-provider/"))
-                    .map(|text| read(&text)),
-            };
-            Some((role.role_name.parse().ok()?, listed))
-        })
-        .collect())
+                web_trust,
+            },
+        ))
+    });
+    Ok(listed.collect())
 }
 
 async fn key_policies(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>, Fault> {
@@ -224,7 +220,6 @@ pub(super) fn eks_config(config: &SdkConfig) -> SdkConfig {
         .build()
 }
 
-/// The names of the clusters.
 async fn eks_clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, Fault> {
     let page = |token: Option<String>| async move {
         let query: Vec<_> = token.as_deref().map(|token| ("nextToken", token)).into_iter().collect();
@@ -235,7 +230,6 @@ async fn eks_clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, Fault> 
     Ok(names.iter().filter_map(|name| name.as_str()?.parse().ok()).collect())
 }
 
-/// The associations of Karpenter's service account in any namespace of a cluster; `None` if there is no such cluster.
 async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations"];
     let page = |token: Option<String>| async move {
@@ -247,16 +241,15 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
     let Some(listed) = if_present(pages::all(cloud, eks::LIST_POD_IDENTITY_ASSOCIATIONS, page).await)? else {
         return Ok(None);
     };
-    let meant = listed
-        .iter()
-        .filter(|summary| summary["serviceAccount"] == SERVICE_ACCOUNT);
-    let reads = meant
-        .filter_map(|summary| Some((summary["associationId"].as_str()?, &summary["namespace"])))
-        .map(async |(id, namespace)| {
-            let role_arn = role_of(cloud, cluster, id).await?;
-            let namespace = namespace.as_str().unwrap_or_default().to_owned();
-            Ok(role_arn.map(|role_arn| Association { namespace, role_arn }))
-        });
+    let reads = listed.iter().map(async |summary| {
+        let is_meant = summary["serviceAccount"] == SERVICE_ACCOUNT;
+        let Some(id) = summary["associationId"].as_str().filter(|_| is_meant) else {
+            return Ok(None);
+        };
+        let namespace = summary["namespace"].as_str().unwrap_or_default().to_owned();
+        let role_arn = role_of(cloud, cluster, id).await?;
+        Ok(role_arn.map(|role_arn| Association { namespace, role_arn }))
+    });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
 
@@ -268,15 +261,11 @@ async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> 
     // One that went between the two calls has no role any more.
     let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
     Ok(answer.and_then(|answer| {
-        let association = &answer["association"];
-        let role = association["targetRoleArn"]
-            .as_str()
-            .or(association["roleArn"].as_str());
-        role.map(str::to_owned)
+        let role = |name: &str| answer["association"][name].as_str();
+        role("targetRoleArn").or(role("roleArn")).map(str::to_owned)
     }))
 }
 
-/// The URL of the issuer of a cluster; `None` if there is no such cluster, or it has no issuer.
 async fn oidc_issuers(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<String>, Fault> {
     let path = ["clusters", cluster.as_str()];
     let send = || cloud.eks.get("DescribeCluster", &path, &[]);

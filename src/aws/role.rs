@@ -43,9 +43,9 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
         let message = format!("role `{name}` has a {what} that kibus does not support: `{value}`");
         rejected(action, message)
     };
-    let role = answer
-        .role
-        .ok_or_else(|| rejected(action, "the answer holds no role"))?;
+    let none = || rejected(action, "the answer holds no role");
+    let role = answer.role.ok_or_else(none)?;
+    let tags = role.tags.unwrap_or_default().into_iter();
     let boundary = role.permissions_boundary.and_then(|b| b.permissions_boundary_arn);
     Ok(Some(Role {
         name: name.clone(),
@@ -54,12 +54,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
         permissions_boundary: boundary
             .map(|arn| arn.parse().map_err(|_| odd("permissions boundary", &arn)))
             .transpose()?,
-        tags: role
-            .tags
-            .unwrap_or_default()
-            .into_iter()
-            .map(|tag| (tag.key, tag.value))
-            .collect(),
+        tags: tags.map(|tag| (tag.key, tag.value)).collect(),
     }))
 }
 
@@ -80,8 +75,8 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         .assume_role_policy_document(trust.compact())
         .set_permissions_boundary(permissions_boundary.as_ref().map(String::from))
         .set_tags(Some(sdk_tags(tags)?));
-    let answer = cloud.accepted(iam::CREATE_ROLE, waiting, || call.clone().send());
-    answer.await.map(drop)
+    let send = || call.clone().send();
+    cloud.write(iam::CREATE_ROLE, waiting, send).await
 }
 
 pub(super) async fn update(
@@ -104,7 +99,11 @@ pub(super) async fn update(
             RoleField::PermissionsBoundary => bound(cloud, role, waiting).await?,
         }
     }
-    let untag = cloud.iam.untag_role().role_name(name).set_tag_keys(tags.removed());
+    let untag = cloud
+        .iam
+        .untag_role()
+        .role_name(name)
+        .set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.iam.tag_role().role_name(name);
     let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
@@ -116,27 +115,22 @@ pub(super) async fn update(
 
 async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
     note_boundary(cloud, role);
-    match &role.permissions_boundary {
-        Some(boundary) => {
-            let call = cloud.iam.put_role_permissions_boundary().role_name(&role.name);
-            let call = call.permissions_boundary(boundary);
-            let answer = cloud.seen(iam::PUT_ROLE_PERMISSIONS_BOUNDARY, NEW, waiting, || call.clone().send());
-            answer.await.map(drop)
-        }
-        None => {
-            let call = cloud.iam.delete_role_permissions_boundary().role_name(&role.name);
-            let action = iam::DELETE_ROLE_PERMISSIONS_BOUNDARY;
-            let answer = cloud.seen(action, NEW, waiting, || call.clone().send());
-            answer.await.map(drop)
-        }
-    }
+    let (iam, name) = (&cloud.iam, &role.name);
+    let Some(boundary) = &role.permissions_boundary else {
+        let action = iam::DELETE_ROLE_PERMISSIONS_BOUNDARY;
+        let send = || iam.delete_role_permissions_boundary().role_name(name).send();
+        return cloud.seen(action, NEW, waiting, send).await.map(drop);
+    };
+    let (action, call) = (iam::PUT_ROLE_PERMISSIONS_BOUNDARY, iam.put_role_permissions_boundary());
+    let call = call.role_name(name).permissions_boundary(boundary);
+    let send = || call.clone().send();
+    cloud.seen(action, NEW, waiting, send).await.map(drop)
 }
 
 /// Its inline policies must be deleted first.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let call = cloud.iam.delete_role().role_name(name);
-    let answer = cloud.accepted(iam::DELETE_ROLE, waiting, || call.clone().send());
-    if_present(answer.await).map(drop)
+    let send = || cloud.iam.delete_role().role_name(name).send();
+    cloud.remove(iam::DELETE_ROLE, waiting, send).await.map(drop)
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {

@@ -6,11 +6,10 @@ use aws_sdk_iam::types::{EntityType, RoleDetail};
 
 use super::changes::Update;
 use super::document::decoded;
-use super::error::if_present;
 use super::role::unseen;
 use super::wait::Waiting;
 use super::{AwsCloud, document, pages, still_absent};
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::name::RoleName;
 use crate::model::policy::InlinePolicy;
 use crate::model::resource::calls::iam;
@@ -19,12 +18,11 @@ use crate::model::resource::{PolicyName, ResourceId, RolePolicy};
 const PUT: &str = iam::PUT_ROLE_POLICY;
 
 pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<Option<RolePolicy>, Fault> {
-    let call = cloud.iam.get_role_policy().role_name(role).policy_name(name);
-    let answer = if_present(cloud.call(iam::GET_ROLE_POLICY, || call.clone().send()).await)?;
-    Ok(answer.map(|answer| RolePolicy {
+    let policy = cloud.inline_policy(role, name.as_str()).await?;
+    Ok(policy.map(|policy| RolePolicy {
         role: role.clone(),
         name: name.clone(),
-        document: document::read_encoded(&answer.policy_document),
+        document: document::read(&policy.text),
     }))
 }
 
@@ -58,8 +56,8 @@ pub(super) async fn delete(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let call = cloud.iam.delete_role_policy().role_name(role).policy_name(name);
-    let answer = cloud.accepted(iam::DELETE_ROLE_POLICY, waiting, || call.clone().send());
-    if_present(answer.await).map(drop)
+    let send = || call.clone().send();
+    cloud.remove(iam::DELETE_ROLE_POLICY, waiting, send).await.map(drop)
 }
 
 /// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an

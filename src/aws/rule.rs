@@ -44,7 +44,6 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
     }))
 }
 
-/// The tags of a rule; `None` if there is no such rule.
 pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tags>, Fault> {
     let arn = cloud.scope.rule_arn(name);
     let call = cloud.events.list_tags_for_resource().resource_arn(arn);
@@ -95,7 +94,7 @@ pub(super) async fn update(
     }
     let arn = cloud.scope.rule_arn(&rule.name);
     let untag = cloud.events.untag_resource().resource_arn(&arn);
-    let untag = untag.set_tag_keys(tags.removed());
+    let untag = untag.set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.events.tag_resource().resource_arn(&arn);
     let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
@@ -118,7 +117,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
         if let Err(fault) = &answer
             && settling(fault) == Some(WaitReason::TargetsLeaving)
         {
-            only_ours(cloud, name, action).await?;
+            let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
+            let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
+            foreign(name, action, &ids).map_or(Ok(()), Err)?;
         }
         answer.map(Some)
     })
@@ -126,23 +127,16 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     .map(drop)
 }
 
-/// Fails if a rule has targets that kibus does not manage.
-async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<(), Fault> {
-    let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
-    let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
-    foreign(name, action, &ids).map_or(Ok(()), Err)
-}
-
 /// The fault of a rule that has targets with other ids than kibus's.
 fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
     let others: Vec<_> = ids.iter().filter(|id| **id != Rule::TARGET_ID).collect();
-    (!others.is_empty()).then(|| {
-        let others = listed(others);
-        rejected(
-            action,
-            format!("rule `{name}` has targets that kibus does not manage: {others}"),
+    let message = || {
+        format!(
+            "rule `{name}` has targets that kibus does not manage: {}",
+            listed(&others)
         )
-    })
+    };
+    (!others.is_empty()).then(|| rejected(action, message()))
 }
 
 async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -155,10 +149,9 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         foreign_targets: _, // not managed by kibus
         tags: _,            // sent only for a new rule
     } = rule;
-    let state = if *enabled {
-        RuleState::Enabled
-    } else {
-        RuleState::Disabled
+    let state = match enabled {
+        true => RuleState::Enabled,
+        false => RuleState::Disabled,
     };
     // PutRule resets what it leaves out.
     let call = cloud
@@ -169,8 +162,8 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         .event_pattern(pattern.compact())
         .state(state)
         .set_tags(tags);
-    let answer = cloud.accepted(events::PUT_RULE, waiting, || call.clone().send());
-    answer.await.map(drop)
+    let send = || call.clone().send();
+    cloud.write(events::PUT_RULE, waiting, send).await
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
@@ -299,7 +292,6 @@ fn of_anyone(rule: AwsRule) -> Option<EventRule> {
     })
 }
 
-/// The targets of a rule; `None` if there is no such rule.
 pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<ListedTarget>>, Fault> {
     let targets = if_present(targets(cloud, rule).await)?;
     let target = |target: AwsTarget| ListedTarget {

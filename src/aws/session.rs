@@ -152,7 +152,6 @@ impl Connect {
 }
 
 impl Session {
-    /// A bus in this session's account and Region.
     pub fn scope(&self, bus: BusName) -> Scope {
         Scope {
             bus,
@@ -163,7 +162,6 @@ impl Session {
         }
     }
 
-    /// What AWS has throttled, now and from now on.
     pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
         self.pace.slowdown()
     }
@@ -173,7 +171,6 @@ impl Session {
         self.config.endpoint_url()
     }
 
-    /// The configuration of the clients of every service.
     pub fn config(&self) -> &SdkConfig {
         &self.config
     }

@@ -15,7 +15,6 @@ use crate::model::scope::Scope;
 use crate::model::tags::{BUS, Tags};
 use crate::plan::{Action, Change, Plan};
 
-/// The calls of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedCalls {
     pub simulations: Vec<Simulation>,
@@ -163,7 +162,6 @@ impl Requests {
     }
 }
 
-/// The condition keys of a document.
 fn condition_keys(document: &Document) -> impl Iterator<Item = String> {
     let statements = document.statements().into_iter();
     let operators = statements.filter_map(|statement| statement.get("Condition")?.as_object());

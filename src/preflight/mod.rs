@@ -14,21 +14,10 @@ use crate::model::scope::Scope;
 pub use calls::{PlannedCalls, planned_calls};
 pub use report::{Findings, PreflightItem, PreflightReport, PreflightResult, items};
 
-/// What a preflight asks of AWS beyond a survey. No method changes anything.
-pub trait Preflight: Send + Sync {
-    /// The caller's ARN, as STS gives it.
-    fn caller(&self) -> &str;
-
-    /// How many rules the default event bus has, whoever created them.
-    fn rule_count(&self) -> impl Future<Output = Result<usize, Fault>> + Send;
-}
-
-/// What AWS answered.
 #[derive(Clone, Debug)]
 pub struct Answers {
     /// The caller's ARN.
     pub caller: String,
-    /// The number of rules.
     pub rules: Fact<usize>,
     /// The answers to the simulations, or why there are none.
     pub simulated: Result<Vec<Answered>, NoSimulation>,
@@ -48,7 +37,7 @@ pub enum NoSimulation {
 }
 
 /// Asks AWS. Without a simulation, the caller's ARN is not looked for.
-pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[Simulation]) -> Answers {
+pub async fn ask(cloud: &impl Read, scope: &Scope, simulations: &[Simulation]) -> Answers {
     let simulated = async {
         if simulations.is_empty() {
             return Ok(Vec::new());
@@ -58,17 +47,17 @@ pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[
         let each = each.map(|simulation| cloud.simulate(&principal, simulation));
         Ok(join_all(each).await.into_iter().flatten().collect())
     };
-    let (rules, simulated) = tokio::join!(cloud.rule_count(), simulated);
+    let (rules, simulated) = tokio::join!(cloud.event_rules(), simulated);
     Answers {
         caller: cloud.caller().to_owned(),
-        rules: Fact::of(rules),
+        rules: Fact::of(rules.map(|rules| rules.unwrap_or_default().len())),
         simulated,
     }
 }
 
 /// The ARN of the user or role whose policies decide about the caller. The ARN of a session lacks the path of its role (API
 /// reference of STS, `GetCallerIdentity`), so the list of roles has it.
-async fn principal(cloud: &(impl Preflight + Read), scope: &Scope) -> Result<String, NoSimulation> {
+async fn principal(cloud: &impl Read, scope: &Scope) -> Result<String, NoSimulation> {
     let caller = cloud.caller();
     if let Some(role) = cloud.caller_role() {
         let mut roles = match cloud.listed_roles().await {

@@ -309,8 +309,8 @@ impl Read for Account {
         Ok(BTreeMap::new())
     }
 
-    fn caller_role(&self) -> Option<RoleName> {
-        None
+    fn caller(&self) -> &str {
+        ""
     }
 
     fn now(&self) -> u64 {

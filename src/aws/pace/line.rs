@@ -138,7 +138,6 @@ impl Line {
         self.free = now + interval(rate);
     }
 
-    /// Whether a call was throttled.
     pub(super) fn is_slowed(&self) -> bool {
         self.rate.is_some()
     }
