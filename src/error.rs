@@ -95,11 +95,7 @@ pub fn quoted(word: &str) -> String {
 /// A next step.
 // A sentence with the reason or the condition, and the command to copy, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "HintObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "HintObject"))]
 pub struct Hint {
     pub text: String,
     // Whole, on its own line.

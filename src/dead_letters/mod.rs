@@ -35,7 +35,6 @@ pub trait DeadLetters: Send + Sync {
     /// Makes a message visible again.
     fn release(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Deletes a message.
     fn delete(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Invokes a function's alias with a batch of messages and waits for its answer. A failed invocation is a fault.
@@ -57,11 +56,7 @@ pub trait DeadLetters: Send + Sync {
 
 /// A message of the dead-letter queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "LetterObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LetterObject"))]
 pub struct DeadLetter {
     // The id that SQS gave it, which it keeps on its way from the hub queue.
     #[serde(rename = "message_id")]
@@ -110,11 +105,7 @@ pub enum DeadLetterCause {
 /// What EventBridge recorded with an event that it could not deliver.
 // EventBridge user guide, "Using dead-letter queues to process undelivered events". Members that are missing are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "DeliveryErrorObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DeliveryErrorObject"))]
 pub struct DeliveryError {
     pub code: String,
     pub message: String,
@@ -127,11 +118,7 @@ pub struct DeliveryError {
 /// What a message says.
 // As far as it can be read. The router reads it again, and decides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "EventObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "EventObject"))]
 pub struct LetterEvent {
     pub detail_type: String,
     /// The kind of event; null if Karpenter does not act on it.

@@ -23,11 +23,7 @@ const CONCURRENT: usize = 16;
 
 /// What lies in the dead-letter queue, as far as it was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "DeadLettersObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DeadLettersObject"))]
 pub struct DeadLetterReport {
     #[serde(rename = "queue_name")]
     #[cfg_attr(test, schemars(with = "String"))]
@@ -66,11 +62,7 @@ impl DeadLetterReport {
 
 /// A line of the router's log about a message that returned to its queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "RetryObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RetryObject"))]
 pub struct RetryLine {
     #[serde(skip)]
     pub id: String,

@@ -78,11 +78,7 @@ impl LetterStatus {
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "ResultObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ResultObject"))]
 pub struct LetterResult {
     pub status: LetterStatus,
     /// What the router decided, or why it failed, is left or is unknown. Null if it was deleted without routing.
@@ -166,14 +162,12 @@ pub(super) fn batch_event<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>)
     })
 }
 
-/// What became of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
     /// The result of each, by its id.
     pub results: BTreeMap<String, LetterResult>,
     /// What ended it early.
     pub fault: Option<Fault>,
-    /// Whether someone asked to stop.
     pub stopped: bool,
 }
 
@@ -280,15 +274,16 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         }
         let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| returned.contains(&one.id));
         for one in stay {
-            let result = LetterResult::returned(self.decisions(one));
-            self.became(one, result);
+            self.became(one, LetterResult::returned(self.decisions(one)));
         }
         let routed: Vec<&DeadLetter> = routed.into_iter().chain(&again).collect();
         let deletes = routed.iter().map(|one| self.cloud.delete(&self.queue, &one.receipt));
         let mut deleted = Ok(());
         for (one, answer) in routed.iter().zip(join_all(deletes).await) {
-            let result = LetterResult::of_delete(self.treatment, self.decisions(one), &answer);
-            self.became(one, result);
+            self.became(
+                one,
+                LetterResult::of_delete(self.treatment, self.decisions(one), &answer),
+            );
             match answer {
                 Ok(()) => drop(self.held.remove(&one.id)),
                 Err(fault) => deleted = Err(fault),
@@ -324,13 +319,9 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
                 Ok(answer.returned)
             }
             Err(fault) => {
-                for one in asked {
-                    // The router may have routed it.
-                    self.became(
-                        one,
-                        LetterResult::new(LetterStatus::Failed, Some(fault.to_string()), &[]),
-                    );
-                }
+                // The router may have routed them.
+                let failed = LetterResult::new(LetterStatus::Failed, Some(fault.to_string()), &[]);
+                asked.iter().for_each(|one| self.became(one, failed.clone()));
                 Err(fault)
             }
         }

@@ -22,11 +22,7 @@ const HOURS: u64 = 2;
 
 /// A queue that receives Karpenter's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "DiscoveredQueueObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DiscoveredQueueObject"))]
 pub struct FoundQueue {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: QueueName,
@@ -50,11 +46,7 @@ pub struct FoundQueue {
 
 /// A rule that matches Karpenter's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "DiscoveredRuleObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DiscoveredRuleObject"))]
 pub struct FoundRule {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: RuleName,
@@ -110,7 +102,6 @@ pub struct Removal {
 }
 
 impl FoundQueue {
-    /// Whether the hub replaces some of its rules.
     pub fn is_replaced(&self) -> bool {
         self.rules.iter().any(|rule| rule.verdict == Verdict::Replace)
     }
@@ -263,7 +254,6 @@ fn names_karpenter(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
 /// Rules that are replaced, by the tool that created them and the queues that they send to, with the stacks that are known.
 type OwnedRules<'a> = BTreeMap<(Origin, BTreeSet<QueueName>), (BTreeSet<String>, Vec<OwnedRule<'a>>)>;
 
-/// The queues that receive Karpenter's events, with the rules that send to them.
 pub(super) fn found(survey: &Survey, receivers: &BTreeMap<QueueName, Receiver<'_>>) -> Vec<FoundQueue> {
     let each = receivers
         .iter()

@@ -20,11 +20,7 @@ pub use origin::Origin;
 
 /// What other tools set up on the default event bus for Karpenter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(
-    test,
-    derive(schemars::JsonSchema),
-    schemars(rename = "DiscoveryObject", deny_unknown_fields)
-)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DiscoveryObject"))]
 pub struct Discovery {
     /// The number of rules of the default event bus, whoever created them.
     pub rules: usize,

@@ -46,7 +46,6 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The name of the tool.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CloudFormation => "CloudFormation",
@@ -93,12 +92,9 @@ const TERRAFORM_RULES: &[&str] = &[
 /// also the name of the cluster; `{event}` is one of the events, and `{any}` is some text.
 struct Row {
     origin: Origin,
-    /// The id of the target.
     target: &'static str,
-    /// The name of the rule.
     rule: &'static str,
     events: &'static [&'static str],
-    /// The name of the queue.
     queue: &'static str,
 }
 
@@ -219,7 +215,6 @@ const STACK_NAME: &str = "aws:cloudformation:stack-name";
 pub(super) struct Attribution {
     pub origin: Origin,
     pub cluster: Option<ClusterName>,
-    /// The CloudFormation stack.
     pub stack: Option<String>,
 }
 
@@ -249,7 +244,6 @@ fn is_of_eksctl(stack: &str) -> bool {
     stack.starts_with("eksctl-") && stack.ends_with("-karpenter")
 }
 
-/// The stack in the name of a rule.
 fn stack(origin: Origin, rule: &RuleName) -> Option<String> {
     let is_of_stack = matches!(origin, Origin::CloudFormation | Origin::Eksctl);
     let mut ids = TEMPLATE_RULES.iter().filter(|_| is_of_stack);

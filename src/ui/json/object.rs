@@ -15,7 +15,7 @@ macro_rules! objects {
         })?
     )+) => {$(
         #[derive(serde::Serialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         $(#[$meta])+
         pub(super) struct $name $(<$life>)? {
             $($(#[$member_meta])* $member: $type,)+

@@ -9,7 +9,7 @@ macro_rules! printed {
     ($($(#[$meta:meta])+ $name:ident { $($(#[$member_meta:meta])* $member:ident: $type:ty,)+ })+) => {$(
         $(#[$meta])+
         #[derive(Clone, Debug, Serialize)]
-        #[cfg_attr(test, derive(schemars::JsonSchema), schemars(deny_unknown_fields))]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         pub struct $name {
             $($(#[$member_meta])* pub $member: $type,)+
         }

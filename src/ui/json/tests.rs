@@ -33,10 +33,14 @@ pub(super) fn code(_: &mut SchemaGenerator) -> Schema {
     words(FindingCode::ALL.iter().map(|code| code.as_str()))
 }
 
-/// The schema of the document. A description is on one line, and a number has no format: those of Rust are no standard.
+/// The schema of the document. An object has no other members than these, a description is on one line, and a number has no
+/// format: those of Rust are no standard.
 fn schema() -> Schema {
     let plain = RecursiveTransform(|schema: &mut Schema| {
         schema.remove("format");
+        if schema.get("properties").is_some() {
+            schema.insert("additionalProperties".to_owned(), false.into());
+        }
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.replace('\n', " ");
         }
