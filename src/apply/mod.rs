@@ -19,7 +19,6 @@ use crate::model::resource::{Resource, ResourceId};
 use crate::model::settings::SettingsChange;
 use crate::plan::{Action, Change, Plan};
 
-/// An event of a change while a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Started,
@@ -45,7 +44,6 @@ pub struct Outcome {
     pub not_tried: BTreeSet<usize>,
     /// Why changes of these two lists were waiting for AWS, when someone asked to stop.
     pub given_up: Vec<(usize, String)>,
-    /// Whether the run was stopped on request.
     pub stopped: bool,
 }
 
@@ -58,7 +56,6 @@ impl Outcome {
         }
     }
 
-    /// Whether every change was applied.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.unknown.is_empty() && self.not_tried.is_empty()
     }
@@ -78,7 +75,6 @@ impl Outcome {
         self.not_tried.insert(place);
     }
 
-    /// The counts of changes.
     pub fn progress(&self) -> Progress {
         Progress {
             done: self.done.len(),
@@ -154,20 +150,12 @@ pub async fn apply(
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
-/// Whether a change continues what others have begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Begins {
-    /// It waited for others.
-    Later,
-    /// It waits for nothing.
-    AtOnce,
-}
-
 /// Which change of a plan is next.
 struct Queue {
-    /// The changes that wait for nothing any more. Those that waited come first: else a thousand queues would be created
-    /// before the first policy is written, and the calls that AWS counts apart would follow each other.
-    free: BTreeSet<(Begins, usize)>,
+    /// The changes that wait for nothing any more, each with whether it never waited. Those that waited come first: else a
+    /// thousand queues would be created before the first policy is written, and the calls that AWS counts apart would follow
+    /// each other.
+    free: BTreeSet<(bool, usize)>,
     /// How many changes each change waits for.
     waits_for: Vec<usize>,
     /// The changes that still wait for each change.
@@ -185,7 +173,7 @@ impl Queue {
         }
         let free = (0..plan.changes.len()).filter(|at| waits_for[*at] == 0);
         Self {
-            free: free.map(|at| (Begins::AtOnce, at)).collect(),
+            free: free.map(|at| (true, at)).collect(),
             waits_for,
             followers,
         }
@@ -206,7 +194,7 @@ impl Queue {
         for follower in std::mem::take(&mut self.followers[change]) {
             self.waits_for[follower] -= 1;
             if self.waits_for[follower] == 0 {
-                self.free.insert((Begins::Later, follower));
+                self.free.insert((false, follower));
             }
         }
     }

@@ -52,7 +52,6 @@ pub(super) struct Global {
 }
 
 impl Global {
-    /// How the hub is reached that these options name.
     pub(super) fn address(&self) -> HubAddress {
         HubAddress {
             sandbox: self.sandbox,
@@ -79,7 +78,6 @@ pub struct HubAddress {
     /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
     #[arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url)]
     pub endpoint_url: Option<String>,
-    /// Whether it is in the sandbox.
     #[arg(skip)]
     pub sandbox: bool,
     /// The private emulator that it is on.

@@ -85,7 +85,6 @@ impl ConnectedHub {
     }
 }
 
-/// The hubs that a command is about.
 pub(super) struct Hubs<'a> {
     pub(super) ui: &'a Ui,
     pub(super) list: Vec<ConnectedHub>,
@@ -189,7 +188,6 @@ impl<'a> Hubs<'a> {
         Ok(())
     }
 
-    /// What AWS has throttled so far.
     pub(super) fn slowdown(&self) -> Slowdown {
         let mut sum = Slowdown::default();
         for slowdown in &self.slowdowns {

@@ -38,7 +38,6 @@ struct Cli {
     command: Command,
 }
 
-/// A parsed command line.
 pub struct CommandLine {
     /// The hubs that the command is about, each reached in its own way. The global options name one.
     pub hubs: Vec<HubAddress>,
@@ -58,10 +57,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 impl CommandLine {
-    /// Parses a command line.
-    ///
-    /// # Errors
-    /// The exit code, once help, a version, or an error of usage is written.
+    /// Fails with the exit code, once help, a version, or an error of usage is written.
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
         let args: Vec<OsString> = args.into_iter().collect();
         if let Some(error) = global::unprintable(&args) {

@@ -38,7 +38,6 @@ const EXAMPLES: &str = include_str!("examples.txt");
 /// The end of `-h`.
 const SHORT: &str = "Use --help for the global options, variables, examples and exit codes.";
 
-/// Parses the command line.
 pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let command = command(Cli::command());
     command

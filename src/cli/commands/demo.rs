@@ -66,7 +66,6 @@ pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
 }
 
 impl Screen<'_> {
-    /// Prints what comes next.
     fn say(&self, text: &str) -> Result<(), Error> {
         let text = format!("\n{text}");
         self.ui.result(&text::sentences(&text, self.ui.result_style()))

@@ -17,7 +17,6 @@ use crate::ui::{HubReport, text};
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
-/// Finds the buses by their tags, and surveys the hub of each.
 pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let create = hubs.list.first().map(|hub| hub.scope.kibus("bootstrap-hub"));
     let none = none_of(&hubs.list);

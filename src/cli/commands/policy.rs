@@ -98,17 +98,6 @@ enum Purpose {
     Discover,
 }
 
-impl Purpose {
-    fn document(self, scope: &Scope) -> Document {
-        match self {
-            Self::ManyClusters => operator_policy::many_clusters(),
-            Self::Check => operator_policy::preflight(scope),
-            Self::Eks => operator_policy::eks(scope),
-            Self::Discover => operator_policy::discover(scope),
-        }
-    }
-}
-
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
 struct RoleFlags {
@@ -132,7 +121,12 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let document = match args.party {
         Party::Operator {
             purpose: Some(purpose), ..
-        } => purpose.document(&hub.scope),
+        } => match purpose {
+            Purpose::ManyClusters => operator_policy::many_clusters(),
+            Purpose::Check => operator_policy::preflight(&hub.scope),
+            Purpose::Eks => operator_policy::eks(&hub.scope),
+            Purpose::Discover => operator_policy::discover(&hub.scope),
+        },
         Party::Operator {
             purpose: None,
             read_only,
@@ -214,14 +208,10 @@ fn fits(hub: &ConnectedHub, document: Document) -> Document {
     fitted
 }
 
-/// One part of a document.
 fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
     let parts = operator_policy::parts(document);
-    let count = parts.len();
-    parts
-        .into_iter()
-        .nth(number.get() - 1)
-        .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
+    let none = || Error::usage(format!("the document has no part {number}: it has {}", parts.len()));
+    parts.get(number.get() - 1).cloned().ok_or_else(none)
 }
 
 /// Leaves the other options of a hub out of the help. They are accepted, so that a pipeline can pass to every command what it
@@ -230,8 +220,7 @@ fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
     let of_hub = <HubOptions as clap::Args>::augment_args(clap::Command::new(""));
     let is_of_hub = of_hub.get_arguments().any(|option| option.get_id() == arg.get_id());
     let is_shown = !is_of_hub || arg.get_long().is_some_and(|flag| shown.contains(&flag));
-    let hide = arg.is_hide_set() || !is_shown;
-    arg.hide(hide)
+    if is_shown { arg } else { arg.hide(true) }
 }
 
 /// Reads the settings, and prints those that the document depends on and that the command line does not replace.
@@ -291,6 +280,7 @@ fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Docume
     }
     policy::with_old_keys(to, of, &hub.scope, &keys)
 }
+
 impl RoleFlags {
     /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
     async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {

@@ -10,7 +10,6 @@ use crate::ui::{Report, Ui};
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
-/// The version, the commit and the target.
 pub(in crate::cli) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION"),
     "\ncommit: ",
@@ -56,17 +55,10 @@ fn embedded(routers: &[EmbeddedRouter]) -> String {
         let beside = package::beside_executable();
         return format!("embedded routers: none; kibus uses `{}`", beside.display());
     }
-    let router = |router: &EmbeddedRouter| {
-        let EmbeddedRouter {
-            architecture,
-            archive_sha256,
-            binary_sha256,
-            commit,
-            rustc,
-        } = router;
+    let router = |of: &EmbeddedRouter| {
         format!(
-            "embedded router for {architecture}:\n  archive SHA-256: {archive_sha256}\n  binary SHA-256:  {binary_sha256}\n  \
-             commit:          {commit}\n  rustc:           {rustc}"
+            "embedded router for {}:\n  archive SHA-256: {}\n  binary SHA-256:  {}\n  commit:          {}\n  rustc:           {}",
+            of.architecture, of.archive_sha256, of.binary_sha256, of.commit, of.rustc
         )
     };
     routers.iter().map(router).collect::<Vec<_>>().join("\n")
