@@ -22,7 +22,7 @@ async fn a_session_knows_account_region_and_partition() {
             session.partition.as_str(),
         );
         assert_eq!(identity, (account, "us-west-2", "aws"), "{kind:?}");
-        assert_eq!(session.endpoint_url(), Some(emulator.endpoint.as_str()));
+        assert_eq!(session.config().endpoint_url(), Some(emulator.endpoint.as_str()));
     }
 }
 

@@ -11,13 +11,12 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
-mod lost_answer;
-
 use crate::cloud::{Fault, FaultKind, Read, Waiting, Write};
 use crate::error::Progress;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{FieldValue, Resource, ResourceId};
 use crate::model::settings::SettingsChange;
-use crate::plan::{Action, Change, Plan};
+use crate::model::tags::BUS;
+use crate::plan::{Action, Change, FieldChange, Plan, diff};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -109,7 +108,7 @@ pub async fn apply(
         }
         report(place, Event::Started);
         let waits = |reason: &str| report(place, Event::Waiting(reason.to_owned()));
-        let write = lost_answer::write(cloud, &plan.changes[place], Waiting::new(&waits, &stop));
+        let write = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop));
         let ahead = join_all(next.into_iter().map(|next| cloud.read_ahead(&plan.changes[next])));
         let (answer, _) = tokio::join!(write, ahead);
         failed.fetch_or(answer.is_err(), Ordering::Relaxed);
@@ -148,6 +147,49 @@ pub async fn apply(
         }
     }
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
+}
+
+// If the answer to a create is lost, the SDK repeats the call, and AWS answers "exists". The existing resource is then the one
+// that the first call created.
+
+/// Makes one change. If AWS answers a create with "exists", and the existing resource has no other settings than the
+/// desired one, the missing settings are added. Otherwise the fault is returned.
+///
+/// The missing settings are part of the planned create, so nothing changes that was not shown. The resource may not be
+/// in force yet; a later change that needs it waits.
+async fn completed(cloud: &impl Write, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let fault = match cloud.write(change, waiting).await {
+        Err(fault) if fault.kind == FaultKind::Exists && change.action == Action::Create => fault,
+        answer => return answer,
+    };
+    let wanted = change.resource();
+    let there = match cloud.read_back(&change.id, waiting).await {
+        Ok(Some(there)) => there,
+        Err(stopped) if stopped.kind == FaultKind::Stopped => return Err(stopped),
+        Ok(None) | Err(_) => return Err(fault),
+    };
+    match missing(wanted, &there) {
+        None => Err(fault),
+        Some(fields) if fields.is_empty() => Ok(()),
+        Some(fields) => {
+            let rest = Change::update(change.cluster.clone(), there, wanted.clone(), fields);
+            cloud.write(&rest, waiting).await
+        }
+    }
+}
+
+/// The missing settings of a partly created resource; `None` if kibus does not manage it, or if it has other settings.
+fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
+    let fields = diff(wanted, there, &BTreeSet::new());
+    let ours = match (wanted.tags(), there.tags()) {
+        // One call writes all settings of a hub: others than these are those of another run.
+        _ if matches!(wanted, Resource::Parameter(_)) => fields.is_empty(),
+        (Some(wanted), Some(there)) => wanted.get(BUS).is_some() && wanted.get(BUS) == there.get(BUS),
+        // A kind without tags counts only if it has all settings.
+        _ => fields.is_empty(),
+    };
+    let only_missing = fields.iter().all(|field| field.from == FieldValue::Unset);
+    (ours && only_missing).then_some(fields)
 }
 
 /// Which change of a plan is next.

@@ -1,5 +1,6 @@
 //! The properties of apply over any plan: generated changes that wait for any earlier ones and may fail.
 
+mod lost_answer;
 mod scripted;
 
 use std::collections::BTreeSet;

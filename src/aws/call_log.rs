@@ -114,7 +114,12 @@ fn resource(uri: &str, body: &[u8]) -> String {
         None if body.len() > PARSED => None,
         None => match serde_json::from_slice::<Value>(body) {
             Ok(input) => members().find_map(|member| input[member].as_str().map(str::to_owned)),
-            Err(_) => form_member(body, |name| members().any(|member| *member == name)),
+            Err(_) => {
+                let form = std::str::from_utf8(body).unwrap_or_default();
+                let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+                let named = pairs.find(|(key, _)| members().any(|member| member == key));
+                named.map(|(_, value)| decoded(value))
+            }
         },
     };
     let name = name.unwrap_or_default();
@@ -123,12 +128,6 @@ fn resource(uri: &str, body: &[u8]) -> String {
         None if name.contains("://") => name.rsplit('/').next().unwrap_or_default().to_owned(),
         None => name,
     }
-}
-
-fn form_member(body: &[u8], is_member: impl Fn(&str) -> bool) -> Option<String> {
-    let form = std::str::from_utf8(body).ok()?;
-    let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(key, _)| is_member(key)).map(|(_, value)| decoded(value))
 }
 
 /// The error code in an answer: in a header, in a JSON document, or in an XML one.

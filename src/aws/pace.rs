@@ -173,11 +173,6 @@ impl Group {
     }
 }
 
-/// How long a service may throttle every call. STS is asked first, and by one call.
-fn longest(service: &str) -> Duration {
-    Duration::from_secs(if service == "STS" { 30 } else { 600 })
-}
-
 /// Since when each service has throttled every call, from any start.
 #[derive(Debug, Default)]
 struct Silence(BTreeMap<&'static str, Duration>);
@@ -190,7 +185,8 @@ impl Silence {
     /// Takes a throttled call. Fails with what to report, if the service has throttled every call for too long.
     fn throttled(&mut self, service: &'static str, now: Duration) -> Result<(), String> {
         let since = *self.0.entry(service).or_insert(now);
-        let longest = longest(service);
+        // STS is asked first, and by one call.
+        let longest = Duration::from_secs(if service == "STS" { 30 } else { 600 });
         if now - since < longest {
             return Ok(());
         }

@@ -16,11 +16,11 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
 use crate::model::resource::calls::ssm;
 use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
-use crate::model::settings::{Settings, SettingsChange};
+use crate::model::settings::Settings;
 use crate::model::tags::Tags;
 
 const PUT: &str = ssm::PUT_PARAMETER;
-const LIST: [&str; 2] = ["Parameters", "NextToken"];
+pub(super) const LIST: [&str; 2] = ["Parameters", "NextToken"];
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -65,20 +65,6 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
     let parameters = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
     let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
     Ok(parameters.iter().filter_map(bus).collect())
-}
-
-/// Who wrote the settings after this version. It is asked only to tell people, so a denial is an empty answer.
-pub(super) async fn changes_since(cloud: &AwsCloud, name: &ParameterName, version: u64) -> Vec<SettingsChange> {
-    let input = json!({ "Name": name.as_str() });
-    let history = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETER_HISTORY, input, LIST).await;
-    let history = history.unwrap_or_default().into_iter();
-    let later = history.filter(|written| written["Version"].as_u64() > Some(version));
-    later
-        .map(|written| SettingsChange {
-            settings: Settings::read(written["Value"].as_str().unwrap_or_default()),
-            by: written["LastModifiedUser"].as_str().map(str::to_owned),
-        })
-        .collect()
 }
 
 pub(super) async fn create(cloud: &AwsCloud, parameter: &Parameter, waiting: Waiting<'_>) -> Result<(), Fault> {

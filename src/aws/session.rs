@@ -166,11 +166,6 @@ impl Session {
         self.pace.slowdown()
     }
 
-    /// The endpoint of every service, if it is not AWS's own.
-    pub fn endpoint_url(&self) -> Option<&str> {
-        self.config.endpoint_url()
-    }
-
     pub fn config(&self) -> &SdkConfig {
         &self.config
     }

@@ -59,7 +59,9 @@ impl RouterFile {
     /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
     fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<(OfferedRouter, Option<Vec<u8>>), Error> {
         let compares = need == ArchiveNeed::Compare;
-        match self.package(architecture) {
+        let source = self.source(architecture);
+        let packaged = |source| package::package(&source, self.router_sha256.as_ref(), architecture);
+        match source.and_then(packaged) {
             Ok(Package { archive, code }) => {
                 let router = match &self.router_sha256 {
                     Some(hash) => OfferedRouter::Named(code, self.options(hash)),
@@ -87,11 +89,6 @@ impl RouterFile {
 
     fn source(&self, architecture: Architecture) -> Result<RouterSource, PackageError> {
         RouterSource::of(self.router_binary.as_deref(), package::ROUTERS, architecture)
-    }
-
-    fn package(&self, architecture: Architecture) -> Result<Package, PackageError> {
-        let source = self.source(architecture)?;
-        package::package(&source, self.router_sha256.as_ref(), architecture)
     }
 }
 

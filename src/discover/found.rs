@@ -272,16 +272,11 @@ fn one(
     let saved = survey.observed.queue(name.clone());
     let saved = saved.and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
     let is_of_bus = saved.is_some();
-    let by_tool = || {
-        receiver
-            .senders
-            .iter()
-            .find_map(|sender| sender.attribution.cluster.clone())
-    };
-    let cluster = saved.or_else(by_tool).filter(|_| receiver.is_for_karpenter);
-    let registered = cluster
-        .as_ref()
-        .is_some_and(|cluster| survey.registered().contains_key(cluster));
+    let mut by_tool = receiver.senders.iter().map(|sender| &sender.attribution.cluster);
+    let cluster = saved.or_else(|| by_tool.find_map(Clone::clone));
+    let cluster = cluster.filter(|_| receiver.is_for_karpenter);
+    let is_registered = |cluster| survey.registered().contains_key(cluster);
+    let registered = cluster.as_ref().is_some_and(is_registered);
     let (mut rules, mut owned) = (Vec::new(), OwnedRules::new());
     for sender in &receiver.senders {
         // The hub replaces a rule for all queues of Karpenter that it sends to.
@@ -313,15 +308,12 @@ fn one(
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
         Fact::Absent => (Reader::NoQueue, 0),
         _ => {
-            let later = survey
-                .known
-                .watch
-                .get(name)
-                .and_then(Fact::present)
-                .into_iter()
-                .flatten();
-            let samples: Vec<_> = survey.depth(name).iter().chain(later).copied().collect();
-            weigh(activity, &samples)
+            let later = survey.known.watch.get(name).and_then(Fact::present);
+            let later = later.into_iter().flatten().copied();
+            weigh(
+                activity,
+                &survey.depth(name).into_iter().chain(later).collect::<Vec<_>>(),
+            )
         }
     };
     FoundQueue {

@@ -12,7 +12,7 @@ use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{ListedTarget, rule_limit};
 use crate::model::name::QueueName;
 use crate::model::notation::first_of;
-use crate::survey::{Query, Saved, Survey};
+use crate::survey::{Query, Survey};
 use found::{concerning, found, is_of_kibus, queue, receivers, targets};
 
 pub use found::{FoundQueue, FoundRule, Reader, Removal, Verdict};
@@ -96,21 +96,12 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
         rules: survey.event_rules().present().map_or(0, Vec::len),
         rule_limit: rule_limit(&survey.scope.region),
         rules_of_kibus: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
-        moves: moves::moves(survey, has_hub(survey), &queues),
+        moves: moves::moves(survey, &queues),
         queues,
         rules_elsewhere: elsewhere(survey),
         unread: unread(survey),
         unmeasured: survey.known.queue_activity.values().find_map(Fact::fault).cloned(),
     })
-}
-
-/// Whether the bus has a hub; `None` if that is unknown.
-fn has_hub(survey: &Survey) -> Option<bool> {
-    match survey.saved() {
-        Saved::Absent => Some(false),
-        Saved::Kept(_) => Some(true),
-        Saved::Bad(_) | Saved::Unreadable(_) => None,
-    }
 }
 
 /// The id of the target of a hub that was built by a blog post of AWS.

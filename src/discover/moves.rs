@@ -7,26 +7,26 @@ use crate::error::{Hint, listed, quoted};
 use crate::model::hub::default_queue_prefix;
 use crate::model::karpenter::RoleCandidates;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::survey::Survey;
+use crate::survey::{Saved, Survey};
 
 /// The clusters that are not on the bus yet, each with its queues, and whether each queue exists.
 type Moves<'a> = BTreeMap<&'a ClusterName, BTreeMap<&'a QueueName, bool>>;
 
-/// What to run, in this order. `has_hub` is `None` if that is unknown.
-pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue]) -> Vec<Hint> {
+/// What to run, in this order.
+pub(super) fn moves(survey: &Survey, queues: &[FoundQueue]) -> Vec<Hint> {
     let moves = of_clusters(queues);
     let unnamed = unnamed(survey, queues);
     if moves.is_empty() && unnamed.is_none() {
         return Vec::new();
     }
     let mut hints = Vec::new();
-    let prefix = match has_hub {
-        Some(false) => {
+    let prefix = match survey.saved() {
+        Saved::Absent => {
             let (prefix, count) = most_common(&moves);
             hints.push(bootstrap(survey, &prefix, count, moves.len()));
             prefix
         }
-        Some(true) | None => survey.queue_prefix(),
+        Saved::Kept(_) | Saved::Bad(_) | Saved::Unreadable(_) => survey.queue_prefix(),
     };
     let is_kept = |cluster: &&ClusterName| {
         let queue = survey.scope.cluster_queue(&prefix, cluster);

@@ -228,6 +228,8 @@ pub(super) fn attribution(rule: &RuleName, target: &str, queue: &QueueName, tags
         Some((row, name)) => (row.origin, Some(name).filter(|_| row.queue.contains(CLUSTER))),
         None => (Origin::Unknown, usual_name(queue)),
     };
+    // A long name of a rule is cut, so the tag of the stack decides.
+    let is_of_eksctl = |stack: &str| stack.starts_with("eksctl-") && stack.ends_with("-karpenter");
     let origin = match tag(STACK_NAME) {
         Some(stack) if origin == Origin::CloudFormation && is_of_eksctl(stack) => Origin::Eksctl,
         _ => origin,
@@ -237,11 +239,6 @@ pub(super) fn attribution(rule: &RuleName, target: &str, queue: &QueueName, tags
         cluster: by_tag.or_else(|| by_name?.parse().ok()),
         stack: tag(STACK_NAME).map(str::to_owned).or_else(|| stack(origin, rule)),
     }
-}
-
-/// A long name of a rule is cut, so the tag of the stack decides.
-fn is_of_eksctl(stack: &str) -> bool {
-    stack.starts_with("eksctl-") && stack.ends_with("-karpenter")
 }
 
 fn stack(origin: Origin, rule: &RuleName) -> Option<String> {

@@ -154,17 +154,12 @@ impl Line {
         let Some(typed) = typed.to_str().filter(|typed| !typed.starts_with('-')) else {
             return Vec::new();
         };
-        let others = || {
-            self.words
-                .iter()
-                .enumerate()
-                .skip(1)
-                .filter(|(at, _)| *at != self.index)
-        };
+        let mut others = self.words.clone();
+        others[self.index].clear();
         let mut found = find(self);
         found.retain(|candidate| {
             let value = candidate.get_value().to_string_lossy();
-            value.starts_with(typed) && !others().any(|(_, word)| *word == value)
+            value.starts_with(typed) && !others.iter().skip(1).any(|word| *word == value)
         });
         found
     }

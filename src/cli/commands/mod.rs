@@ -4,7 +4,6 @@ mod add_cluster;
 mod bootstrap_hub;
 pub(super) mod completions;
 mod dead_letters;
-mod demo;
 mod discover;
 mod explain;
 mod list;
