@@ -143,20 +143,15 @@ pub(super) fn is_service_denial(code: &str, message: &str) -> bool {
 
 /// A denial of a role session that is not one of the caller's role is a denial of a service that uses that role.
 pub(super) fn of_the_caller(fault: Fault, caller: &str) -> Fault {
-    let FaultKind::Denied {
-        principal: Some(principal),
-        ..
-    } = &fault.kind
-    else {
-        return fault;
+    let denied = match &fault.kind {
+        FaultKind::Denied { principal, .. } => principal.as_deref().and_then(session_role),
+        _ => None,
     };
-    match session_role(principal) {
-        Some(role) if session_role(caller) != Some(role) => Fault {
-            kind: FaultKind::ServiceDenied,
-            ..fault
-        },
-        _ => fault,
-    }
+    let kind = match denied {
+        Some(role) if session_role(caller) != Some(role) => FaultKind::ServiceDenied,
+        _ => return fault,
+    };
+    Fault { kind, ..fault }
 }
 
 /// What Lambda says of a role that it cannot use.

@@ -100,16 +100,10 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
     }
 }
 
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update {
-        to: function, fields, ..
-    }: Update<'_, Function>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Function>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let (action, function) = (lambda::UPDATE_FUNCTION_CONFIGURATION, update.to);
     let settings = &function.settings;
-    let action = lambda::UPDATE_FUNCTION_CONFIGURATION;
-    let Changes { fields, tags } = Changes::among(action, fields)?;
+    let Changes { fields, tags } = Changes::among(action, update.fields)?;
     let (mut code, mut concurrency) = (false, false);
     let mut configuration = UpdateFunctionConfigurationInput::builder();
     for field in fields {
@@ -364,13 +358,8 @@ pub(super) async fn ready(
 
 /// The planned archive. Any other is refused, so that only code is uploaded that was shown.
 fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<Blob, Fault> {
-    let unplanned = |has: &str| {
-        let planned = &planned.sha256;
-        rejected(
-            action,
-            format!("the plan needs the archive with SHA-256 {planned}, and {has}"),
-        )
-    };
+    let needs = format!("the plan needs the archive with SHA-256 {}", planned.sha256);
+    let unplanned = |has: &str| rejected(action, format!("{needs}, and {has}"));
     let archive = cloud.archive.as_deref().ok_or_else(|| unplanned("this run has none"))?;
     let sha256 = hex::encode(Sha256::digest(archive));
     if sha256 == planned.sha256 {

@@ -10,7 +10,7 @@ use aws_sdk_lambda::types::ThrottleReason;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{failed, of_the_caller, rejected};
+use super::error::{NOT_ASSUMABLE, failed, of_the_caller, rejected};
 pub(super) use super::wait::INVOKE;
 use super::wait::{WaitReason, Waiting, pause, seen, settling};
 use crate::cloud::{Fault, FaultKind};
@@ -62,10 +62,9 @@ fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
     let Some(reserved) = reason.and_then(used_up_concurrency) else {
         return fault;
     };
-    let whose = if reserved {
-        "reserved for the function"
-    } else {
-        "of the account"
+    let whose = match reserved {
+        true => "reserved for the function",
+        false => "of the account",
     };
     Fault {
         kind: FaultKind::ConcurrencyUsedUp { reserved },
@@ -97,6 +96,7 @@ fn message(payload: &[u8]) -> String {
 /// provider waits as long for IAM.
 const NOT_YET: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_secs(3);
+const NOT_ALLOWED: &str = "AWS does not allow the router's calls yet";
 
 /// The result of one self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
     let key = |code: &str| aws_code::is_service_denied(code) || aws_code::is_unusable_key(code);
     if fault.code.as_deref().is_some_and(key) {
         Ok(Some(LiveTest::KeyDenied(fault.message)))
-    } else if fault.message.contains("cannot be assumed") {
+    } else if fault.message.contains(NOT_ASSUMABLE) {
         Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
     } else if matches!(fault.kind, FaultKind::Throttled | FaultKind::ConcurrencyUsedUp { .. }) {
         Ok(Some(LiveTest::Throttled(fault.message)))
@@ -207,16 +207,10 @@ where
             return Ok(verdict);
         }
         if reported.as_ref() != Some(codes) {
-            waiting.report(&format!("AWS does not allow the router's calls yet: {why}"));
+            waiting.report(&format!("{NOT_ALLOWED}: {why}"));
             reported = Some(codes.clone());
         }
-        pause(
-            sleep(PAUSE),
-            INVOKE,
-            "AWS does not allow the router's calls yet",
-            waiting,
-        )
-        .await?;
+        pause(sleep(PAUSE), INVOKE, NOT_ALLOWED, waiting).await?;
         waited += PAUSE;
     }
 }

@@ -59,12 +59,9 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
     }
 }
 
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update { to: group, fields, .. }: Update<'_, LogGroup>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::among(logs::PUT_RETENTION_POLICY, fields)?;
+pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, LogGroup>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let group = update.to;
+    let Changes { fields, tags } = Changes::among(logs::PUT_RETENTION_POLICY, update.fields)?;
     for field in fields {
         match field {
             LogGroupField::RetentionDays => retain(cloud, group, waiting).await?,

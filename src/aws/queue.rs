@@ -121,11 +121,10 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
 async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
     let untag = cloud.sqs.untag_queue().queue_url(url).tag_keys(DELETING);
     match cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()).await {
-        Ok(_) => fault(
-            FaultKind::Changed,
-            CREATE,
-            "the queue was marked as being deleted, and still exists",
-        ),
+        Ok(_) => {
+            let message = "the queue was marked as being deleted, and still exists";
+            fault(FaultKind::Changed, CREATE, message)
+        }
         Err(fault) => fault,
     }
 }
@@ -159,17 +158,9 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
 /// stop those who sent to it before. A queue that leaves the bus loses its tags last: until then, they say that the rest
 /// is to be done.
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update {
-        to: queue,
-        fields: changes,
-        ..
-    }: Update<'_, Queue>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
-    let action = sqs::SET_QUEUE_ATTRIBUTES;
-    let Changes { fields, tags } = Changes::among(action, changes)?;
+pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Queue>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let (action, queue) = (sqs::SET_QUEUE_ATTRIBUTES, update.to);
+    let Changes { fields, tags } = Changes::among(action, update.fields)?;
     let url = cloud.queue_url(&queue.name);
     // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
     // user guide, "Troubleshoot IAM").
@@ -193,7 +184,7 @@ pub(super) async fn update(
         if fields.is_empty() {
             return Ok(());
         }
-        if changes.iter().any(stops_other_senders) {
+        if update.fields.iter().any(stops_other_senders) {
             waiting.report(ROUTER_LEARNS.0);
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }

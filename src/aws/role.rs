@@ -79,13 +79,10 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
     cloud.write(iam::CREATE_ROLE, waiting, send).await
 }
 
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update { to: role, fields, .. }: Update<'_, Role>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Role>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let role = update.to;
     let name = &role.name;
-    let Changes { fields, tags } = Changes::among(iam::UPDATE_ASSUME_ROLE_POLICY, fields)?;
+    let Changes { fields, tags } = Changes::among(iam::UPDATE_ASSUME_ROLE_POLICY, update.fields)?;
     for field in fields {
         match field {
             // Cannot change in place: a plan replaces the role.

@@ -34,10 +34,10 @@ pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiti
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    Update { to, .. }: Update<'_, RolePolicy>,
+    update: Update<'_, RolePolicy>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    put(cloud, to, waiting).await
+    put(cloud, update.to, waiting).await
 }
 
 /// IAM may not find a role yet that is new too, nor a condition its boundary.

@@ -63,12 +63,9 @@ pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) 
     }
 }
 
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update { to: rule, fields, .. }: Update<'_, Rule>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::among(events::PUT_RULE, fields)?;
+pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Rule>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let rule = update.to;
+    let Changes { fields, tags } = Changes::among(events::PUT_RULE, update.fields)?;
     let (mut settings, mut target) = (false, false);
     for field in fields {
         match field {

@@ -135,11 +135,9 @@ impl<'a> Hubs<'a> {
                     hubs.slowdowns.push(session.slowdown());
                     let hub = ConnectedHub::new(ui, command_line, limit, address.clone(), session);
                     if hubs.list.iter().any(|other| other.heading == hub.heading) {
-                        let Scope {
-                            bus, region, account, ..
-                        } = &hub.scope;
-                        let message = format!("hub `{bus}` in {region} of account {account} is listed twice");
-                        return Err(Error::usage(message));
+                        let Scope { bus, region, .. } = &hub.scope;
+                        let place = format!("{region} of account {}", hub.scope.account);
+                        return Err(Error::usage(format!("hub `{bus}` in {place} is listed twice")));
                     }
                     hubs.list.push(hub);
                 }
