@@ -31,7 +31,6 @@ pub struct Snapshot {
     pub status: Option<Status>,
 }
 
-/// A role in the list of roles.
 #[derive(Clone, Debug, Default)]
 pub struct ListedRole {
     pub arn: String,
@@ -55,7 +54,6 @@ macro_rules! questions {
                 buses -> BTreeSet<BusName>;
                 /// All roles of the account.
                 listed_roles -> BTreeMap<RoleName, ListedRole>;
-                /// The names of the EKS clusters.
                 eks_clusters -> BTreeSet<ClusterName>;
                 /// How many concurrent invocations of the account and Region are reserved for no function.
                 unreserved_concurrency -> u32;
@@ -84,15 +82,12 @@ macro_rules! questions {
                 associations(ClusterName) -> BTreeSet<Association>;
                 /// The URL of the OpenID Connect issuer of an EKS cluster; absent if it has none.
                 oidc_issuers(ClusterName) -> String;
-                /// The policy of a KMS key.
                 key_policies(KmsKey) -> Document;
                 /// The settings that a version of the router was published with.
                 versions(u64) -> FunctionSettings;
             }
             first {
-                /// All targets of a rule.
                 rule_targets(RuleName) -> Vec<ListedTarget>;
-                /// The tags of a rule.
                 rule_tags(RuleName) -> Tags;
             }
             composed {
@@ -129,19 +124,19 @@ macro_rules! trait_of {
         pub trait Questions: Send + Sync {
             $(
                 $(#[$once_doc])*
-                fn $once(&self) -> impl Future<Output = Result<Option<$one>, Fault>> + Send {
+                fn $once(&self) -> impl Future<Output = Answer<$one>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
             $(
                 $(#[$each_doc])*
-                fn $each(&self, _: &$key) -> impl Future<Output = Result<Option<$answer>, Fault>> + Send {
+                fn $each(&self, _: &$key) -> impl Future<Output = Answer<$answer>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
             $(
                 $(#[$first_doc])*
-                fn $first(&self, _: &$first_key) -> impl Future<Output = Result<Option<$first_answer>, Fault>> + Send {
+                fn $first(&self, _: &$first_key) -> impl Future<Output = Answer<$first_answer>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
@@ -150,13 +145,14 @@ macro_rules! trait_of {
 }
 questions!(trait_of);
 
+type Answer<T> = Result<Option<T>, Fault>;
+
 /// What can be read of one account and Region. No method changes anything. `None` means that it is certainly absent.
 pub trait Read: Questions {
     /// Reads one resource completely, with its status.
-    fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Snapshot>, Fault>> + Send;
+    fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Answer<Snapshot>> + Send;
 
-    /// Reads one resource completely.
-    fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send {
+    fn read(&self, id: &ResourceId) -> impl Future<Output = Answer<Resource>> + Send {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
 
@@ -164,17 +160,10 @@ pub trait Read: Questions {
     fn settings_changes(&self, version: u64) -> impl Future<Output = Vec<SettingsChange>> + Send;
 
     /// The names of a role's inline policies, whoever wrote them.
-    fn inline_policy_names(
-        &self,
-        role: &RoleName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+    fn inline_policy_names(&self, role: &RoleName) -> impl Future<Output = Answer<BTreeSet<String>>> + Send;
 
     /// One inline policy of a role, whoever wrote it.
-    fn inline_policy(
-        &self,
-        role: &RoleName,
-        policy: &str,
-    ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
+    fn inline_policy(&self, role: &RoleName, policy: &str) -> impl Future<Output = Answer<InlinePolicy>> + Send;
 
     /// The inline policies of those of these roles that exist, in few calls, which read every role of the account.
     fn inline_policies(
@@ -192,7 +181,6 @@ pub trait Read: Questions {
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
 
-    /// The role that the caller has assumed, if it is one.
     fn caller_role(&self) -> Option<RoleName>;
 
     /// The time of the local clock, in Unix seconds.
@@ -201,7 +189,6 @@ pub trait Read: Questions {
         since.unwrap_or_default().as_secs()
     }
 
-    /// Lets time pass before a read is repeated.
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
     }
@@ -211,11 +198,7 @@ pub trait Read: Questions {
 pub trait Write: Send + Sync {
     /// Reads a resource that exists by the refusal of a create; `None` if it is absent. If a read may miss it because it is
     /// new, waits until a read finds it.
-    fn read_back(
-        &self,
-        id: &ResourceId,
-        waiting: Waiting<'_>,
-    ) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+    fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Answer<Resource>> + Send;
 
     /// Reads what a change creates, if its create would overwrite what someone else has created since the plan. It is called
     /// while the change waits for another one, so that the create does not wait for the read.
@@ -237,7 +220,6 @@ pub struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    /// Reports to `report`; ends once `stop` is true.
     pub fn new(report: &'a (dyn Fn(&str) + Sync), stop: &'a watch::Receiver<bool>) -> Self {
         let stop = Some(stop);
         Self { report, stop }
@@ -251,12 +233,10 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Reports why the write waits.
     pub fn report(self, reason: &str) {
         (self.report)(reason);
     }
 
-    /// Returns once someone asks to stop.
     pub async fn stopped(self) {
         if let Some(stop) = self.stop {
             // An error means that no request to stop can come.
@@ -299,7 +279,7 @@ pub trait Probe: Send + Sync {
     }
 
     /// How many messages a queue holds; `None` if it is absent.
-    fn depth(&self, _queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send {
+    fn depth(&self, _queue: &QueueName) -> impl Future<Output = Answer<Depth>> + Send {
         std::future::ready(Ok(None))
     }
 }

@@ -240,7 +240,6 @@ async fn received(DemoAccount { cloud, scope, .. }: &DemoAccount, wanted: u64) -
     }
 }
 
-/// The instance ids of an event.
 fn instances(event: &Value) -> String {
     let ids: Vec<&str> = match event["detail"]["affectedEntities"].as_array() {
         Some(entities) => entities

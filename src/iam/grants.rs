@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::document::{Document, texts};
+use crate::model::document::{Document, principals, texts};
 use crate::model::name::AccountId;
 use crate::model::policy::{is_locked, is_ours};
 use crate::model::resource::calls::{kms, sqs, sts};
@@ -79,17 +79,6 @@ pub fn lets_anyone_send(policy: &Document) -> bool {
 fn allows_to_send(statement: &Value) -> bool {
     let sends = has_action(statement, sqs::SEND_MESSAGE) || statement.get("NotAction").is_some();
     statement["Effect"] == "Allow" && sends
-}
-
-/// Whom a statement is about. All but some count as everyone.
-fn principals(statement: &Value) -> Vec<&str> {
-    if statement.get("NotPrincipal").is_some() {
-        return vec!["*"];
-    }
-    match &statement["Principal"] {
-        Value::Object(kinds) => kinds.values().flat_map(|of| texts(Some(of))).collect(),
-        one => texts(Some(one)),
-    }
 }
 
 fn has_action(statement: &Value, action: &str) -> bool {

@@ -284,7 +284,6 @@ pub fn parts(policy: &Document) -> Vec<Document> {
     parts
 }
 
-/// A statement as two, each about half of its resources.
 fn halves(statement: &Value) -> Option<(Value, Value)> {
     let resources = statement.get("Resource")?.as_array()?;
     let (first, second) = resources.split_at(resources.len() / 2);

@@ -5,26 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::name::FunctionName;
 
-/// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// Not read.
     #[default]
     NotAsked,
     Present(T),
     /// It certainly does not exist.
     Absent,
-    /// The call was denied or failed.
     Unreadable(Fault),
 }
 
 impl<T> Fact<T> {
-    /// The fact of an answer that always exists.
     pub fn of(answer: Result<T, Fault>) -> Self {
         answer.map_or_else(Self::Unreadable, Self::Present)
     }
 
-    /// The fact of an answer that may be "absent".
     pub fn of_option(answer: Result<Option<T>, Fault>) -> Self {
         match answer {
             Ok(Some(value)) => Self::Present(value),
@@ -52,14 +47,12 @@ impl<T> Fact<T> {
     }
 }
 
-/// A call to AWS that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {message}")]
 pub struct Fault {
     pub kind: FaultKind,
     /// The call, as IAM names it: `sqs:CreateQueue`.
     pub action: String,
-    /// The error code in the answer, if there is one.
     pub code: Option<String>,
     pub message: String,
 }
@@ -122,7 +115,6 @@ pub enum FaultKind {
 }
 
 impl Fault {
-    /// Whether the caller is not allowed to make the call.
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }
@@ -136,7 +128,6 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// Counts a throttled call.
     pub fn count(&mut self, service: &'static str) {
         *self.throttled.entry(service).or_default() += 1;
     }
@@ -148,7 +139,6 @@ impl Slowdown {
         }
     }
 
-    /// The counts as a sentence; `None` if nothing was throttled.
     pub fn sentence(&self) -> Option<String> {
         let sum: u64 = self.throttled.values().sum();
         let counts = self

@@ -25,7 +25,6 @@ impl Document {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Reads a document from text.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).map(Self::new)
     }
@@ -40,7 +39,6 @@ impl Document {
         format!("{:#}", normal(&self.0))
     }
 
-    /// The statements of a policy, none if it has none.
     pub fn statements(&self) -> Vec<&Value> {
         match self.0.get("Statement") {
             Some(Value::Array(statements)) => statements.iter().collect(),
@@ -56,6 +54,17 @@ pub fn texts(value: Option<&Value>) -> Vec<&str> {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
         Some(one) => one.as_str().into_iter().collect(),
         None => Vec::new(),
+    }
+}
+
+/// Whom a statement is about. All but some count as everyone.
+pub fn principals(statement: &Value) -> Vec<&str> {
+    if statement.get("NotPrincipal").is_some() {
+        return vec!["*"];
+    }
+    match &statement["Principal"] {
+        Value::Object(kinds) => kinds.values().flat_map(|of| texts(Some(of))).collect(),
+        one => texts(Some(one)),
     }
 }
 

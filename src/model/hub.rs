@@ -13,7 +13,7 @@ use crate::model::resource::{
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::Settings;
-use crate::model::signal::{OptIn, Signal};
+use crate::model::signal::Signal;
 use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
 
 /// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
@@ -37,7 +37,6 @@ pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 
-/// A hub with every setting decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     scope: Scope,
@@ -46,7 +45,6 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// The hub of a bus with these settings and this code of its function.
     pub fn new(scope: &Scope, settings: impl Into<Settings>, code: Code) -> Self {
         Self {
             scope: scope.clone(),
@@ -227,12 +225,8 @@ impl Hub {
     }
 }
 
-/// Whether a hub with these options has the rule of a signal.
 pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
-    match signal.opt_in() {
-        None => true,
-        Some(OptIn::Rebalance) => options.rebalance == Some(true),
-    }
+    signal != Signal::Rebalance || options.rebalance == Some(true)
 }
 
 /// Every id that a hub can have with any options. All must be read to know what exists.

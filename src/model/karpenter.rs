@@ -156,7 +156,6 @@ pub struct RoleCandidates {
 }
 
 impl RoleCandidates {
-    /// The candidates among all roles of the account.
     pub fn of<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
         let names = usual_roles(cluster);
         let usual: Vec<RoleName> = names.iter().filter(|role| all.contains_key(role)).cloned().collect();
@@ -220,7 +219,6 @@ fn without_suffix(name: &str) -> Option<&str> {
 /// - `karpenter-`: aws-ia/terraform-aws-eks-blueprints-addons (`main.tf`, module `karpenter_sqs`); also the default of kibus
 const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
 
-/// The usual names of the interruption queue of a cluster.
 pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
     USUAL_QUEUES
         .iter()

@@ -108,7 +108,6 @@ impl HubOptions {
         }
     }
 
-    /// Keeps the options with these flags.
     pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
         *self = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
     }
@@ -142,7 +141,6 @@ impl HubOptions {
         self.retention.unwrap_or(const { Retention::known(86_400) })
     }
 
-    /// The permissions boundary of the router role, if one is set.
     pub fn boundary(&self) -> Option<&PermissionsBoundary> {
         self.permissions_boundary.as_ref()?.0.as_ref()
     }
@@ -172,7 +170,6 @@ impl HubOptions {
         self.log_retention.unwrap_or_default()
     }
 
-    /// Which principals may send to the queues.
     pub fn senders(&self) -> Senders {
         match self.lock_queues {
             Some(false) => Senders::ByTheirPolicies,

@@ -20,8 +20,7 @@ const SENDS: &str = "KibusSendToClusters";
 /// The `Sid` of the statement with the key of the queues.
 const CURRENT_KEY: &str = "KibusUseKey";
 
-/// The `Sid` of the statement with keys that the queues had before. It is a statement of its own, so that an old key never
-/// counts as the key of the queues.
+/// The `Sid` of the statement with keys that the queues had before.
 const OLD_KEYS: &str = "KibusUseOldKeys";
 
 /// What a test of a customer key cannot show. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
@@ -88,7 +87,6 @@ pub fn requires_tags(policy: &Document) -> Option<bool> {
     Some(sends.get("Condition").is_some())
 }
 
-/// The policy of a Karpenter controller: it reads its own queue.
 pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
     let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = of_bus(scope, include_str!("../../templates/policies/controller.json"), &values);
@@ -137,22 +135,12 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.into_iter().all(is_ours)
 }
 
-/// What a policy allows as the key of the queues: the resources of kibus's statement for it.
-pub fn current_keys(policy: &Document) -> BTreeSet<String> {
-    keys_of(policy, &[CURRENT_KEY]).map(str::to_owned).collect()
-}
-
 /// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
 pub fn allowed_keys(policy: &Document) -> BTreeSet<KmsKey> {
-    keys_of(policy, &[CURRENT_KEY, OLD_KEYS])
-        .filter_map(|key| key.parse().ok())
-        .collect()
-}
-
-fn keys_of<'a>(policy: &'a Document, sids: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    let of_kibus = |statement: &&Value| sids.iter().any(|sid| statement["Sid"] == *sid);
+    let of_kibus = |statement: &&Value| statement["Sid"] == CURRENT_KEY || statement["Sid"] == OLD_KEYS;
     let statements = policy.statements().into_iter().filter(of_kibus);
-    statements.flat_map(|statement| texts(statement.get("Resource")))
+    let keys = statements.flat_map(|statement| texts(statement.get("Resource")));
+    keys.filter_map(|key| key.parse().ok()).collect()
 }
 
 /// The policy, with a statement for the customer key of the queues if they have one.
@@ -389,7 +377,6 @@ pub struct InlinePolicy {
 }
 
 impl InlinePolicy {
-    /// The document, if it can be parsed.
     pub fn document(&self) -> Option<Document> {
         Document::parse(&self.text).ok()
     }

@@ -57,7 +57,6 @@ const SHOWN: usize = 200;
 /// How many characters of the problems are shown.
 const PROBLEMS: usize = 2_000;
 
-/// The request, in the shape of an event.
 pub fn self_test_request() -> Value {
     json!({ "version": "0", "source": SELF_TEST_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE, "detail": {} })
 }
@@ -82,7 +81,6 @@ pub fn is_self_test_message(body: &Value) -> bool {
     body["source"] == SELF_TEST_SOURCE && body["detail-type"] == SELF_TEST_DETAIL_TYPE
 }
 
-/// What a router reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTestReport {
     pub ok: bool,
@@ -102,7 +100,6 @@ pub struct SelfTestReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveTest {
     Passed,
-    /// The router did not pass, for this reason.
     Failed(String),
     /// Lambda may not use the key of the version's environment variables; its message.
     KeyDenied(String),
@@ -113,7 +110,6 @@ pub enum LiveTest {
 }
 
 impl LiveTest {
-    /// The result of an invocation that returned this payload.
     pub fn of_payload(payload: &[u8]) -> Self {
         match SelfTestReport::read(payload) {
             Ok(report) => report.failure().map_or(Self::Passed, Self::Failed),

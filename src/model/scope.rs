@@ -21,7 +21,6 @@ pub struct Scope {
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
-    /// The global options with which kibus reaches it.
     pub options: GlobalOptions,
 }
 
@@ -36,7 +35,6 @@ pub struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    /// A whole kibus command with these options.
     pub fn kibus(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
         let bus = bus.map_or_else(String::new, |bus| format!(" --bus {bus}"));
         let region = self
@@ -96,7 +94,6 @@ impl Scope {
         services
     }
 
-    /// The ARN of a resource in this account and Region.
     pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
         format!(
             "arn:{}:{service}:{}:{}:{resource}",

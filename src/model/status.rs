@@ -7,21 +7,13 @@ use serde_json::Value;
 
 use crate::model::name::{ClusterName, QueueName};
 
-/// The status of a resource at the moment of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    Queue(QueueState),
+    Queue(Depth),
     /// Of an event source mapping.
     Mapping(MappingState),
     /// Of the version that an alias points to.
     Version(VersionState),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueState {
-    pub depth: Depth,
-    /// When its attributes last changed, in seconds of the Unix epoch (`LastModifiedTimestamp`).
-    pub changed: Option<u64>,
 }
 
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
@@ -34,7 +26,6 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// All messages, whether they can be received now or not.
     pub fn messages(self) -> u64 {
         self.waiting.saturating_add(self.in_flight)
     }

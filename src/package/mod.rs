@@ -29,11 +29,9 @@ const BINARY: &str = "kibus-router";
 /// The glibc version of the runtime `provided.al2023`.
 const RUNTIME_GLIBC: (u32, u32) = (2, 34);
 
-/// A router archive that is ready to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) archive: Vec<u8>,
-    /// The version and hash of a function with this archive.
     pub(crate) code: Code,
 }
 

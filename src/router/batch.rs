@@ -53,14 +53,12 @@ pub(super) struct Delivery {
     pub(super) delay: Option<i64>,
 }
 
-/// What became of a batch.
 #[derive(Debug, Default)]
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.
     pub(super) items: Vec<Item>,
     pub(super) delivered: Vec<Delivery>,
     pub(super) repairs: Vec<Repair>,
-    /// The instances whose tags contradict the one that only AWS can write.
     pub(super) contradictions: BTreeSet<InstanceId>,
 }
 

@@ -57,7 +57,6 @@ impl<K: Clone + Eq + Hash, V> Generations<K, V> {
 pub(super) type Owners = Generations<InstanceId, (InstanceOwner, Instant)>;
 
 impl Owners {
-    /// The owner of an instance, if it is cached and valid.
     pub(super) fn owner(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
         let (owner, seen) = self.get(id)?;
         let valid = match owner {

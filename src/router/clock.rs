@@ -14,7 +14,6 @@ const LONGEST_INVOCATION: u32 = 900;
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The time of one invocation.
 pub(super) trait Clock: Send + Sync + 'static {
     fn now(&self) -> Instant;
 

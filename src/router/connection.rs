@@ -98,7 +98,6 @@ fn greeting(endpoint: &str) -> Option<HttpRequest> {
     Some(request)
 }
 
-/// The endpoint of the SDK's SQS client for this configuration.
 async fn sqs_endpoint(config: &SdkConfig) -> Option<String> {
     let params = Params::builder()
         .set_region(config.region().map(ToString::to_string))

@@ -19,7 +19,6 @@ use crate::model::signal::{Signal, SubjectMember};
 /// memory and the time of the other messages in the batch.
 const MOST_ENTITIES: usize = 10_000;
 
-/// An event that Karpenter may act on.
 #[derive(Debug)]
 pub struct DecodedEvent<'a> {
     pub signal: Signal,
@@ -32,7 +31,6 @@ pub struct DecodedEvent<'a> {
     health: Option<Entities<'a>>,
 }
 
-/// What an event is about.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EventSubject {
     /// Instances in their order, or why an entity is not an instance here.
@@ -272,7 +270,6 @@ fn millis(written: &str) -> Option<i64> {
     parsed.ok()?.to_millis().ok()
 }
 
-/// The affected entities of an event, and the resources that its envelope names.
 #[derive(Debug)]
 struct Entities<'a> {
     list: &'a RawValue,

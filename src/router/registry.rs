@@ -51,7 +51,6 @@ struct Answer {
 
 type Slot = Arc<tokio::sync::Mutex<Option<Answer>>>;
 
-/// The cached answers by queue.
 #[derive(Debug)]
 pub(super) struct Registry(Mutex<Generations<QueueName, Slot>>);
 

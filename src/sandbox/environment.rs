@@ -11,7 +11,6 @@ pub const DEFAULT_REGION: &str = "us-west-2";
 /// The length of a secret.
 const BYTES: usize = 16;
 
-/// The address of a running sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The port on 127.0.0.1.
@@ -63,10 +62,8 @@ impl Endpoint {
     }
 }
 
-/// Changes to the environment variables of a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellVariables {
-    /// Variables to set, with their values.
     pub set: Vec<(&'static str, String)>,
     /// Variables to unset, because they would point away from the sandbox.
     pub unset: Vec<String>,
@@ -84,7 +81,6 @@ impl Secret {
         random_digits().map(Self)
     }
 
-    /// The secret as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -29,7 +29,6 @@ use server::StartedServer;
 
 const STARTING: &str = "Starting the local AWS emulator.";
 
-/// The sandbox in one directory.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     home: Home,
@@ -47,7 +46,6 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// The server's address.
     pub fn endpoint(&self) -> &Endpoint {
         &self.started.record.endpoint
     }
@@ -149,7 +147,6 @@ impl Sandbox {
         Ok(PrivateServer { started, directory })
     }
 
-    /// The path of the log of the user's server.
     pub fn log_path(&self) -> PathBuf {
         self.home.server_directory().join("server.log")
     }

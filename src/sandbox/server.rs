@@ -43,7 +43,6 @@ const VERSION_VARIABLE: &str = "MINISTACK_VERSION";
 pub struct ServerRecord {
     /// Its process id, which is also its process group id.
     pub pid: u32,
-    /// Its address.
     #[serde(flatten)]
     pub endpoint: Endpoint,
     /// A text that is in no other process's command line.
@@ -312,7 +311,6 @@ fn command_line(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&ps.stdout).into_owned())
 }
 
-/// A signal that stops a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KillSignal {
     Term,

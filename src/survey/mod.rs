@@ -20,7 +20,7 @@ use crate::model::resource::{Observed, Queue, Resource, ResourceId};
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::settings::{BadSettings, Settings};
-use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
+use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
@@ -31,7 +31,6 @@ use reader::Reader;
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
-    /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
     /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
@@ -107,7 +106,6 @@ pub async fn survey<T>(
     Err(Endless(Box::new(query)))
 }
 
-/// The buses of an account and Region whose settings exist.
 pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
     Ok(cloud.buses().await?.unwrap_or_default())
 }
@@ -119,7 +117,6 @@ pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, 
 }
 
 impl Survey {
-    /// A survey of a hub in which nothing is read yet.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -139,7 +136,6 @@ impl Survey {
         !self.open.borrow().is_empty()
     }
 
-    /// Takes the questions that have no answer yet.
     pub fn take_open(&self) -> Query {
         self.open.take()
     }
@@ -207,7 +203,6 @@ impl Survey {
         }
     }
 
-    /// The settings, if they are known.
     pub fn settings(&self) -> Option<&Settings> {
         match self.saved() {
             Saved::Kept(settings) => Some(settings),
@@ -215,7 +210,6 @@ impl Survey {
         }
     }
 
-    /// The saved options, if they are known.
     pub fn options(&self) -> Option<&HubOptions> {
         self.settings().map(|settings| &settings.options)
     }
@@ -246,7 +240,6 @@ impl Survey {
         Some(RouterHandler::of(&function.settings)?.prefix)
     }
 
-    /// The queue of a cluster on this hub.
     pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
         self.scope.cluster_queue(&self.queue_prefix(), cluster)
     }
@@ -305,13 +298,8 @@ impl Survey {
 
     /// How many messages a queue held when it was read.
     pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
-        self.queue_state(queue).map(|state| state.depth)
-    }
-
-    /// The state of a queue when it was read.
-    pub fn queue_state(&self, queue: &QueueName) -> Option<QueueState> {
         match self.status.get(&ResourceId::Queue(queue.clone())) {
-            Some(Status::Queue(state)) => Some(*state),
+            Some(Status::Queue(depth)) => Some(*depth),
             _ => None,
         }
     }

@@ -24,7 +24,6 @@ const VERSION_1_0: &str = "application/x-amz-json-1.0";
 const VERSION_1_1: &str = "application/x-amz-json-1.1";
 const REST: &str = "application/json";
 
-/// A service with one of these protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonService {
     service: Service,

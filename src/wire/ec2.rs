@@ -32,10 +32,8 @@ pub struct Client {
     operation: Operation<String, String, ErrorResponse>,
 }
 
-/// The key and the value of a parameter.
 pub type Param = (String, String);
 
-/// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ec2Error {
     #[error("EC2 refused: {code} ({status}): {message}")]
@@ -53,7 +51,6 @@ pub enum Ec2Error {
     Unreadable(String),
 }
 
-/// The endpoint for this configuration.
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
@@ -208,7 +205,6 @@ fn error_in(xml: &str) -> [Option<String>; 2] {
 }
 
 impl Ec2Error {
-    /// EC2's error code, if it gave one.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } if !code.is_empty() => Some(code),
@@ -216,12 +212,10 @@ impl Ec2Error {
         }
     }
 
-    /// Whether there were too many calls.
     pub fn is_throttled(&self) -> bool {
         matches!(self, Self::Refused { status: 429, .. }) || self.code().is_some_and(aws_code::is_throttled)
     }
 
-    /// Whether a permission is missing.
     pub fn is_denied(&self) -> bool {
         self.code().is_some_and(|code| {
             aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_not_subscribed(code)

@@ -24,17 +24,14 @@ fields! {
     }
 }
 
-/// An event source mapping from a queue to an alias of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSourceMapping {
     pub queue: QueueName,
     pub function: FunctionName,
     pub alias: String,
-    /// The maximum number of messages in one invocation.
     pub batch_size: u32,
     /// How long Lambda gathers messages, in seconds.
     pub window: u32,
-    /// How many invocations may run at once.
     pub maximum_concurrency: Option<u32>,
     /// Whether an answer may name the messages that failed.
     pub report_batch_item_failures: bool,

@@ -18,7 +18,6 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The name that Lambda gives it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -55,9 +54,7 @@ pub struct FunctionPermission {
     /// The alias or the version; `None` for the function.
     pub qualifier: Option<String>,
     pub sid: String,
-    /// What it allows.
     pub action: String,
-    /// Whom it allows that.
     pub principal: String,
 }
 
@@ -79,12 +76,10 @@ impl Code {
         }
     }
 
-    /// Code of which only the hash is known.
     pub fn of_unknown_version(sha256: impl Into<String>) -> Self {
         Self::of_archive("", sha256)
     }
 
-    /// Whether it is known which version of the router this is.
     pub fn has_version(&self) -> bool {
         !self.version.is_empty()
     }
@@ -114,7 +109,6 @@ field_names! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
     pub role: String,
-    /// Lambda's name of the runtime.
     pub runtime: String,
     pub architecture: Architecture,
     /// The handler. A custom runtime calls none, so it holds the settings of the router.

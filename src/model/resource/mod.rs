@@ -60,7 +60,6 @@ macro_rules! kinds {
             }
         }
 
-        /// Which resource: its kind and name.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ResourceId {
             $($(#[$doc])* $kind($($type),+),)*
@@ -90,7 +89,6 @@ macro_rules! kinds {
                 }
             }
 
-            /// The name within its kind.
             pub fn name(&self) -> String {
                 match self {
                     $(Self::$kind($($key),+) => $name,)*
@@ -124,14 +122,12 @@ macro_rules! kinds {
                 }
             }
 
-            /// Its tags, to change them; nothing for a kind that kibus does not tag.
             pub fn tags_mut(&mut self) -> Option<&mut Tags> {
                 match self {
                     $(Self::$kind($kind { $($tags,)? .. }) => None$(.or(Some($tags)))?,)*
                 }
             }
 
-            /// What its kind says about it.
             pub fn particulars(&self) -> &dyn Particulars {
                 match self {
                     $(Self::$kind(r) => r,)*
@@ -219,7 +215,6 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     resources: BTreeMap<ResourceId, Resource>,
@@ -238,7 +233,6 @@ impl Desired {
         self.untagged.entry(id).or_default().extend(keys);
     }
 
-    /// The keys of the tags to remove from a resource.
     pub fn untagged(&self, id: &ResourceId) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.untagged.get(id).unwrap_or(&NONE)
@@ -273,7 +267,6 @@ impl FromIterator<Resource> for Desired {
     }
 }
 
-/// The resources that were read, with the answer for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed(BTreeMap<ResourceId, Fact<Resource>>);
 
@@ -296,7 +289,6 @@ impl Observed {
         self.0.get(id).unwrap_or(const { &Fact::NotAsked })
     }
 
-    /// The resource of this id, if it was read and exists.
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
         self.get(id).present()
     }
@@ -306,12 +298,10 @@ impl Observed {
         self.0.values().filter_map(Fact::present)
     }
 
-    /// Every id that was read, with its answer.
     pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Fact<Resource>)> {
         self.0.iter()
     }
 
-    /// What could not be read.
     pub fn faults(&self) -> impl Iterator<Item = (&ResourceId, &Fault)> {
         self.0.iter().filter_map(|(id, answer)| Some((id, answer.fault()?)))
     }

@@ -40,7 +40,6 @@ impl Encryption {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
     pub dead_letters: String,
-    /// The maximum number of receives of a message.
     pub max_receives: u32,
 }
 
@@ -160,7 +159,6 @@ impl Scope {
             .filter(|_| !may_be_cut(queue.as_str(), LONGEST_NAME))
     }
 
-    /// The ARN of a queue of this account and Region.
     pub fn queue_arn(&self, queue: &QueueName) -> String {
         self.arn("sqs", queue.as_str())
     }

@@ -49,7 +49,6 @@ pub struct RuleTarget {
     pub message_group: Option<String>,
 }
 
-/// A rule on the default event bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub name: RuleName,
