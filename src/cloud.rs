@@ -38,7 +38,6 @@ pub struct ListedRole {
     pub web_trust: Option<Document>,
 }
 
-/// Inline policies of a role, by name.
 pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 
 /// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
@@ -59,8 +58,7 @@ macro_rules! questions {
                 unreserved_concurrency -> u32;
                 /// The event source mappings of the router, its aliases and its versions, whoever created them.
                 function_mappings -> BTreeSet<FunctionMapping>;
-                /// The statements of the resource policies of the router, of its live alias and of its versions, whoever added
-                /// them.
+                /// The statements of the resource policies of the router, its live alias and its versions, whoever added them.
                 function_permissions -> BTreeSet<FunctionPermission>;
                 /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
                 dropped_clusters -> DroppedClusters;
@@ -95,8 +93,7 @@ macro_rules! questions {
                 roles(RoleName) -> RolePolicies;
                 /// All inline policies of a role, by name.
                 all_policies(RoleName) -> RolePolicies;
-                /// What policies decide about the calls of a cluster's controller that runs as a role, by action, as far as IAM
-                /// says it. The role must be listed.
+                /// What policies decide about the calls of a cluster's controller that runs as a listed role, by action.
                 controller_access((ClusterName, RoleName)) -> BTreeMap<String, AccessDecision>;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 queue_activity(QueueName) -> QueueActivity;
@@ -171,8 +168,7 @@ pub trait Read: Questions {
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
-    /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take its actions
-    /// together, there is an answer to each.
+    /// What the policies of a user or role, by its ARN, decide: an answer to each action if IAM does not take them together.
     fn simulate(&self, principal: &str, simulation: &Simulation) -> impl Future<Output = Vec<Answered>> + Send;
 
     /// What happened on these queues in the last day. A queue of which nothing is known is missing.
@@ -248,16 +244,14 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What `verify --probe` needs: an event of kibus's own, and what becomes of it.
-/// By default, nothing comes of it.
+/// What `verify --probe` needs: an event of kibus's own, and what becomes of it: by default, nothing.
 pub trait Probe: Send + Sync {
     /// Puts an event on the default event bus, which adds its id and time.
     fn put_event(&self, _event: &Value) -> impl Future<Output = Result<(), Fault>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Receives and deletes the copies of a probe from the probe queue, and messages of self-tests; waits for some
-    /// seconds. Gives the number of copies.
+    /// Waits some seconds for copies of a probe in the probe queue, deletes them and messages of self-tests, and counts the copies.
     fn take_probe(&self, _queue: &QueueName, _probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send {
         std::future::ready(Ok(0))
     }
@@ -267,8 +261,7 @@ pub trait Probe: Send + Sync {
         std::future::ready(Ok(Look::default()))
     }
 
-    /// Invokes a function's alias with a probe and waits until it is routed. Gives what the router decided, or its
-    /// error message.
+    /// Invokes a function's alias with a probe. Gives what the router decided, or its error message.
     fn route_probe(
         &self,
         _function: &FunctionName,

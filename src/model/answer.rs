@@ -60,9 +60,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     Denied {
-        /// The caller, if the answer names it.
         principal: Option<String>,
-        /// The resource, if the answer names it.
         resource: Option<String>,
     },
     NoCredentials,
@@ -95,7 +93,6 @@ pub enum FaultKind {
     BoundaryMissing,
     /// The change did not take effect in the usual time.
     Unsettled {
-        /// What to check.
         advice: Option<&'static str>,
     },
     /// Someone asked to stop while the call waited for AWS; the message says for what.
@@ -141,11 +138,8 @@ impl Slowdown {
 
     pub fn sentence(&self) -> Option<String> {
         let sum: u64 = self.throttled.values().sum();
-        let counts = self
-            .throttled
-            .iter()
-            .map(|(service, count)| format!("{service} {count}"));
-        let counts: Vec<String> = counts.collect();
+        let of_service = |(service, count): (&&str, &u64)| format!("{service} {count}");
+        let counts: Vec<String> = self.throttled.iter().map(of_service).collect();
         (sum > 0).then(|| format!("Calls that AWS throttled and kibus repeated: {}.", counts.join(", ")))
     }
 }
@@ -185,14 +179,12 @@ impl Simulation {
     }
 
     pub fn by_action(&self) -> Vec<Self> {
-        let of = |action: &str| Self {
-            calls: self
-                .calls
-                .iter()
-                .filter(|call| call.action == action)
-                .cloned()
-                .collect(),
-            context: self.context.clone(),
+        let of = |action: &str| {
+            let calls = self.calls.iter().filter(|call| call.action == action);
+            Self {
+                calls: calls.cloned().collect(),
+                context: self.context.clone(),
+            }
         };
         self.actions().into_iter().map(of).collect()
     }
@@ -205,7 +197,6 @@ pub struct Answered {
     pub decisions: Result<BTreeMap<Call, AccessDecision>, Fault>,
 }
 
-/// What policies decide about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessDecision {
     /// They allow it. A statement that denies it under a condition may still apply to the real request.

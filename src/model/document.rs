@@ -140,22 +140,20 @@ fn sort_key(value: &Value) -> (String, String) {
 ///
 /// It panics if the text is not JSON, or a placeholder has no value: errors in the program, which the tests find.
 pub fn fill_template(json: &str, values: &[(&str, Value)]) -> Document {
-    #[expect(
-        clippy::expect_used,
-        reason = "templates are compiled in, and the tests parse every one"
-    )]
-    let template = serde_json::from_str(json).expect("a built-in template is JSON");
-    Document::new(fill_node(&template, values))
+    fill(serde_json::from_str(json).ok(), values)
 }
 
 #[cfg(feature = "cli")]
 pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
-    #[expect(
-        clippy::expect_used,
-        reason = "templates are compiled in, and the tests parse every one"
-    )]
-    let template = serde_yaml::from_str(yaml).expect("a built-in template is YAML");
-    Document::new(fill_node(&template, values))
+    fill(serde_yaml::from_str(yaml).ok(), values)
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "templates are compiled in, and the tests parse every one"
+)]
+fn fill(template: Option<Value>, values: &[(&str, Value)]) -> Document {
+    Document::new(fill_node(&template.expect("a built-in template can be read"), values))
 }
 
 fn fill_node(node: &Value, values: &[(&str, Value)]) -> Value {

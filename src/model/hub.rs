@@ -16,8 +16,7 @@ use crate::model::settings::Settings;
 use crate::model::signal::Signal;
 use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
 
-/// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
-/// can have this name.
+/// The cluster tag of the probe queue: the router sends only to queues with that tag, and no cluster can have this name.
 const PROBE_CLUSTER: &str = "-";
 
 /// The longest invocation of the router, in seconds.
@@ -128,15 +127,12 @@ impl Hub {
     /// receives after which a message is a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS
     /// event source mappings").
     fn maximum_concurrency(&self) -> u32 {
-        self.options()
-            .reserved()
-            .map_or(MAXIMUM_CONCURRENCY, |reserved| reserved.min(MAXIMUM_CONCURRENCY))
+        self.options().reserved().unwrap_or(u32::MAX).min(MAXIMUM_CONCURRENCY)
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
-        Signal::ALL
-            .into_iter()
-            .filter(|signal| has_rule(self.options(), *signal))
+        let all = Signal::ALL.into_iter();
+        all.filter(|signal| has_rule(self.options(), *signal))
     }
 
     fn tags(&self) -> Tags {
@@ -307,7 +303,6 @@ pub fn default_queue_prefix() -> QueuePrefix {
 /// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
 pub const CLUSTER_RETENTION: u32 = 300;
 
-/// A queue that the router delivers to, of a hub with these options.
 pub(super) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,

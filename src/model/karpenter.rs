@@ -89,7 +89,6 @@ pub struct RoleTemplate {
 }
 
 impl RoleTemplate {
-    /// Whether the name has the placeholder, so that each cluster has its own role.
     pub fn names_the_cluster(&self) -> bool {
         self.name.contains(PLACEHOLDER)
     }
@@ -182,8 +181,7 @@ pub fn is_usual_role(role: &RoleName) -> bool {
     usual(role.as_str()) || without_suffix(role.as_str()).is_some_and(usual)
 }
 
-/// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
-/// help.
+/// At most ten roles that a person may have meant for a cluster: those that name it.
 pub fn similar_roles<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V>) -> Vec<&'a RoleName> {
     let cluster = cluster.as_str().to_lowercase();
     let names_it = |role: &&RoleName| {

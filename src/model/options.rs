@@ -18,8 +18,7 @@ use super::scope::fixed;
 use super::tags::{NAMESPACE, Tags};
 use crate::error::quoted;
 
-/// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
-/// silently.
+/// Retention of the hub queue: at most what SQS takes, at least an hour, because a message that expires is lost silently.
 pub type Retention = Bounded<3_600, 1_209_600, true>;
 /// Memory of the router function, in MB, within the bounds of Lambda.
 pub type Memory = Bounded<128, 10_240>;
@@ -338,13 +337,14 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounde
                 format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`")
             }
         };
+        let refuse = || OutOfBounds {
+            value: s.to_owned(),
+            expected: expected(),
+        };
         number
             .filter(|number| (MIN..=MAX).contains(number))
             .map(Self)
-            .ok_or_else(|| OutOfBounds {
-                value: s.to_owned(),
-                expected: expected(),
-            })
+            .ok_or_else(refuse)
     }
 }
 

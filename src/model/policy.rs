@@ -337,8 +337,7 @@ fn locks(policy: &Document) -> impl Iterator<Item = &Value> {
     statements.filter(|statement| LOCKS.iter().any(|sid| statement["Sid"] == *sid))
 }
 
-/// Whether the second policy of a queue has a lock that the first one lacks, and both have the statement by which rules
-/// may send.
+/// Whether the second policy of a queue has a lock that the first one lacks, and both let the same rules send.
 pub fn only_locks(before: &Document, after: &Document) -> bool {
     let of_rules = |policy: &Document| {
         let statements = policy.statements().into_iter().cloned();
@@ -388,8 +387,7 @@ impl InlinePolicy {
     }
 }
 
-/// The size of a document, in characters, as the quota counts it. IAM does not count white space (IAM user guide,
-/// "IAM and STS character quotas").
+/// The characters of a document that count: not white space (IAM user guide, "IAM and STS character quotas").
 pub fn policy_space(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
 }

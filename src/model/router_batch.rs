@@ -82,8 +82,7 @@ impl RouterAnswer {
     }
 }
 
-/// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
-/// about these messages fails all of them.
+/// The messages that an answer returns to the queue, as Lambda reads it: one that is not about these messages fails all.
 fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let Some(failures) = answer["batchItemFailures"].as_array() else {

@@ -85,13 +85,11 @@ pub fn is_self_test_message(body: &Value) -> bool {
 pub struct SelfTestReport {
     pub ok: bool,
     pub version: String,
-    /// The handler that it reads its settings from.
     #[serde(default)]
     pub handler: String,
     #[serde(default)]
     pub problems: Vec<String>,
-    /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
-    /// the router itself.
+    /// For each problem the code with which AWS refused a call of the router; empty for a problem of the router itself.
     #[serde(default)]
     pub codes: Vec<String>,
 }
@@ -119,10 +117,7 @@ impl LiveTest {
 }
 
 impl SelfTestReport {
-    /// Reads the payload that an invocation returned.
-    ///
-    /// # Errors
-    /// The payload, if it is no self-test report: another program's, or that of a router without a self-test.
+    /// Reads the payload that an invocation returned. It may be another program's, or that of a router without a self-test.
     pub fn read(payload: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(payload).map_err(|_| {
             let text: String = String::from_utf8_lossy(payload).chars().take(SHOWN).collect();
@@ -144,10 +139,7 @@ impl SelfTestReport {
         (refused && self.codes.iter().all(|code| !code.is_empty())).then_some(self.codes.as_slice())
     }
 
-    /// Checks that the report comes from the expected router and that every check passed.
-    ///
-    /// # Errors
-    /// What is wrong, in the router's own words where it has some.
+    /// What is wrong, unless the report comes from the expected router and every check passed.
     pub fn check(&self, expected: &FunctionSettings) -> Result<(), String> {
         if let Some(failure) = self.failure() {
             return Err(failure);

@@ -37,10 +37,8 @@ pub struct GlobalOptions {
 impl GlobalOptions {
     pub fn kibus(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
         let bus = bus.map_or_else(String::new, |bus| format!(" --bus {bus}"));
-        let region = self
-            .region
-            .as_ref()
-            .map_or_else(String::new, |region| format!(" --region {region}"));
+        let region = self.region.as_ref();
+        let region = region.map_or_else(String::new, |region| format!(" --region {region}"));
         let sandbox = if self.sandbox { " --sandbox" } else { "" };
         format!("kibus {arguments}{bus}{region}{}{sandbox}", self.shared())
     }
@@ -48,10 +46,8 @@ impl GlobalOptions {
     /// The options that the AWS CLI has too.
     fn shared(&self) -> String {
         let given = [("--profile", &self.profile), ("--endpoint-url", &self.endpoint_url)];
-        let given = given
-            .into_iter()
-            .filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
-        given.collect()
+        let option = |(flag, value): (&str, &Option<String>)| Some(format!(" {flag} {}", quoted(value.as_ref()?)));
+        given.into_iter().filter_map(option).collect()
     }
 }
 

@@ -213,14 +213,11 @@ pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
             (json!(arns), json!({"instance-id": about.first()}))
         }
         SubjectMember::Entities => {
-            let entities: Vec<Value> = about
-                .iter()
-                .map(|id| json!({"entityValue": id, "status": "PENDING"}))
-                .collect();
+            let entities = about.iter().map(|id| json!({"entityValue": id, "status": "PENDING"}));
             let detail = json!({
                 "eventRegion": region,
                 "affectedAccount": account,
-                "affectedEntities": entities,
+                "affectedEntities": entities.collect::<Vec<_>>(),
             });
             (json!(about), detail)
         }

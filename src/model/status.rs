@@ -48,7 +48,6 @@ pub fn is_unread(samples: &[Depth]) -> bool {
 pub struct MappingState {
     /// Lambda's word for its state, like `Enabled`.
     pub state: String,
-    /// The cause of the last change of state.
     pub reason: Option<String>,
 }
 
@@ -80,7 +79,6 @@ impl VersionState {
 pub struct QueueActivity {
     pub sent: u64,
     pub received: u64,
-    /// Receives that returned nothing.
     pub empty_receives: u64,
     pub deleted: u64,
     /// Hours with so many empty receives that something polled the queue without pause.
@@ -135,8 +133,7 @@ pub const RESEND: Duration = Duration::from_secs(10);
 /// The most messages of one receive (SQS API reference, `ReceiveMessage`).
 pub const RECEIVED_AT_ONCE: usize = 10;
 
-/// What one receive shows in a queue: each message by its id, and whether it is a probe of kibus. SQS may give copies of one
-/// message in one answer (S28).
+/// What one receive shows: each message by its id, as SQS may give copies (S28), and whether it is a probe of kibus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look(pub BTreeMap<String, bool>);
 

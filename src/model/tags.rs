@@ -81,8 +81,7 @@ impl Tags {
         self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
-    /// These tags with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
-    /// it, which a role's name may not hold.
+    /// A role's name may hold `,`, which a tag may not: `:` stands for it, which a role's name may not hold.
     pub fn with_controller_role(self, role: &RoleName) -> Self {
         self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))
     }

@@ -13,8 +13,7 @@ const CLUSTER: Duration = Duration::from_secs(300);
 /// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
-/// A bounded map in two generations: when the young one is full, it replaces the old one. What is read again moves to the
-/// young generation.
+/// A bounded map: a full young generation replaces the old one. What is read again moves to the young generation.
 #[derive(Debug)]
 pub(super) struct Generations<K, V> {
     young: HashMap<K, V>,

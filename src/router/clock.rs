@@ -113,9 +113,7 @@ impl Backoff {
 }
 
 fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
 /// A number from 0 to 1, from the keys that the standard library seeds each hash map with.

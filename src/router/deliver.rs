@@ -21,7 +21,6 @@ pub(super) struct Outgoing {
     pub(super) body: String,
 }
 
-/// The decision about an outgoing message, and when it was made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendResult {
     pub(super) number: usize,
@@ -29,8 +28,7 @@ pub(super) struct SendResult {
     pub(super) at: Instant,
 }
 
-/// Sends messages to their destinations and gives the result of each. A message without a result was not sent in
-/// time.
+/// Sends messages to their destinations and gives the result of each. One without a result was not sent in time.
 pub(super) async fn deliver<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     outgoing: BTreeMap<Destination, Vec<Outgoing>>,

@@ -111,11 +111,9 @@ pub(super) struct StartedServer {
     pub(super) record: ServerRecord,
 }
 
-/// Starts the emulator and waits until it responds.
-///
-/// `directory` holds its log `server.log` and its temporary files. `extra` is added to its environment variables. A server
-/// whose record is saved outlives this process; another one ends with it. The record is written as soon as the process
-/// exists, so that it is known if this process is killed while it waits.
+/// Starts the emulator and waits until it responds. `directory` holds its log `server.log` and its temporary files. `extra` is
+/// added to its environment variables. A server whose record is saved outlives this process; another one ends with it. The
+/// record is written as soon as the process exists, so that it is known if this process is killed while it waits.
 pub(super) async fn start(
     python: &Path,
     directory: &Path,
@@ -317,9 +315,8 @@ pub(crate) enum KillSignal {
     Kill,
 }
 
-/// Sends a signal to the process group of this leader, such as the server and the functions that it runs.
-///
-/// A group that no longer exists is not an error; the caller checks the process anyway.
+/// Sends a signal to the process group of this leader, such as the server and the functions that it runs. A group that no longer
+/// exists is not an error; the caller checks the process anyway.
 pub(crate) fn signal_group(leader: u32, signal: KillSignal) {
     let name = match signal {
         KillSignal::Term => "TERM",

@@ -24,10 +24,8 @@ use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
-/// Everything that was read of one hub.
-///
-/// Each question of the table is a method, which gives the answer, or notes the question if it has none yet. The fields tell what
-/// is known so far, and ask nothing.
+/// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
+/// it has none yet. The fields tell what is known so far, and ask nothing.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
@@ -39,7 +37,6 @@ pub struct Survey {
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
-    /// The answers to the questions of the table.
     pub known: Known,
     /// Whether settings that are missing were read again, and are lost.
     settings_are_lost: bool,
@@ -47,7 +44,6 @@ pub struct Survey {
     open: RefCell<Query>,
 }
 
-/// What takes long while a survey is made.
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStep {
     /// Messages wait in queues, and their counts are read again.
@@ -67,17 +63,13 @@ pub enum SlowStep {
 /// A survey asks at most this often: each time it asks, it knows more.
 const ROUNDS: usize = 12;
 
-/// The questions did not end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
 pub struct Endless(Box<Query>);
 
 /// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
 /// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
-/// that the survey begins with. What takes long is given to `report`.
-///
-/// # Errors
-/// When it does not end. This is a bug of kibus.
+/// that the survey begins with. What takes long is given to `report`. A survey that does not end is a bug of kibus.
 pub async fn survey<T>(
     cloud: &(impl Read + Probe),
     mut survey: Survey,
@@ -140,7 +132,6 @@ impl Survey {
         self.open.take()
     }
 
-    /// The answer about a resource.
     pub fn resource(&self, id: &ResourceId) -> &Fact<Resource> {
         let answer = self.observed.get(id);
         if !answer.is_asked() {
@@ -158,12 +149,8 @@ impl Survey {
     pub fn discover(&self) -> &Fact<BTreeSet<QueueName>> {
         let found = self.cluster_queues(&self.queue_prefix());
         let hub = self.scope.hub_queues();
-        for queue in found
-            .present()
-            .into_iter()
-            .flatten()
-            .filter(|queue| !hub.contains(queue))
-        {
+        let queues = found.present().into_iter().flatten();
+        for queue in queues.filter(|queue| !hub.contains(queue)) {
             self.queue(queue);
         }
         found
@@ -177,9 +164,8 @@ impl Survey {
 
     fn forget_clusters(&mut self, query: &Query) {
         let hub = self.scope.hub_queues();
-        let is_of_hub = |id: &ResourceId| matches!(id, ResourceId::Queue(queue) if hub.contains(queue));
-        let queues = query.resources.iter().filter(|id| matches!(id, ResourceId::Queue(_)));
-        for id in queues.filter(|id| !is_of_hub(id)) {
+        let is_of_cluster = |id: &&ResourceId| matches!(id, ResourceId::Queue(queue) if !hub.contains(queue));
+        for id in query.resources.iter().filter(is_of_cluster) {
             self.observed.remove(id);
             self.status.remove(id);
         }
@@ -204,18 +190,18 @@ impl Survey {
     }
 
     pub fn settings(&self) -> Option<&Settings> {
-        match self.saved() {
-            Saved::Kept(settings) => Some(settings),
-            Saved::Absent | Saved::Unreadable(_) | Saved::Bad(_) => None,
-        }
+        self.observed
+            .get(&self.settings_id())
+            .present()?
+            .as_parameter()?
+            .settings()
     }
 
     pub fn options(&self) -> Option<&HubOptions> {
         self.settings().map(|settings| &settings.options)
     }
 
-    /// Whether something of the hub exists without its settings, and does not only wait for its delete, as far as the hub was
-    /// read.
+    /// Whether something of the hub exists without its settings, as far as it was read, and does not only wait for its delete.
     pub fn has_lost_settings(&self) -> bool {
         let is_part = |part: &Resource| match part.tags() {
             Some(tags) => tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now),
@@ -227,17 +213,13 @@ impl Survey {
 
     /// The prefix of cluster queues on this hub, as far as it is known.
     pub fn queue_prefix(&self) -> QueuePrefix {
+        let served = || {
+            let function = self.observed.function(self.scope.router_function())?;
+            Some(RouterHandler::of(&function.settings)?.prefix)
+        };
         let saved = self.options().map(HubOptions::queue_prefix);
         let prefix = saved.or_else(|| self.new_prefix.clone());
-        prefix
-            .or_else(|| self.served_prefix())
-            .unwrap_or_else(default_queue_prefix)
-    }
-
-    /// The prefix that the router serves.
-    fn served_prefix(&self) -> Option<QueuePrefix> {
-        let function = self.observed.function(self.scope.router_function())?;
-        Some(RouterHandler::of(&function.settings)?.prefix)
+        prefix.or_else(served).unwrap_or_else(default_queue_prefix)
     }
 
     pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
@@ -250,8 +232,7 @@ impl Survey {
         Some(&queue.tags)
     }
 
-    /// The same, unless the queue is being deleted or its policy has no statement of kibus: what it has saved does not
-    /// count.
+    /// What a queue has saved counts unless it is being deleted, or its policy has no statement of kibus.
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
         let queue = self.observed.queue(self.cluster_queue(cluster))?;
         let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
@@ -304,7 +285,6 @@ impl Survey {
         }
     }
 
-    /// The state of the event source mapping, if it exists.
     pub fn mapping(&self) -> Option<&MappingState> {
         self.status.values().find_map(|status| match status {
             Status::Mapping(state) => Some(state),
@@ -312,7 +292,6 @@ impl Survey {
         })
     }
 
-    /// The state of the live version of the router, if there is one.
     pub fn live_version(&self) -> Option<&VersionState> {
         self.status.values().find_map(|status| match status {
             Status::Version(state) => Some(state),
@@ -321,7 +300,6 @@ impl Survey {
     }
 }
 
-/// The settings of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saved<'a> {
     /// The parameter does not exist, or was not read yet.

@@ -28,7 +28,6 @@ const LOST_PAUSE: Duration = Duration::from_secs(2);
 /// How often a probe says that it goes on.
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
-/// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
     pub(super) cloud: &'a R,
     limit: u32,

@@ -78,8 +78,7 @@ pub async fn describe_tags(
     }
 }
 
-/// Launches an instance with these tags and gives its id. It sends no client token, so a retry after a lost answer launches
-/// twice.
+/// Launches an instance with these tags and gives its id. Without a client token, a retry after a lost answer launches twice.
 pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags) -> Result<Option<String>, Ec2Error> {
     let mut params = params(&[
         ("ImageId", image),
@@ -125,8 +124,7 @@ fn form(action: &str, params: &[Param]) -> String {
 }
 
 impl Client {
-    /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration.
-    /// Without a retry configuration it retries as the SDK's standard mode does.
+    /// A client of a configuration. Without a retry configuration it retries as the SDK's standard mode does.
     pub fn new(config: &SdkConfig) -> Self {
         let operation = signed_call::operation(config, EC2, "Query", signed_call::runtime(config, EC2))
             .serializer(|form| signed_call::post(form, "application/x-www-form-urlencoded"))
@@ -193,8 +191,7 @@ fn text<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
     Some(child.text().unwrap_or_default())
 }
 
-/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of each in the
-/// document.
+/// The first code and message of an error document: `<Response><Errors><Error><Code/><Message/>`.
 fn error_in(xml: &str) -> [Option<String>; 2] {
     let document = Document::parse(xml).ok();
     ["Code", "Message"].map(|name| {

@@ -36,11 +36,9 @@ pub struct EventSourceMapping {
     /// Whether an answer may name the messages that failed.
     pub report_batch_item_failures: bool,
     pub enabled: bool,
-    /// The patterns that a message must match one of; none lets every message through. Lambda deletes a message that
-    /// matches none. Kibus sets none.
+    /// Lambda deletes a message that matches none of these patterns, if there are any. Kibus sets none.
     pub filters: BTreeSet<String>,
-    /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one, but a
-    /// create that was repeated after a lost answer can leave one.
+    /// Further mappings of the queue and alias, by UUID: a create that was repeated after a lost answer can leave one.
     pub duplicates: Vec<String>,
 }
 

@@ -157,11 +157,9 @@ impl FunctionSettings {
             field(FunctionField::Timeout, (*timeout, Unit::Seconds)),
             field(FunctionField::Code, code.clone()),
         ];
-        fields.extend(
-            environment
-                .iter()
-                .map(|(key, value)| entry(FunctionField::Environment, key, value.clone())),
-        );
+        for (key, value) in environment {
+            fields.push(entry(FunctionField::Environment, key, value.clone()));
+        }
         fields.extend([
             field(FunctionField::LoggingGroup, group.clone()),
             field(FunctionField::LoggingFormat, format.clone()),
@@ -186,8 +184,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Whether this function has less reserved concurrency than the one before. One without a reservation has all that the
-    /// account has.
+    /// Whether it has less reserved concurrency than the one before. Without a reservation, it has all of the account's.
     pub fn lowers_reserved(&self, before: &Self) -> bool {
         let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
         new.is_some_and(|new| old.is_none_or(|old| new < old))
@@ -242,9 +239,8 @@ impl Particulars for Function {
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let lowers = before
-            .and_then(Resource::as_function)
-            .is_some_and(|before| self.lowers_reserved(before));
+        let before = before.and_then(Resource::as_function);
+        let lowers = before.is_some_and(|before| self.lowers_reserved(before));
         lowers.then_some(Effect::LowersReserved).into_iter().collect()
     }
 

@@ -193,14 +193,8 @@ impl Resource {
         }
         let mut edges = self.particulars().edges(scope);
         edges.push(Tie::FollowsFrom.to(settings(), "everything follows from the settings of the hub"));
-        edges.push(
-            Tie::Precedes
-                .to(
-                    settings(),
-                    "the settings remember what a change takes away until it is gone",
-                )
-                .when(None, Effect::Forgets),
-        );
+        let remember = "the settings remember what a change takes away until it is gone";
+        edges.push(Tie::Precedes.to(settings(), remember).when(None, Effect::Forgets));
         edges
     }
 }
