@@ -91,7 +91,6 @@ const NEEDED: [&str; 2] = [kms::DECRYPT, kms::GENERATE_DATA_KEY];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetsIn {
     Yes,
-    /// It does not allow these actions.
     No(BTreeSet<&'static str>),
     /// Whether it does depends on a condition that kibus does not evaluate.
     Unclear,

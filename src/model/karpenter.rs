@@ -118,11 +118,9 @@ impl FromStr for RoleTemplate {
         let name = path.rsplit('/').next().unwrap_or_default();
         let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         let is_role = name.replace(PLACEHOLDER, "cluster").parse::<RoleName>().is_ok();
+        let name = name.to_owned();
         (is_path && is_role)
-            .then(|| Self {
-                roles_arn,
-                name: name.to_owned(),
-            })
+            .then_some(Self { roles_arn, name })
             .ok_or_else(wrong)
     }
 }
@@ -138,11 +136,9 @@ const USUAL_ROLES: [(&str, &str); 6] = [
 ];
 
 pub fn usual_roles(cluster: &ClusterName) -> Vec<RoleName> {
-    USUAL_ROLES
-        .iter()
-        // A name that is too long for a role cannot exist, so it is not looked up.
-        .filter_map(|(before, after)| format!("{before}{cluster}{after}").parse().ok())
-        .collect()
+    // A name that is too long for a role cannot exist, so it is not looked up.
+    let role = |(before, after): &(&str, &str)| format!("{before}{cluster}{after}").parse().ok();
+    USUAL_ROLES.iter().filter_map(role).collect()
 }
 
 /// The roles of an account that a cluster's controller may run as, by their names.
@@ -218,11 +214,9 @@ fn without_suffix(name: &str) -> Option<&str> {
 const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
 
 pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
-    USUAL_QUEUES
-        .iter()
-        // A name that is too long for a queue cannot exist.
-        .filter_map(|before| format!("{before}{cluster}").parse().ok())
-        .collect()
+    // A name that is too long for a queue cannot exist.
+    let queue = |before: &&str| format!("{before}{cluster}").parse().ok();
+    USUAL_QUEUES.iter().filter_map(queue).collect()
 }
 
 #[cfg(test)]

@@ -182,6 +182,7 @@ signals! {
 }
 
 impl Signal {
+    /// The signal of an event with this source and detail-type.
     pub fn of(source: &str, detail_type: &str) -> Option<Self> {
         Self::ALL
             .into_iter()

@@ -35,6 +35,7 @@ impl Tags {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
     }
 
+    /// These tags with one more.
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.insert(key.into(), value.into());
         self

@@ -38,9 +38,7 @@ pub(crate) struct Package {
 pub(crate) enum RouterSource {
     /// The file that an option names. It may have any version.
     Named(PathBuf),
-    /// The file beside the running executable.
     Beside(PathBuf),
-    /// This build.
     Carried(CarriedRouter),
 }
 

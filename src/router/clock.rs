@@ -99,11 +99,9 @@ pub(super) struct Backoff {
 impl Backoff {
     /// Waits and gives `true` if there is time for one more try, or gives `false` at once.
     pub(super) async fn again<C: Clock>(&mut self, clock: &C) -> bool {
-        let full = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(self.tries))
-            .min(LONGEST_WAIT);
+        let full = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(self.tries));
         self.tries += 1;
-        let wait = full.mul_f64(0.5 + random() / 2.0);
+        let wait = full.min(LONGEST_WAIT).mul_f64(0.5 + random() / 2.0);
         if wait >= clock.left() {
             return false;
         }

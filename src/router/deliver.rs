@@ -36,9 +36,8 @@ pub(super) async fn deliver<S: Services, C: Clock>(
     let mut results = Vec::new();
     let mut senders = Vec::new();
     // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
-    let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing
-        .into_iter()
-        .partition(|(to, _)| !context.router.registry.drops(&to.queue));
+    let is_other = |(to, _): &(Destination, _)| !context.router.registry.drops(&to.queue);
+    let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing.into_iter().partition(is_other);
     // What Lambda passed has the lowest numbers.
     others.sort_by_key(|(_, messages)| messages.first().map(|message| message.number));
     for (to, messages) in others.into_iter().chain(dropping) {

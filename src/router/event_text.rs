@@ -188,9 +188,7 @@ impl Shape<'_> {
                 is_null(description)
                     || Members::parse(description.get()).is_some_and(|members| {
                         members.iter().all(|member| {
-                            let is_read = ["latestDescription", "language"]
-                                .iter()
-                                .any(|name| member.folds_to(name));
+                            let is_read = member.folds_to("latestDescription") || member.folds_to("language");
                             !is_read || is_text(member.value)
                         })
                     })

@@ -96,10 +96,8 @@ pub(super) async fn route_batch<S: Services>(
     messages.extend(more);
     let routed = route(&context, &messages).await;
     let retried = routed.retried();
-    let (returned, finished): (Vec<_>, Vec<_>) = messages
-        .iter()
-        .enumerate()
-        .partition(|(number, _)| retried.contains(number));
+    let all = messages.iter().enumerate();
+    let (returned, finished): (Vec<_>, Vec<_>) = all.partition(|(number, _)| retried.contains(number));
     let failures = returned.iter().filter(|(number, _)| *number < passed);
     let failures = failures.map(|(_, message)| json!({"itemIdentifier": message.id}));
     let failures: Vec<Value> = failures.collect();

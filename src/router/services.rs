@@ -39,9 +39,7 @@ pub(super) struct CallError {
 pub(super) enum CallFailure {
     /// The same call may succeed soon.
     Again(RetryReason),
-    /// AWS says that the router may not do this.
     Denied,
-    /// AWS says that there is no such queue.
     Absent,
     /// The request as a whole is too large.
     TooLong,
@@ -81,7 +79,6 @@ pub(super) struct AwsServices {
     /// The HTTP client for messages that the router receives, which limits the answers.
     pub(super) receiving: SharedHttpClient,
     pub(super) scope: Scope,
-    /// A custom endpoint of SQS.
     pub(super) endpoint: Option<String>,
 }
 

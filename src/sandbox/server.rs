@@ -28,7 +28,6 @@ use super::install::last_lines;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to exit after a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the response to a request may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// The longest response that is read, in bytes. The emulator sends a few kilobytes.
@@ -231,10 +230,8 @@ impl Drop for StartedServer {
 }
 
 fn reports_port_in_use(log: &Path) -> bool {
-    fs::read_to_string(log).is_ok_and(|text| {
-        let text = text.to_lowercase();
-        text.contains("already in use") || text.contains("address in use")
-    })
+    let text = fs::read_to_string(log).unwrap_or_default().to_lowercase();
+    text.contains("already in use") || text.contains("address in use")
 }
 
 /// All environment variables of the server. The functions inherit them, so they include none of the user's profiles,

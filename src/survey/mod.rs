@@ -190,11 +190,8 @@ impl Survey {
     }
 
     pub fn settings(&self) -> Option<&Settings> {
-        self.observed
-            .get(&self.settings_id())
-            .present()?
-            .as_parameter()?
-            .settings()
+        let parameter = self.observed.get(&self.settings_id()).present()?;
+        parameter.as_parameter()?.settings()
     }
 
     pub fn options(&self) -> Option<&HubOptions> {

@@ -15,14 +15,10 @@ pub fn bare(code: &str) -> &str {
 /// The code in an answer whose body is this JSON document: in a header, or in the document. Without a namespace and `#`,
 /// `;Sender`, or `:` and a URL.
 pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
-    let code = ["x-amzn-query-error", "x-amzn-errortype"]
-        .iter()
-        .find_map(|header| headers.get(*header))
-        .or_else(|| {
-            ["__type", "code"]
-                .iter()
-                .find_map(|member| document.get(member)?.as_str())
-        })?;
+    let mut names = ["x-amzn-query-error", "x-amzn-errortype"].iter();
+    let in_header = names.find_map(|name| headers.get(*name));
+    let in_document = || ["__type", "code"].iter().find_map(|name| document.get(name)?.as_str());
+    let code = in_header.or_else(in_document)?;
     let code = code.split([';', ':']).next()?;
     Some(code.rsplit('#').next()?.to_owned())
 }

@@ -96,8 +96,8 @@ pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags)
 }
 
 fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
+    let pairs = pairs.iter();
     pairs
-        .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect()
 }

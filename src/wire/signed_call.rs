@@ -199,10 +199,8 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .profile("endpoint_url")
         .build()
         .ok()?;
-    config
-        .service_config()
-        .and_then(|settings| settings.load_config(key))
-        .or(general)
+    let own = config.service_config().and_then(|settings| settings.load_config(key));
+    own.or(general)
 }
 
 /// The endpoint of a service for this configuration, by the endpoint rules of EC2, KMS and EKS (botocore,
