@@ -38,7 +38,6 @@ pub struct ListedRole {
     pub web_trust: Option<Document>,
 }
 
-/// Inline policies of a role, by name.
 pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 
 /// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
@@ -54,14 +53,12 @@ macro_rules! questions {
                 buses -> BTreeSet<BusName>;
                 /// All roles of the account.
                 listed_roles -> BTreeMap<RoleName, ListedRole>;
-                /// The names of the EKS clusters.
                 eks_clusters -> BTreeSet<ClusterName>;
                 /// How many concurrent invocations of the account and Region are reserved for no function.
                 unreserved_concurrency -> u32;
                 /// The event source mappings of the router, its aliases and its versions, whoever created them.
                 function_mappings -> BTreeSet<FunctionMapping>;
-                /// The statements of the resource policies of the router, of its live alias and of its versions, whoever added
-                /// them.
+                /// The statements of the resource policies of the router, its live alias and its versions, whoever added them.
                 function_permissions -> BTreeSet<FunctionPermission>;
                 /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
                 dropped_clusters -> DroppedClusters;
@@ -83,15 +80,12 @@ macro_rules! questions {
                 associations(ClusterName) -> BTreeSet<Association>;
                 /// The URL of the OpenID Connect issuer of an EKS cluster; absent if it has none.
                 oidc_issuers(ClusterName) -> String;
-                /// The policy of a KMS key.
                 key_policies(KmsKey) -> Document;
                 /// The settings that a version of the router was published with.
                 versions(u64) -> FunctionSettings;
             }
             first {
-                /// All targets of a rule.
                 rule_targets(RuleName) -> Vec<ListedTarget>;
-                /// The tags of a rule.
                 rule_tags(RuleName) -> Tags;
             }
             composed {
@@ -99,8 +93,7 @@ macro_rules! questions {
                 roles(RoleName) -> RolePolicies;
                 /// All inline policies of a role, by name.
                 all_policies(RoleName) -> RolePolicies;
-                /// What policies decide about the calls of a cluster's controller that runs as a role, by action, as far as IAM
-                /// says it. The role must be listed.
+                /// What policies decide about the calls of a cluster's controller that runs as a listed role, by action.
                 controller_access((ClusterName, RoleName)) -> BTreeMap<String, AccessDecision>;
                 /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take the actions
                 /// together, there is an answer to each.
@@ -131,19 +124,19 @@ macro_rules! trait_of {
         pub trait Questions: Send + Sync {
             $(
                 $(#[$once_doc])*
-                fn $once(&self) -> impl Future<Output = Result<Option<$one>, Fault>> + Send {
+                fn $once(&self) -> impl Future<Output = Answer<$one>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
             $(
                 $(#[$each_doc])*
-                fn $each(&self, _: &$key) -> impl Future<Output = Result<Option<$answer>, Fault>> + Send {
+                fn $each(&self, _: &$key) -> impl Future<Output = Answer<$answer>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
             $(
                 $(#[$first_doc])*
-                fn $first(&self, _: &$first_key) -> impl Future<Output = Result<Option<$first_answer>, Fault>> + Send {
+                fn $first(&self, _: &$first_key) -> impl Future<Output = Answer<$first_answer>> + Send {
                     std::future::ready(Ok(None))
                 }
             )*
@@ -152,12 +145,14 @@ macro_rules! trait_of {
 }
 questions!(trait_of);
 
+type Answer<T> = Result<Option<T>, Fault>;
+
 /// What can be read of one account and Region. No method changes anything. `None` means that it is certainly absent.
 pub trait Read: Questions {
     /// Reads one resource completely, with its status.
-    fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Snapshot>, Fault>> + Send;
+    fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Answer<Snapshot>> + Send;
 
-    fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send {
+    fn read(&self, id: &ResourceId) -> impl Future<Output = Answer<Resource>> + Send {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
 
@@ -165,17 +160,10 @@ pub trait Read: Questions {
     fn settings_changes(&self, version: u64) -> impl Future<Output = Vec<SettingsChange>> + Send;
 
     /// The names of a role's inline policies, whoever wrote them.
-    fn inline_policy_names(
-        &self,
-        role: &RoleName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+    fn inline_policy_names(&self, role: &RoleName) -> impl Future<Output = Answer<BTreeSet<String>>> + Send;
 
     /// One inline policy of a role, whoever wrote it.
-    fn inline_policy(
-        &self,
-        role: &RoleName,
-        policy: &str,
-    ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
+    fn inline_policy(&self, role: &RoleName, policy: &str) -> impl Future<Output = Answer<InlinePolicy>> + Send;
 
     /// The inline policies of those of these roles that exist, in few calls, which read every role of the account.
     fn inline_policies(
@@ -183,8 +171,7 @@ pub trait Read: Questions {
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
-    /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take its actions
-    /// together, there is an answer to each.
+    /// What the policies of a user or role, by its ARN, decide: an answer to each action if IAM does not take them together.
     fn simulate(&self, principal: &str, simulation: &Simulation) -> impl Future<Output = Vec<Answered>> + Send;
 
     /// What happened on these queues in the last day. A queue of which nothing is known is missing.
@@ -207,7 +194,6 @@ pub trait Read: Questions {
         since.unwrap_or_default().as_secs()
     }
 
-    /// Lets time pass before a read is repeated.
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send {
         tokio::time::sleep(time)
     }
@@ -224,11 +210,7 @@ pub fn session_role(principal: &str) -> Option<&str> {
 pub trait Write: Send + Sync {
     /// Reads a resource that exists by the refusal of a create; `None` if it is absent. If a read may miss it because it is
     /// new, waits until a read finds it.
-    fn read_back(
-        &self,
-        id: &ResourceId,
-        waiting: Waiting<'_>,
-    ) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+    fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Answer<Resource>> + Send;
 
     /// Reads what a change creates, if its create would overwrite what someone else has created since the plan. It is called
     /// while the change waits for another one, so that the create does not wait for the read.
@@ -250,7 +232,6 @@ pub struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    /// Reports to `report`; ends once `stop` is true.
     pub fn new(report: &'a (dyn Fn(&str) + Sync), stop: &'a watch::Receiver<bool>) -> Self {
         let stop = Some(stop);
         Self { report, stop }
@@ -268,7 +249,6 @@ impl<'a> Waiting<'a> {
         (self.report)(reason);
     }
 
-    /// Returns once someone asks to stop.
     pub async fn stopped(self) {
         if let Some(stop) = self.stop {
             // An error means that no request to stop can come.
@@ -280,16 +260,14 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// What `verify --probe` needs: an event of kibus's own, and what becomes of it.
-/// By default, nothing comes of it.
+/// What `verify --probe` needs: an event of kibus's own, and what becomes of it: by default, nothing.
 pub trait Probe: Send + Sync {
     /// Puts an event on the default event bus, which adds its id and time.
     fn put_event(&self, _event: &Value) -> impl Future<Output = Result<(), Fault>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Receives and deletes the copies of a probe from the probe queue, and messages of self-tests; waits for some
-    /// seconds. Gives the number of copies.
+    /// Waits some seconds for copies of a probe in the probe queue, deletes them and messages of self-tests, and counts the copies.
     fn take_probe(&self, _queue: &QueueName, _probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send {
         std::future::ready(Ok(0))
     }
@@ -299,8 +277,7 @@ pub trait Probe: Send + Sync {
         std::future::ready(Ok(Look::default()))
     }
 
-    /// Invokes a function's alias with a probe and waits until it is routed. Gives what the router decided, or its
-    /// error message.
+    /// Invokes a function's alias with a probe. Gives what the router decided, or its error message.
     fn route_probe(
         &self,
         _function: &FunctionName,
@@ -311,7 +288,7 @@ pub trait Probe: Send + Sync {
     }
 
     /// How many messages a queue holds; `None` if it is absent.
-    fn depth(&self, _queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send {
+    fn depth(&self, _queue: &QueueName) -> impl Future<Output = Answer<Depth>> + Send {
         std::future::ready(Ok(None))
     }
 }

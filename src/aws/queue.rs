@@ -30,7 +30,7 @@ use crate::model::name::QueueName;
 use crate::model::resource::calls::sqs;
 use crate::model::resource::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
 use crate::model::resource::{FieldName, FieldValue};
-use crate::model::status::{Depth, QueueState};
+use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER, DELETING, MARK_COUNTS, Tags};
 use crate::plan::FieldChange;
 
@@ -51,7 +51,7 @@ const AGE_SLACK: Duration = Duration::from_secs(5);
 /// `DeleteQueue`). The pause between two creates meanwhile.
 const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for the deleted queue", Duration::from_secs(3));
 
-pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, QueueState)>, Fault> {
+pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
         let call = cloud.sqs.get_queue_attributes().queue_url(&url);
@@ -273,7 +273,8 @@ impl Intercept for AnswerDate {
     }
 }
 
-fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, QueueState) {
+/// The queue that these attributes and tags describe, and how many messages it holds.
+fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, Depth) {
     // A removed attribute may come back as empty text.
     let text = |attribute| {
         attributes
@@ -282,10 +283,6 @@ fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Ta
             .filter(|text| !text.is_empty())
     };
     let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let state = QueueState {
-        depth: depth(attributes),
-        changed: text(Attribute::LastModifiedTimestamp).and_then(|text| text.parse().ok()),
-    };
     let queue = Queue {
         name: name.clone(),
         retention: number(Attribute::MessageRetentionPeriod),
@@ -299,7 +296,7 @@ fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Ta
         policy: text(Attribute::Policy).map(document::read),
         tags,
     };
-    (queue, state)
+    (queue, depth(attributes))
 }
 
 pub(super) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {

@@ -18,7 +18,6 @@ use crate::plan::Change;
 use crate::wire::aws_json::{EKS, JsonClient};
 use crate::wire::ec2;
 
-/// The demo's account.
 pub(crate) struct DemoAccount {
     pub(super) cloud: AwsCloud,
     pub(super) scope: Scope,
@@ -26,7 +25,6 @@ pub(crate) struct DemoAccount {
     eks: JsonClient,
 }
 
-/// A cluster of the demo.
 pub(crate) struct DemoCluster {
     pub(super) name: ClusterName,
     /// The id of the instance that its Karpenter launched.
@@ -34,7 +32,6 @@ pub(crate) struct DemoCluster {
 }
 
 impl DemoAccount {
-    /// The account of a session with the emulator.
     pub(crate) fn new(session: &Session, bus: BusName) -> Self {
         let cloud = AwsCloud::new(session, bus);
         Self {
@@ -73,7 +70,6 @@ impl DemoAccount {
         Ok(DemoCluster { name, instance })
     }
 
-    /// Launches an instance with these tags.
     pub(crate) async fn instance(&self, what: &str, tags: &[(&str, &str)]) -> Result<String, Error> {
         let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let launched = ec2::run_instance(&self.ec2, "ami-12345678", "m5.large", &tags.collect()).await;

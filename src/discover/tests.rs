@@ -17,7 +17,7 @@ use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Queue, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, QueueActivity, QueueState, Status};
+use crate::model::status::{Depth, QueueActivity, Status};
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
 const SPOT: &str = "EC2 Spot Instance Interruption Warning";

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::document::{Document, texts};
+use crate::model::document::{Document, principals, texts};
 use crate::model::name::AccountId;
 use crate::model::policy::{is_locked, is_ours};
 use crate::model::resource::calls::{kms, sqs, sts};
 
-/// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
-/// `*` as its resource names no queue.
+/// The ARNs of the queues that a policy allows to receive from, with their wildcards. The resource `*` names no queue.
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
     policy
         .statements()
@@ -23,8 +22,7 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whom the policy of a queue allows to send, in statements that kibus did not write. A statement for all but some
-/// actions may allow it too.
+/// Whom the policy of a queue allows to send, in statements of others. One for all but some actions may allow it too.
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
     let of_others = statements.filter(|statement| allows_to_send(statement) && !is_ours(statement));
@@ -37,8 +35,7 @@ const SERVICES: [&str; 2] = ["events.amazonaws.com", "sqs.amazonaws.com"];
 /// What else they let these services do (the CDK's `grantSendMessages`). Both only read, and neither reads a message.
 const READS: [&str; 2] = [sqs::GET_QUEUE_ATTRIBUTES, sqs::GET_QUEUE_URL];
 
-/// The statements that kibus did not write and that allow more than a service of Karpenter's tools to send: each by its Sid,
-/// or by its principals.
+/// The statements of others that allow more than a service of Karpenter's tools to send: each by its Sid, or by its principals.
 pub fn other_permissions(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
     let others = statements.filter(|statement| {
@@ -57,13 +54,11 @@ fn lets_only_services_send(statement: &Value) -> bool {
     let is_one_of = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
     let actions = texts(statement.get("Action"));
     let may = |action: &&str| is_one_of(&[sqs::SEND_MESSAGE], action) || is_one_of(&READS, action);
+    let are_known = |principals: Vec<&str>| principals.iter().all(|principal| SERVICES.contains(principal));
     is_of_services
-        && ["NotPrincipal", "NotAction"]
-            .iter()
-            .all(|member| statement.get(member).is_none())
-        && principals(statement)
-            .iter()
-            .all(|principal| SERVICES.contains(principal))
+        && statement.get("NotPrincipal").is_none()
+        && statement.get("NotAction").is_none()
+        && are_known(principals(statement))
         && actions.iter().all(may)
         && has_action(statement, sqs::SEND_MESSAGE)
 }
@@ -81,17 +76,6 @@ fn allows_to_send(statement: &Value) -> bool {
     statement["Effect"] == "Allow" && sends
 }
 
-/// Whom a statement is about. All but some count as everyone.
-fn principals(statement: &Value) -> Vec<&str> {
-    if statement.get("NotPrincipal").is_some() {
-        return vec!["*"];
-    }
-    match &statement["Principal"] {
-        Value::Object(kinds) => kinds.values().flat_map(|of| texts(Some(of))).collect(),
-        one => texts(Some(one)),
-    }
-}
-
 fn has_action(statement: &Value, action: &str) -> bool {
     texts(statement.get("Action"))
         .into_iter()
@@ -107,7 +91,6 @@ const NEEDED: [&str; 2] = [kms::DECRYPT, kms::GENERATE_DATA_KEY];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetsIn {
     Yes,
-    /// It does not allow these actions.
     No(BTreeSet<&'static str>),
     /// Whether it does depends on a condition that kibus does not evaluate.
     Unclear,

@@ -104,10 +104,8 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
 /// The additional policy of an operator with many clusters: read all roles of the account in few calls, instead of each
 /// role in some. It allows reading the rest of IAM too, so no other document has it.
 pub fn many_clusters() -> Document {
-    fill_template(
-        include_str!("../../templates/policies/operator-many-clusters.json"),
-        &[],
-    )
+    let template = include_str!("../../templates/policies/operator-many-clusters.json");
+    fill_template(template, &[])
 }
 
 /// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
@@ -117,8 +115,7 @@ pub fn preflight(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/operator-check.json"), &[])
 }
 
-/// The additional policy of an operator whose `add-cluster` asks EKS about new clusters. The ordinary document has no space
-/// for it.
+/// The policy of an operator whose `add-cluster` asks EKS about new clusters, for which the ordinary document has no space.
 pub fn eks(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/operator-eks.json"), &[])
 }
@@ -126,11 +123,8 @@ pub fn eks(scope: &Scope) -> Document {
 /// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
 /// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
 pub fn discover(scope: &Scope) -> Document {
-    of_bus(
-        scope,
-        include_str!("../../templates/policies/operator-discover.json"),
-        &[],
-    )
+    let template = include_str!("../../templates/policies/operator-discover.json");
+    of_bus(scope, template, &[])
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
@@ -139,8 +133,7 @@ fn tag_keys(options: &HubOptions) -> Vec<String> {
     own.into_iter().chain(options.tags().0.into_keys()).collect()
 }
 
-/// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
-/// is about this bus.
+/// The document without every action that changes something: enough for `verify`, `status`, and this bus in `list`.
 pub fn reads(mut document: Document) -> Document {
     let is_read = |action: &Value| {
         let call = action.as_str().and_then(call_of);
@@ -284,7 +277,6 @@ pub fn parts(policy: &Document) -> Vec<Document> {
     parts
 }
 
-/// A statement as two, each about half of its resources.
 fn halves(statement: &Value) -> Option<(Value, Value)> {
     let resources = statement.get("Resource")?.as_array()?;
     let (first, second) = resources.split_at(resources.len() / 2);
@@ -330,11 +322,8 @@ impl RolePattern {
             return self.0.starts_with(&scope.roles_arn("")).then(|| self.0.clone());
         }
         let listed = self.0.parse().ok().and_then(|name: RoleName| known.get(&name));
-        Some(
-            listed
-                .cloned()
-                .unwrap_or_else(|| scope.roles_arn(self.0.trim_start_matches('/'))),
-        )
+        let of_path = || scope.roles_arn(self.0.trim_start_matches('/'));
+        Some(listed.cloned().unwrap_or_else(of_path))
     }
 }
 

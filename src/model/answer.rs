@@ -5,26 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::name::FunctionName;
 
-/// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// Not read.
     #[default]
     NotAsked,
     Present(T),
     /// It certainly does not exist.
     Absent,
-    /// The call was denied or failed.
     Unreadable(Fault),
 }
 
 impl<T> Fact<T> {
-    /// The fact of an answer that always exists.
     pub fn of(answer: Result<T, Fault>) -> Self {
         answer.map_or_else(Self::Unreadable, Self::Present)
     }
 
-    /// The fact of an answer that may be "absent".
     pub fn of_option(answer: Result<Option<T>, Fault>) -> Self {
         match answer {
             Ok(Some(value)) => Self::Present(value),
@@ -52,14 +47,12 @@ impl<T> Fact<T> {
     }
 }
 
-/// A call to AWS that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {message}")]
 pub struct Fault {
     pub kind: FaultKind,
     /// The call, as IAM names it: `sqs:CreateQueue`.
     pub action: String,
-    /// The error code in the answer, if there is one.
     pub code: Option<String>,
     pub message: String,
 }
@@ -67,9 +60,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     Denied {
-        /// The caller, if the answer names it.
         principal: Option<String>,
-        /// The resource, if the answer names it.
         resource: Option<String>,
     },
     NoCredentials,
@@ -102,7 +93,6 @@ pub enum FaultKind {
     BoundaryMissing,
     /// The change did not take effect in the usual time.
     Unsettled {
-        /// What to check.
         advice: Option<&'static str>,
     },
     /// Someone asked to stop while the call waited for AWS; the message says for what.
@@ -122,7 +112,6 @@ pub enum FaultKind {
 }
 
 impl Fault {
-    /// Whether the caller is not allowed to make the call.
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }
@@ -136,7 +125,6 @@ pub struct Slowdown {
 }
 
 impl Slowdown {
-    /// Counts a throttled call.
     pub fn count(&mut self, service: &'static str) {
         *self.throttled.entry(service).or_default() += 1;
     }
@@ -148,14 +136,10 @@ impl Slowdown {
         }
     }
 
-    /// The counts as a sentence; `None` if nothing was throttled.
     pub fn sentence(&self) -> Option<String> {
         let sum: u64 = self.throttled.values().sum();
-        let counts = self
-            .throttled
-            .iter()
-            .map(|(service, count)| format!("{service} {count}"));
-        let counts: Vec<String> = counts.collect();
+        let of_service = |(service, count): (&&str, &u64)| format!("{service} {count}");
+        let counts: Vec<String> = self.throttled.iter().map(of_service).collect();
         (sum > 0).then(|| format!("Calls that AWS throttled and kibus repeated: {}.", counts.join(", ")))
     }
 }
@@ -195,14 +179,12 @@ impl Simulation {
     }
 
     pub fn by_action(&self) -> Vec<Self> {
-        let of = |action: &str| Self {
-            calls: self
-                .calls
-                .iter()
-                .filter(|call| call.action == action)
-                .cloned()
-                .collect(),
-            context: self.context.clone(),
+        let of = |action: &str| {
+            let calls = self.calls.iter().filter(|call| call.action == action);
+            Self {
+                calls: calls.cloned().collect(),
+                context: self.context.clone(),
+            }
         };
         self.actions().into_iter().map(of).collect()
     }
@@ -215,7 +197,6 @@ pub struct Answered {
     pub decisions: Result<BTreeMap<Call, AccessDecision>, Fault>,
 }
 
-/// What policies decide about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessDecision {
     /// They allow it. A statement that denies it under a condition may still apply to the real request.

@@ -16,7 +16,6 @@ use super::tags::{CLUSTER, KARPENTER_VERSION, Tags};
 /// How long the router acts on what it last read of a queue's tags, at most.
 pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
 
-/// A cluster with everything decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     pub name: ClusterName,
@@ -50,7 +49,6 @@ impl Cluster {
         }
     }
 
-    /// Its desired resources, on a hub with these settings.
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
         self.with_policy_on(&self.controller_role, scope, settings)
     }

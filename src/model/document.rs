@@ -25,7 +25,6 @@ impl Document {
         Arc::make_mut(&mut self.0)
     }
 
-    /// Reads a document from text.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text).map(Self::new)
     }
@@ -40,7 +39,6 @@ impl Document {
         format!("{:#}", normal(&self.0))
     }
 
-    /// The statements of a policy, none if it has none.
     pub fn statements(&self) -> Vec<&Value> {
         match self.0.get("Statement") {
             Some(Value::Array(statements)) => statements.iter().collect(),
@@ -56,6 +54,17 @@ pub fn texts(value: Option<&Value>) -> Vec<&str> {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
         Some(one) => one.as_str().into_iter().collect(),
         None => Vec::new(),
+    }
+}
+
+/// Whom a statement is about. All but some count as everyone.
+pub fn principals(statement: &Value) -> Vec<&str> {
+    if statement.get("NotPrincipal").is_some() {
+        return vec!["*"];
+    }
+    match &statement["Principal"] {
+        Value::Object(kinds) => kinds.values().flat_map(|of| texts(Some(of))).collect(),
+        one => texts(Some(one)),
     }
 }
 
@@ -131,22 +140,20 @@ fn sort_key(value: &Value) -> (String, String) {
 ///
 /// It panics if the text is not JSON, or a placeholder has no value: errors in the program, which the tests find.
 pub fn fill_template(json: &str, values: &[(&str, Value)]) -> Document {
-    #[expect(
-        clippy::expect_used,
-        reason = "templates are compiled in, and the tests parse every one"
-    )]
-    let template = serde_json::from_str(json).expect("a built-in template is JSON");
-    Document::new(fill_node(&template, values))
+    fill(serde_json::from_str(json).ok(), values)
 }
 
 #[cfg(feature = "cli")]
 pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
-    #[expect(
-        clippy::expect_used,
-        reason = "templates are compiled in, and the tests parse every one"
-    )]
-    let template = serde_yaml::from_str(yaml).expect("a built-in template is YAML");
-    Document::new(fill_node(&template, values))
+    fill(serde_yaml::from_str(yaml).ok(), values)
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "templates are compiled in, and the tests parse every one"
+)]
+fn fill(template: Option<Value>, values: &[(&str, Value)]) -> Document {
+    Document::new(fill_node(&template.expect("a built-in template can be read"), values))
 }
 
 fn fill_node(node: &Value, values: &[(&str, Value)]) -> Value {

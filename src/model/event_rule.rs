@@ -9,7 +9,6 @@ use crate::model::document::{Document, texts};
 use crate::model::name::{Region, RuleName};
 use crate::model::signal::Signal;
 
-/// A rule on the default event bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRule {
     pub name: RuleName,

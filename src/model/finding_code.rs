@@ -30,7 +30,6 @@ impl Severity {
         }
     }
 
-    /// Whether someone has to do something about it.
     pub fn needs_work(self) -> bool {
         self < Self::Warning
     }
@@ -49,7 +48,6 @@ macro_rules! codes {
             /// All codes.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
-            /// The code, which never changes.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$name => $code,)*

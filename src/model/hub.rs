@@ -13,11 +13,10 @@ use crate::model::resource::{
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::Settings;
-use crate::model::signal::{OptIn, Signal};
+use crate::model::signal::Signal;
 use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
 
-/// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
-/// can have this name.
+/// The cluster tag of the probe queue: the router sends only to queues with that tag, and no cluster can have this name.
 const PROBE_CLUSTER: &str = "-";
 
 /// The longest invocation of the router, in seconds.
@@ -37,7 +36,6 @@ pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 
-/// A hub with every setting decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     scope: Scope,
@@ -46,7 +44,6 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// The hub of a bus with these settings and this code of its function.
     pub fn new(scope: &Scope, settings: impl Into<Settings>, code: Code) -> Self {
         Self {
             scope: scope.clone(),
@@ -130,15 +127,12 @@ impl Hub {
     /// receives after which a message is a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS
     /// event source mappings").
     fn maximum_concurrency(&self) -> u32 {
-        self.options()
-            .reserved()
-            .map_or(MAXIMUM_CONCURRENCY, |reserved| reserved.min(MAXIMUM_CONCURRENCY))
+        self.options().reserved().unwrap_or(u32::MAX).min(MAXIMUM_CONCURRENCY)
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
-        Signal::ALL
-            .into_iter()
-            .filter(|signal| has_rule(self.options(), *signal))
+        let all = Signal::ALL.into_iter();
+        all.filter(|signal| has_rule(self.options(), *signal))
     }
 
     fn tags(&self) -> Tags {
@@ -227,12 +221,8 @@ impl Hub {
     }
 }
 
-/// Whether a hub with these options has the rule of a signal.
 pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
-    match signal.opt_in() {
-        None => true,
-        Some(OptIn::Rebalance) => options.rebalance == Some(true),
-    }
+    signal != Signal::Rebalance || options.rebalance == Some(true)
 }
 
 /// Every id that a hub can have with any options. All must be read to know what exists.
@@ -313,7 +303,6 @@ pub fn default_queue_prefix() -> QueuePrefix {
 /// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
 pub const CLUSTER_RETENTION: u32 = 300;
 
-/// A queue that the router delivers to, of a hub with these options.
 pub(super) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,

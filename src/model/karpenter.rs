@@ -89,7 +89,6 @@ pub struct RoleTemplate {
 }
 
 impl RoleTemplate {
-    /// Whether the name has the placeholder, so that each cluster has its own role.
     pub fn names_the_cluster(&self) -> bool {
         self.name.contains(PLACEHOLDER)
     }
@@ -119,11 +118,9 @@ impl FromStr for RoleTemplate {
         let name = path.rsplit('/').next().unwrap_or_default();
         let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         let is_role = name.replace(PLACEHOLDER, "cluster").parse::<RoleName>().is_ok();
+        let name = name.to_owned();
         (is_path && is_role)
-            .then(|| Self {
-                roles_arn,
-                name: name.to_owned(),
-            })
+            .then_some(Self { roles_arn, name })
             .ok_or_else(wrong)
     }
 }
@@ -139,11 +136,9 @@ const USUAL_ROLES: [(&str, &str); 6] = [
 ];
 
 pub fn usual_roles(cluster: &ClusterName) -> Vec<RoleName> {
-    USUAL_ROLES
-        .iter()
-        // A name that is too long for a role cannot exist, so it is not looked up.
-        .filter_map(|(before, after)| format!("{before}{cluster}{after}").parse().ok())
-        .collect()
+    // A name that is too long for a role cannot exist, so it is not looked up.
+    let role = |(before, after): &(&str, &str)| format!("{before}{cluster}{after}").parse().ok();
+    USUAL_ROLES.iter().filter_map(role).collect()
 }
 
 /// The roles of an account that a cluster's controller may run as, by their names.
@@ -156,7 +151,6 @@ pub struct RoleCandidates {
 }
 
 impl RoleCandidates {
-    /// The candidates among all roles of the account.
     pub fn of<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
         let names = usual_roles(cluster);
         let usual: Vec<RoleName> = names.iter().filter(|role| all.contains_key(role)).cloned().collect();
@@ -183,8 +177,7 @@ pub fn is_usual_role(role: &RoleName) -> bool {
     usual(role.as_str()) || without_suffix(role.as_str()).is_some_and(usual)
 }
 
-/// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
-/// help.
+/// At most ten roles that a person may have meant for a cluster: those that name it.
 pub fn similar_roles<'a, V>(cluster: &ClusterName, all: &'a BTreeMap<RoleName, V>) -> Vec<&'a RoleName> {
     let cluster = cluster.as_str().to_lowercase();
     let names_it = |role: &&RoleName| {
@@ -220,13 +213,10 @@ fn without_suffix(name: &str) -> Option<&str> {
 /// - `karpenter-`: aws-ia/terraform-aws-eks-blueprints-addons (`main.tf`, module `karpenter_sqs`); also the default of kibus
 const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
 
-/// The usual names of the interruption queue of a cluster.
 pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
-    USUAL_QUEUES
-        .iter()
-        // A name that is too long for a queue cannot exist.
-        .filter_map(|before| format!("{before}{cluster}").parse().ok())
-        .collect()
+    // A name that is too long for a queue cannot exist.
+    let queue = |before: &&str| format!("{before}{cluster}").parse().ok();
+    USUAL_QUEUES.iter().filter_map(queue).collect()
 }
 
 #[cfg(test)]

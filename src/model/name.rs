@@ -6,7 +6,6 @@ use crate::error::Error;
 /// The longest value of a tag. An ARN that a tag saves is no longer.
 const TAG_VALUE: usize = 256;
 
-/// A name that AWS, EKS or kibus does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a valid {kind}: it must be {expected}", .value.escape_debug())]
 pub struct NameError {

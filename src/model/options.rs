@@ -18,8 +18,7 @@ use super::scope::fixed;
 use super::tags::{NAMESPACE, Tags};
 use crate::error::quoted;
 
-/// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
-/// silently.
+/// Retention of the hub queue: at most what SQS takes, at least an hour, because a message that expires is lost silently.
 pub type Retention = Bounded<3_600, 1_209_600, true>;
 /// Memory of the router function, in MB, within the bounds of Lambda.
 pub type Memory = Bounded<128, 10_240>;
@@ -108,7 +107,6 @@ impl HubOptions {
         }
     }
 
-    /// Keeps the options with these flags.
     pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
         *self = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
     }
@@ -142,7 +140,6 @@ impl HubOptions {
         self.retention.unwrap_or(const { Retention::known(86_400) })
     }
 
-    /// The permissions boundary of the router role, if one is set.
     pub fn boundary(&self) -> Option<&PermissionsBoundary> {
         self.permissions_boundary.as_ref()?.0.as_ref()
     }
@@ -172,7 +169,6 @@ impl HubOptions {
         self.log_retention.unwrap_or_default()
     }
 
-    /// Which principals may send to the queues.
     pub fn senders(&self) -> Senders {
         match self.lock_queues {
             Some(false) => Senders::ByTheirPolicies,
@@ -341,13 +337,14 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounde
                 format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`")
             }
         };
+        let refuse = || OutOfBounds {
+            value: s.to_owned(),
+            expected: expected(),
+        };
         number
             .filter(|number| (MIN..=MAX).contains(number))
             .map(Self)
-            .ok_or_else(|| OutOfBounds {
-                value: s.to_owned(),
-                expected: expected(),
-            })
+            .ok_or_else(refuse)
     }
 }
 

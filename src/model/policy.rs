@@ -20,8 +20,7 @@ const SENDS: &str = "KibusSendToClusters";
 /// The `Sid` of the statement with the key of the queues.
 const CURRENT_KEY: &str = "KibusUseKey";
 
-/// The `Sid` of the statement with keys that the queues had before. It is a statement of its own, so that an old key never
-/// counts as the key of the queues.
+/// The `Sid` of the statement with keys that the queues had before.
 const OLD_KEYS: &str = "KibusUseOldKeys";
 
 /// What a test of a customer key cannot show. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
@@ -88,7 +87,6 @@ pub fn requires_tags(policy: &Document) -> Option<bool> {
     Some(sends.get("Condition").is_some())
 }
 
-/// The policy of a Karpenter controller: it reads its own queue.
 pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
     let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = of_bus(scope, include_str!("../../templates/policies/controller.json"), &values);
@@ -137,22 +135,12 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.into_iter().all(is_ours)
 }
 
-/// What a policy allows as the key of the queues: the resources of kibus's statement for it.
-pub fn current_keys(policy: &Document) -> BTreeSet<String> {
-    keys_of(policy, &[CURRENT_KEY]).map(str::to_owned).collect()
-}
-
 /// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
 pub fn allowed_keys(policy: &Document) -> BTreeSet<KmsKey> {
-    keys_of(policy, &[CURRENT_KEY, OLD_KEYS])
-        .filter_map(|key| key.parse().ok())
-        .collect()
-}
-
-fn keys_of<'a>(policy: &'a Document, sids: &'a [&str]) -> impl Iterator<Item = &'a str> {
-    let of_kibus = |statement: &&Value| sids.iter().any(|sid| statement["Sid"] == *sid);
+    let of_kibus = |statement: &&Value| statement["Sid"] == CURRENT_KEY || statement["Sid"] == OLD_KEYS;
     let statements = policy.statements().into_iter().filter(of_kibus);
-    statements.flat_map(|statement| texts(statement.get("Resource")))
+    let keys = statements.flat_map(|statement| texts(statement.get("Resource")));
+    keys.filter_map(|key| key.parse().ok()).collect()
 }
 
 /// The policy, with a statement for the customer key of the queues if they have one.
@@ -349,8 +337,7 @@ fn locks(policy: &Document) -> impl Iterator<Item = &Value> {
     statements.filter(|statement| LOCKS.iter().any(|sid| statement["Sid"] == *sid))
 }
 
-/// Whether the second policy of a queue has a lock that the first one lacks, and both have the statement by which rules
-/// may send.
+/// Whether the second policy of a queue has a lock that the first one lacks, and both let the same rules send.
 pub fn only_locks(before: &Document, after: &Document) -> bool {
     let of_rules = |policy: &Document| {
         let statements = policy.statements().into_iter().cloned();
@@ -389,7 +376,6 @@ pub struct InlinePolicy {
 }
 
 impl InlinePolicy {
-    /// The document, if it can be parsed.
     pub fn document(&self) -> Option<Document> {
         Document::parse(&self.text).ok()
     }
@@ -401,8 +387,7 @@ impl InlinePolicy {
     }
 }
 
-/// The size of a document, in characters, as the quota counts it. IAM does not count white space (IAM user guide,
-/// "IAM and STS character quotas").
+/// The characters of a document that count: not white space (IAM user guide, "IAM and STS character quotas").
 pub fn policy_space(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
 }

@@ -131,7 +131,6 @@ proptest! {
             policy::without_ours(&policy),
             policy::without_permissions(&policy),
             policy::bus_of_queue_policy(&scope(), &policy),
-            policy::current_keys(&policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::allowed_keys(&other)),
         );
     }

@@ -39,7 +39,6 @@ pub struct SqsRecord {
     pub source: Option<String>,
 }
 
-/// What SQS knows of a message, as text.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SqsAttributes {
@@ -49,7 +48,6 @@ pub struct SqsAttributes {
     pub sent_timestamp: String,
 }
 
-/// What the router answers about a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct RouterAnswer {
@@ -65,12 +63,10 @@ pub struct RouterDecision {
     /// `delivered`, `dropped` or `retried`.
     pub decision: String,
     pub reason: Option<String>,
-    /// The cluster, if the router knows it.
     pub cluster: Option<String>,
 }
 
 impl RouterDecision {
-    /// Whether the message is in the queue of a cluster.
     pub fn is_delivered(&self) -> bool {
         self.decision == "delivered"
     }
@@ -86,8 +82,7 @@ impl RouterAnswer {
     }
 }
 
-/// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
-/// about these messages fails all of them.
+/// The messages that an answer returns to the queue, as Lambda reads it: one that is not about these messages fails all.
 fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let Some(failures) = answer["batchItemFailures"].as_array() else {

@@ -57,7 +57,6 @@ const SHOWN: usize = 200;
 /// How many characters of the problems are shown.
 const PROBLEMS: usize = 2_000;
 
-/// The request, in the shape of an event.
 pub fn self_test_request() -> Value {
     json!({ "version": "0", "source": SELF_TEST_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE, "detail": {} })
 }
@@ -82,18 +81,15 @@ pub fn is_self_test_message(body: &Value) -> bool {
     body["source"] == SELF_TEST_SOURCE && body["detail-type"] == SELF_TEST_DETAIL_TYPE
 }
 
-/// What a router reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTestReport {
     pub ok: bool,
     pub version: String,
-    /// The handler that it reads its settings from.
     #[serde(default)]
     pub handler: String,
     #[serde(default)]
     pub problems: Vec<String>,
-    /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
-    /// the router itself.
+    /// For each problem the code with which AWS refused a call of the router; empty for a problem of the router itself.
     #[serde(default)]
     pub codes: Vec<String>,
 }
@@ -102,7 +98,6 @@ pub struct SelfTestReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LiveTest {
     Passed,
-    /// The router did not pass, for this reason.
     Failed(String),
     /// Lambda may not use the key of the version's environment variables; its message.
     KeyDenied(String),
@@ -113,7 +108,6 @@ pub enum LiveTest {
 }
 
 impl LiveTest {
-    /// The result of an invocation that returned this payload.
     pub fn of_payload(payload: &[u8]) -> Self {
         match SelfTestReport::read(payload) {
             Ok(report) => report.failure().map_or(Self::Passed, Self::Failed),
@@ -123,10 +117,7 @@ impl LiveTest {
 }
 
 impl SelfTestReport {
-    /// Reads the payload that an invocation returned.
-    ///
-    /// # Errors
-    /// The payload, if it is no self-test report: another program's, or that of a router without a self-test.
+    /// Reads the payload that an invocation returned. It may be another program's, or that of a router without a self-test.
     pub fn read(payload: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(payload).map_err(|_| {
             let text: String = String::from_utf8_lossy(payload).chars().take(SHOWN).collect();
@@ -148,10 +139,7 @@ impl SelfTestReport {
         (refused && self.codes.iter().all(|code| !code.is_empty())).then_some(self.codes.as_slice())
     }
 
-    /// Checks that the report comes from the expected router and that every check passed.
-    ///
-    /// # Errors
-    /// What is wrong, in the router's own words where it has some.
+    /// What is wrong, unless the report comes from the expected router and every check passed.
     pub fn check(&self, expected: &FunctionSettings) -> Result<(), String> {
         if let Some(failure) = self.failure() {
             return Err(failure);

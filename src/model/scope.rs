@@ -21,7 +21,6 @@ pub struct Scope {
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
-    /// The global options with which kibus reaches it.
     pub options: GlobalOptions,
 }
 
@@ -38,13 +37,10 @@ pub struct GlobalOptions {
 }
 
 impl GlobalOptions {
-    /// A whole kibus command with these options.
     pub fn kibus(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
         let bus = bus.map_or_else(String::new, |bus| format!(" --bus {bus}"));
-        let region = self
-            .region
-            .as_ref()
-            .map_or_else(String::new, |region| format!(" --region {region}"));
+        let region = self.region.as_ref();
+        let region = region.map_or_else(String::new, |region| format!(" --region {region}"));
         let sandbox = if self.sandbox { " --sandbox" } else { "" };
         format!("kibus {arguments}{bus}{region}{}{sandbox}", self.shared())
     }
@@ -52,10 +48,8 @@ impl GlobalOptions {
     /// The options that the AWS CLI has too.
     fn shared(&self) -> String {
         let given = [("--profile", &self.profile), ("--endpoint-url", &self.endpoint_url)];
-        let given = given
-            .into_iter()
-            .filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value.as_ref()?))));
-        given.collect()
+        let option = |(flag, value): (&str, &Option<String>)| Some(format!(" {flag} {}", quoted(value.as_ref()?)));
+        given.into_iter().filter_map(option).collect()
     }
 }
 
@@ -103,7 +97,6 @@ impl Scope {
         services
     }
 
-    /// The ARN of a resource in this account and Region.
     pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
         format!(
             "arn:{}:{service}:{}:{}:{resource}",

@@ -61,7 +61,6 @@ pub enum BadSettings {
 }
 
 impl Settings {
-    /// Reads the document of a parameter.
     pub fn read(text: &str) -> Result<Self, BadSettings> {
         let damaged = |why: &dyn ToString| BadSettings::Damaged(why.to_string().escape_debug().to_string());
         let mut document: Value = serde_json::from_str(text).map_err(|e| damaged(&e))?;
@@ -110,7 +109,6 @@ impl Settings {
     }
 }
 
-/// A write of the settings of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
     pub settings: Result<Settings, BadSettings>,

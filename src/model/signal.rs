@@ -42,12 +42,6 @@ impl DetailFilter {
     }
 }
 
-/// An option of the hub that asks for a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptIn {
-    Rebalance,
-}
-
 /// Makes the columns of the table: the members of a row, each with the function of a signal that reads it.
 macro_rules! columns {
     ($($(#[$doc:meta])* $vis:vis $column:ident: $type:ty,)*) => {
@@ -62,7 +56,6 @@ macro_rules! columns {
 columns! {
     /// The end of its rule's name.
     pub slug: &'static str,
-    /// One line for the rule's description.
     pub description: &'static str,
     /// The pattern of its rule, as a template.
     template: &'static str,
@@ -75,8 +68,6 @@ columns! {
     pub subject: SubjectMember,
     /// Whether the router retries an event once when it does not see the tags of the instance or the queue of the cluster.
     pub is_urgent: bool,
-    /// The option of the hub that asks for its rule; `None` if the hub always has it.
-    pub opt_in: Option<OptIn>,
     /// Other members of the detail of a sample event.
     sample_members: &'static [(&'static str, &'static str)],
 }
@@ -109,7 +100,6 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         is_urgent: true,
-        opt_in: None,
         sample_members: &[("instance-action", "terminate")],
     };
     /// An instance is stopping, stopped, shutting down or terminated.
@@ -126,7 +116,6 @@ signals! {
         }],
         subject: SubjectMember::Instance,
         is_urgent: false,
-        opt_in: None,
         sample_members: &[],
     };
     /// AWS Health announces a change of instances.
@@ -142,7 +131,6 @@ signals! {
         ],
         subject: SubjectMember::Entities,
         is_urgent: true,
-        opt_in: None,
         sample_members: &[
             ("eventTypeCode", "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"),
             ("eventScopeCode", "ACCOUNT_SPECIFIC"),
@@ -165,7 +153,6 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         is_urgent: true,
-        opt_in: None,
         sample_members: &[("instance-action", "terminate")],
     };
     /// An instance has a higher risk of interruption; Karpenter only reports it.
@@ -178,7 +165,6 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         is_urgent: false,
-        opt_in: Some(OptIn::Rebalance),
         sample_members: &[],
     };
     /// An event of kibus itself, to check that the bus works.
@@ -191,7 +177,6 @@ signals! {
         filters: &[],
         subject: SubjectMember::Cluster,
         is_urgent: false,
-        opt_in: None,
         sample_members: &[],
     };
 }
@@ -229,14 +214,11 @@ pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
             (json!(arns), json!({"instance-id": about.first()}))
         }
         SubjectMember::Entities => {
-            let entities: Vec<Value> = about
-                .iter()
-                .map(|id| json!({"entityValue": id, "status": "PENDING"}))
-                .collect();
+            let entities = about.iter().map(|id| json!({"entityValue": id, "status": "PENDING"}));
             let detail = json!({
                 "eventRegion": region,
                 "affectedAccount": account,
-                "affectedEntities": entities,
+                "affectedEntities": entities.collect::<Vec<_>>(),
             });
             (json!(about), detail)
         }

@@ -8,21 +8,13 @@ use serde_json::Value;
 
 use crate::model::name::{ClusterName, QueueName};
 
-/// The status of a resource at the moment of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    Queue(QueueState),
+    Queue(Depth),
     /// Of an event source mapping.
     Mapping(MappingState),
     /// Of the version that an alias points to.
     Version(VersionState),
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueState {
-    pub depth: Depth,
-    /// When its attributes last changed, in seconds of the Unix epoch (`LastModifiedTimestamp`).
-    pub changed: Option<u64>,
 }
 
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
@@ -36,7 +28,6 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// All messages, whether they can be received now or not.
     pub fn messages(self) -> u64 {
         self.waiting.saturating_add(self.in_flight)
     }
@@ -61,7 +52,6 @@ pub fn is_unread(samples: &[Depth]) -> bool {
 pub struct MappingState {
     // Lambda's word for its state, like `Enabled`.
     pub state: String,
-    /// The cause of the last change of state.
     #[serde(skip)]
     pub reason: Option<String>,
 }
@@ -94,7 +84,6 @@ impl VersionState {
 pub struct QueueActivity {
     pub sent: u64,
     pub received: u64,
-    /// Receives that returned nothing.
     pub empty_receives: u64,
     pub deleted: u64,
     /// Hours with so many empty receives that something polled the queue without pause.
@@ -149,8 +138,7 @@ pub const RESEND: Duration = Duration::from_secs(10);
 /// The most messages of one receive (SQS API reference, `ReceiveMessage`).
 pub const RECEIVED_AT_ONCE: usize = 10;
 
-/// What one receive shows in a queue: each message by its id, and whether it is a probe of kibus. SQS may give copies of one
-/// message in one answer (S28).
+/// What one receive shows: each message by its id, as SQS may give copies (S28), and whether it is a probe of kibus.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look(pub BTreeMap<String, bool>);
 

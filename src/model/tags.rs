@@ -31,7 +31,6 @@ pub const ROUTER_SHA256: &str = "kibus:router-sha256";
 pub struct Tags(pub BTreeMap<String, String>);
 
 impl Tags {
-    /// The tags of a resource that this bus manages.
     pub fn of(bus: &BusName) -> Self {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
     }
@@ -51,12 +50,10 @@ impl Tags {
         self.0.get(key).map(String::as_str)
     }
 
-    /// Whether these are the tags of a resource of that bus.
     pub fn belong_to(&self, bus: &BusName) -> bool {
         self.get(BUS) == Some(bus.as_str())
     }
 
-    /// Whether any of these tags is one of kibus, of whatever bus.
     pub fn has_any_of_kibus(&self) -> bool {
         self.0.keys().any(|key| key.starts_with(NAMESPACE))
     }
@@ -77,18 +74,15 @@ impl Tags {
         age.is_some_and(|age| age < MARK_COUNTS.as_secs())
     }
 
-    /// The controller role that a cluster queue remembers.
     pub fn controller_role(&self) -> Option<RoleName> {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
     }
 
-    /// The version of Karpenter that reads a cluster queue, as far as it is known.
     pub fn karpenter_version(&self) -> Option<KarpenterVersion> {
         self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
-    /// These tags with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
-    /// it, which a role's name may not hold.
+    /// A role's name may hold `,`, which a tag may not: `:` stands for it, which a role's name may not hold.
     pub fn with_controller_role(self, role: &RoleName) -> Self {
         self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))
     }

@@ -13,8 +13,7 @@ const FILE: &str = "bootstrap";
 /// compares or uploads the router. There speed counts more than size: about a quarter more bytes in half the time of level 3.
 const LEVEL: i64 = if cfg!(feature = "carry") { 6 } else { 1 };
 
-/// Packs a binary. Time and mode are fixed, so the same binary produces the same bytes. The build script packs with this
-/// function too.
+/// Time and mode are fixed, so the same binary produces the same bytes. The build script packs with this function too.
 pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)

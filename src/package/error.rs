@@ -21,7 +21,6 @@ pub(crate) enum PackageError {
     Incompatible {
         router: String,
         source: Incompatible,
-        /// That of the function.
         wanted: Architecture,
     },
     /// The router beside this executable has another version.

@@ -23,28 +23,22 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The largest archive that Lambda accepts in a direct upload, in bytes (Lambda quotas).
 const MAX_ARCHIVE: usize = 50 * 1024 * 1024;
 
-/// The file name of the router's binary.
 const BINARY: &str = "kibus-router";
 
 /// The glibc version of the runtime `provided.al2023`.
 const RUNTIME_GLIBC: (u32, u32) = (2, 34);
 
-/// A router archive that is ready to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Package {
     pub(crate) archive: Vec<u8>,
-    /// The version and hash of a function with this archive.
     pub(crate) code: Code,
 }
 
-/// Where a router binary comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RouterSource {
     /// The file that an option names. It may have any version.
     Named(PathBuf),
-    /// The file beside the running executable.
     Beside(PathBuf),
-    /// This build.
     Carried(CarriedRouter),
 }
 
@@ -73,10 +67,6 @@ pub(crate) struct BinaryHash(String);
 
 /// Reads, checks and packs a router binary, which must have this hash if one is given. The build script has checked and
 /// packed an embedded router, so that one has the facts of the build.
-///
-/// # Errors
-/// It cannot be read, has another hash, is not a router that Lambda can run on this architecture, has another version than
-/// this build without being named, or is too large.
 pub(crate) fn package(
     router: &RouterSource,
     hash: Option<&BinaryHash>,
@@ -186,9 +176,6 @@ fn glibc_version(rest: &[u8]) -> Option<(u32, u32)> {
 impl RouterSource {
     /// The router for this architecture: the named file; without one, the embedded router; and in a build without any
     /// embedded router, the file beside the executable.
-    ///
-    /// # Errors
-    /// Only routers for other architectures are embedded.
     pub(crate) fn of(
         named: Option<&Path>,
         carried: &[CarriedRouter],
@@ -218,7 +205,6 @@ impl fmt::Display for RouterSource {
     }
 }
 
-/// The path of the router binary beside the running executable.
 pub(crate) fn beside_executable() -> PathBuf {
     let executable = std::env::current_exe().ok();
     executable.map_or_else(|| BINARY.into(), |file| file.with_file_name(BINARY))

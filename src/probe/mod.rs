@@ -159,14 +159,11 @@ fn conclude(looks: &[(Duration, Look)]) -> ProbeResult {
 
 /// The result that the counts of [`COUNTED`] show; `None` if they are inconclusive.
 fn judge_counts(counts: &[Depth]) -> Option<ProbeResult> {
-    if counts.is_empty() {
-        None
-    } else if counts.iter().all(|depth| depth.waiting == 0) {
-        Some(ProbeResult::Read)
-    } else if counts.iter().all(|depth| depth.waiting > 0 && depth.in_flight == 0) {
-        Some(ProbeResult::NotRead)
-    } else {
-        None
+    match counts {
+        [] => None,
+        _ if counts.iter().all(|depth| depth.waiting == 0) => Some(ProbeResult::Read),
+        _ if counts.iter().all(|depth| depth.waiting > 0 && depth.in_flight == 0) => Some(ProbeResult::NotRead),
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::model::name::QueueName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, QueueState, Status};
+use crate::model::status::{Depth, Status};
 use crate::model::tags::{CLUSTER, DELETING};
 use crate::plan::Action;
 use crate::survey::{ListedRole, RolePolicies};
@@ -297,10 +297,7 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
         ("the same", &HubOptions::default(), 2, 1, None),
     ] {
         let mut survey = survey(&[]);
-        let depth = Status::Queue(QueueState {
-            depth: Depth { waiting, in_flight },
-            changed: None,
-        });
+        let depth = Status::Queue(Depth { waiting, in_flight });
         survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
         let intent = reconcile(&survey, &bootstrap(options.clone())).unwrap();
         let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
@@ -316,12 +313,9 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         |names: &[&str]| -> BTreeSet<QueueName> { names.iter().map(|name| name.parse().unwrap()).collect() };
     let mut survey = survey(&[]);
     for queue in queues {
-        let waiting = Status::Queue(QueueState {
-            depth: Depth {
-                waiting: 1,
-                in_flight: 0,
-            },
-            changed: None,
+        let waiting = Status::Queue(Depth {
+            waiting: 1,
+            in_flight: 0,
         });
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
     }

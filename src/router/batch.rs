@@ -26,8 +26,7 @@ pub(super) enum Origin {
     HubQueue { receipt: String },
     /// No queue: an operator invoked the function with a probe, or with dead letters.
     Invocation,
-    /// A queue that the bus does not have. Anyone who may map a queue to the function can send to it, so nothing in its
-    /// messages is read.
+    /// A queue of others. Anyone who may map a queue to the function can send to it, so nothing in its messages is read.
     OtherQueue,
 }
 
@@ -36,10 +35,8 @@ pub(super) enum Origin {
 pub(super) struct Item {
     /// The number of its message in the batch.
     pub(super) message: usize,
-    /// The kind of the event, if it was decoded.
     pub(super) signal: Option<Signal>,
     pub(super) instance: Option<InstanceId>,
-    /// The cluster, if it was found.
     pub(super) cluster: Option<ClusterName>,
     pub(super) decision: Decision,
 }
@@ -53,20 +50,17 @@ pub(super) struct Delivery {
     pub(super) delay: Option<i64>,
 }
 
-/// What became of a batch.
 #[derive(Debug, Default)]
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.
     pub(super) items: Vec<Item>,
     pub(super) delivered: Vec<Delivery>,
     pub(super) repairs: Vec<Repair>,
-    /// The instances whose tags contradict the one that only AWS can write.
     pub(super) contradictions: BTreeSet<InstanceId>,
 }
 
 impl RoutedBatch {
-    /// The numbers of the messages that return to the queue. A message returns whole: the part of it that was
-    /// delivered is delivered again, which does no harm in Karpenter.
+    /// The messages that return to the queue. Each returns whole: what was delivered is again, which harms no Karpenter.
     pub(super) fn retried(&self) -> HashSet<usize> {
         let is_retried = |item: &&Item| matches!(item.decision, Decision::Retried(_));
         self.items.iter().filter(is_retried).map(|item| item.message).collect()

@@ -13,8 +13,7 @@ const CLUSTER: Duration = Duration::from_secs(300);
 /// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
-/// A bounded map in two generations: when the young one is full, it replaces the old one. What is read again moves to the
-/// young generation.
+/// A bounded map: a full young generation replaces the old one. What is read again moves to the young generation.
 #[derive(Debug)]
 pub(super) struct Generations<K, V> {
     young: HashMap<K, V>,
@@ -57,7 +56,6 @@ impl<K: Clone + Eq + Hash, V> Generations<K, V> {
 pub(super) type Owners = Generations<InstanceId, (InstanceOwner, Instant)>;
 
 impl Owners {
-    /// The owner of an instance, if it is cached and valid.
     pub(super) fn owner(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
         let (owner, seen) = self.get(id)?;
         let valid = match owner {

@@ -14,7 +14,6 @@ const LONGEST_INVOCATION: u32 = 900;
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// The time of one invocation.
 pub(super) trait Clock: Send + Sync + 'static {
     fn now(&self) -> Instant;
 
@@ -100,11 +99,9 @@ pub(super) struct Backoff {
 impl Backoff {
     /// Waits and gives `true` if there is time for one more try, or gives `false` at once.
     pub(super) async fn again<C: Clock>(&mut self, clock: &C) -> bool {
-        let full = FIRST_WAIT
-            .saturating_mul(2_u32.saturating_pow(self.tries))
-            .min(LONGEST_WAIT);
+        let full = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(self.tries));
         self.tries += 1;
-        let wait = full.mul_f64(0.5 + random() / 2.0);
+        let wait = full.min(LONGEST_WAIT).mul_f64(0.5 + random() / 2.0);
         if wait >= clock.left() {
             return false;
         }
@@ -114,9 +111,7 @@ impl Backoff {
 }
 
 fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
 /// A number from 0 to 1, from the keys that the standard library seeds each hash map with.

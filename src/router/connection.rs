@@ -75,14 +75,10 @@ fn limited_body(body: SdkBody, mib: usize) -> SdkBody {
     SdkBody::from_body_1_x(Limited::new(body, mib * 1024 * 1024).map_err(too_long))
 }
 
-/// Opens a connection to EC2 and one to SQS at the same time. A connection that cannot be opened is not an error here:
-/// the first call tries again and reports the failure.
+/// Opens a connection to EC2 and one to SQS. One that cannot be opened is no error here: the first call reports the failure.
 pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
     let endpoints = [Some(ec2::endpoint(config)), sqs_endpoint(config).await];
-    let asked = endpoints
-        .into_iter()
-        .flatten()
-        .filter_map(|endpoint| greeting(&endpoint));
+    let asked = endpoints.iter().flatten().filter_map(|endpoint| greeting(endpoint));
     let answers = futures_util::future::join_all(asked.map(|request| connector.call(request)));
     // This timeout is the limit for slow answers too.
     let _ = tokio::time::timeout(CONNECT, answers).await;
@@ -92,13 +88,11 @@ pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
 fn greeting(endpoint: &str) -> Option<HttpRequest> {
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_method("HEAD").ok()?;
-    request
-        .set_uri(format!("{}/ping", endpoint.trim_end_matches('/')))
-        .ok()?;
+    let uri = format!("{}/ping", endpoint.trim_end_matches('/'));
+    request.set_uri(uri).ok()?;
     Some(request)
 }
 
-/// The endpoint of the SDK's SQS client for this configuration.
 async fn sqs_endpoint(config: &SdkConfig) -> Option<String> {
     let params = Params::builder()
         .set_region(config.region().map(ToString::to_string))

@@ -19,7 +19,6 @@ use crate::model::signal::{Signal, SubjectMember};
 /// memory and the time of the other messages in the batch.
 const MOST_ENTITIES: usize = 10_000;
 
-/// An event that Karpenter may act on.
 #[derive(Debug)]
 pub struct DecodedEvent<'a> {
     pub signal: Signal,
@@ -32,7 +31,6 @@ pub struct DecodedEvent<'a> {
     health: Option<Entities<'a>>,
 }
 
-/// What an event is about.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EventSubject {
     /// Instances in their order, or why an entity is not an instance here.
@@ -62,10 +60,7 @@ pub enum Repair {
     Entity,
 }
 
-/// Decodes an event. `arrived` is when the hub queue took it, in milliseconds of the Unix epoch.
-///
-/// # Errors
-/// Why no Karpenter acts on it.
+/// Decodes an event, which the hub queue took at `arrived`, in milliseconds of the Unix epoch; or why no Karpenter acts on it.
 pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
     let body = text.as_str();
     if body.len() > LARGEST {
@@ -160,10 +155,8 @@ impl<'a> DecodedEvent<'a> {
             self.subject = EventSubject::TooManyEntities;
             return Ok(());
         }
-        let entities: Vec<_> = written
-            .into_iter()
-            .map(|written| Entity::read(written, scope))
-            .collect();
+        let entities = written.into_iter().map(|written| Entity::read(written, scope));
+        let entities: Vec<_> = entities.collect();
         if entities.is_empty() {
             return Err(DropReason::NoInstance);
         }
@@ -272,7 +265,6 @@ fn millis(written: &str) -> Option<i64> {
     parsed.ok()?.to_millis().ok()
 }
 
-/// The affected entities of an event, and the resources that its envelope names.
 #[derive(Debug)]
 struct Entities<'a> {
     list: &'a RawValue,
@@ -294,11 +286,8 @@ struct Entity<'a> {
 impl Entities<'_> {
     /// Adds the edits that keep only the entities at these places.
     fn split(&self, body: &str, places: &HashSet<usize>, edits: &mut Vec<Edit>) {
-        let kept = self
-            .entities
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| places.contains(place));
+        let all = self.entities.iter().enumerate();
+        let kept = all.filter(|(place, _)| places.contains(place));
         let kept: Vec<&Entity<'_>> = kept.map(|(_, entity)| entity).collect();
         let all = kept.len() == self.entities.len();
         if !all || self.is_repaired {

@@ -21,7 +21,6 @@ pub(super) struct Outgoing {
     pub(super) body: String,
 }
 
-/// The decision about an outgoing message, and when it was made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendResult {
     pub(super) number: usize,
@@ -29,8 +28,7 @@ pub(super) struct SendResult {
     pub(super) at: Instant,
 }
 
-/// Sends messages to their destinations and gives the result of each. A message without a result was not sent in
-/// time.
+/// Sends messages to their destinations and gives the result of each. One without a result was not sent in time.
 pub(super) async fn deliver<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     outgoing: BTreeMap<Destination, Vec<Outgoing>>,
@@ -38,9 +36,8 @@ pub(super) async fn deliver<S: Services, C: Clock>(
     let mut results = Vec::new();
     let mut senders = Vec::new();
     // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
-    let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing
-        .into_iter()
-        .partition(|(to, _)| !context.router.registry.drops(&to.queue));
+    let is_other = |(to, _): &(Destination, _)| !context.router.registry.drops(&to.queue);
+    let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing.into_iter().partition(is_other);
     // What Lambda passed has the lowest numbers.
     others.sort_by_key(|(_, messages)| messages.first().map(|message| message.number));
     for (to, messages) in others.into_iter().chain(dropping) {

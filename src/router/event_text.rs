@@ -35,8 +35,7 @@ pub(super) enum Shape<'s> {
 }
 
 impl<'a> EventText<'a> {
-    /// Rewrites a message as Karpenter's parsers read it. If it has only one reading, it stays as it is, byte for byte. So
-    /// does everything that is not a JSON object.
+    /// Rewrites a message as Karpenter's parsers read it. What has one reading, or is no JSON object, stays byte for byte.
     pub fn read(body: &'a str) -> Self {
         let rewritten = if body.len() > LARGEST { None } else { rewrite(body) };
         Self(rewritten.map_or(Cow::Borrowed(body), Cow::Owned))
@@ -64,8 +63,7 @@ fn rewrite(body: &str) -> Option<String> {
     merge(&[body], &Shape::Object(&members_of_envelope(signal)))
 }
 
-/// The one value that Karpenter reads of values that were written for the same member. Nothing, if a single value can stay
-/// as it is written.
+/// The one value that Karpenter reads of values that were written for the same member; `None` if a single one can stay.
 fn merge(written: &[&str], shape: &Shape<'_>) -> Option<String> {
     let merged = match shape {
         Shape::Judged | Shape::Text | Shape::Texts | Shape::Descriptions => None,
@@ -106,8 +104,7 @@ fn merge_objects(written: &[&str], known: &[(&str, Shape<'_>)]) -> Option<String
     (changed && !objects.is_empty()).then(|| format!("{{{}}}", members.trim_end_matches(',')))
 }
 
-/// Go decodes every list into the same slice, so an element keeps what the element at its place had before, until an empty
-/// list or `null`.
+/// Go decodes every list into one slice: an element keeps what its place had before, until an empty list or `null`.
 fn merge_lists(written: &[&str], element: &Shape<'_>) -> Option<String> {
     let mut changed = written.len() > 1;
     let mut slice: Vec<Vec<&str>> = Vec::new();
@@ -191,9 +188,7 @@ impl Shape<'_> {
                 is_null(description)
                     || Members::parse(description.get()).is_some_and(|members| {
                         members.iter().all(|member| {
-                            let is_read = ["latestDescription", "language"]
-                                .iter()
-                                .any(|name| member.folds_to(name));
+                            let is_read = member.folds_to("latestDescription") || member.folds_to("language");
                             !is_read || is_text(member.value)
                         })
                     })

@@ -45,10 +45,8 @@ pub(super) struct Finished {
 }
 
 impl Payload {
-    /// Reads a payload. `hub` is the ARN of the hub queue, and `now` the time in milliseconds of the Unix epoch.
-    ///
-    /// # Errors
-    /// When it is no request for the self-test, and has no records of SQS.
+    /// Reads a payload: a request for the self-test, or records of SQS. `hub` is the ARN of the hub queue, and `now` the time
+    /// in milliseconds of the Unix epoch.
     pub(super) fn parse(text: &str, hub: &str, now: i64) -> Result<Self, serde_json::Error> {
         let members = Members::parse(text);
         let text_of = |key| members.as_ref().and_then(|members| members.text(key));
@@ -58,9 +56,8 @@ impl Payload {
             return Ok(Self::SelfTest);
         }
         let SqsEvent { records } = serde_json::from_str(text)?;
-        Ok(Self::Batch(
-            records.into_iter().map(|record| message(record, hub, now)).collect(),
-        ))
+        let messages = records.into_iter().map(|record| message(record, hub, now));
+        Ok(Self::Batch(messages.collect()))
     }
 }
 
@@ -99,23 +96,18 @@ pub(super) async fn route_batch<S: Services>(
     messages.extend(more);
     let routed = route(&context, &messages).await;
     let retried = routed.retried();
-    let (returned, finished): (Vec<_>, Vec<_>) = messages
-        .iter()
-        .enumerate()
-        .partition(|(number, _)| retried.contains(number));
+    let all = messages.iter().enumerate();
+    let (returned, finished): (Vec<_>, Vec<_>) = all.partition(|(number, _)| retried.contains(number));
     let failures = returned.iter().filter(|(number, _)| *number < passed);
-    let failures: Vec<Value> = failures
-        .map(|(_, message)| json!({"itemIdentifier": message.id}))
-        .collect();
+    let failures = failures.map(|(_, message)| json!({"itemIdentifier": message.id}));
+    let failures: Vec<Value> = failures.collect();
     let returned = returned.into_iter().map(|(_, message)| message).chain(&surplus);
     let finished = finished.into_iter().filter(|(number, _)| *number >= passed);
+    let finished = finished.map(|(_, message)| message).collect();
+    let clock = deadline.last_moments();
     tokio::join!(
-        hide(&context, returned.collect(), deadline.last_moments()),
-        delete(
-            &context,
-            finished.map(|(_, message)| message).collect(),
-            deadline.last_moments()
-        ),
+        hide(&context, returned.collect(), clock),
+        delete(&context, finished, clock),
     );
     let mut answer = json!({"batchItemFailures": failures});
     let decisions = report::answered(&messages, &routed.items);
@@ -173,8 +165,7 @@ fn calls(passed: &[Message]) -> usize {
     (ROOM / bytes.max(1)).min(MOST / BATCH - 1)
 }
 
-/// Deletes messages that the router received itself. One that SQS does not delete returns to the queue and is routed
-/// again, which does no harm in Karpenter.
+/// Deletes messages that the router received itself. One that stays is routed again, which does no harm in Karpenter.
 async fn delete<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messages: Vec<&Message>, clock: Deadline) {
     let calls = messages.chunks(BATCH).map(|batch| {
         let receipts = batch.iter().filter_map(|message| receipt(message).map(str::to_owned));
@@ -188,12 +179,10 @@ async fn delete<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, mess
     });
     let answers = side_by_side(calls).await;
     let deleted: usize = answers.into_iter().flatten().flatten().flatten().sum();
-    let not_deleted = messages.len().saturating_sub(deleted);
-    context.calls.not_deleted.add(not_deleted);
+    context.calls.not_deleted.add(messages.len().saturating_sub(deleted));
 }
 
-/// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here
-/// loses nothing: its messages return later.
+/// Makes each message of the hub queue visible again after its own wait. If a call fails, they return later.
 async fn hide<S: Services>(context: &Arc<InvocationContext<S, Deadline>>, messages: Vec<&Message>, clock: Deadline) {
     let wait = |message: &&Message| Some((receipt(message)?.to_owned(), visibility(message.receives.unwrap_or(1))));
     let waits: Vec<(String, u32)> = messages.iter().filter_map(wait).collect();

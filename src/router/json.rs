@@ -29,7 +29,6 @@ impl Member<'_> {
 }
 
 impl<'a> Members<'a> {
-    /// Parses an object. Gives nothing if the text is not an object.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
@@ -101,12 +100,10 @@ pub(super) fn elements_or_one(value: &RawValue) -> Vec<&RawValue> {
     elements(value).unwrap_or_else(|| vec![value])
 }
 
-/// A list of these texts.
 pub(super) fn list<'a>(elements: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", elements.collect::<Vec<_>>().join(","))
 }
 
-/// A string as JSON text.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

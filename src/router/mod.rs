@@ -74,7 +74,6 @@ struct InvocationContext<S, C> {
 }
 
 impl<S> Router<S> {
-    /// A router for a bus whose cluster queues have this prefix.
     fn new(scope: Scope, prefix: QueuePrefix, services: S) -> Self {
         Self {
             scope,

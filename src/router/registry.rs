@@ -51,7 +51,6 @@ struct Answer {
 
 type Slot = Arc<tokio::sync::Mutex<Option<Answer>>>;
 
-/// The cached answers by queue.
 #[derive(Debug)]
 pub(super) struct Registry(Mutex<Generations<QueueName, Slot>>);
 
@@ -97,18 +96,14 @@ impl Answer {
         let since = now;
         Self { result, since, valid }
     }
-
-    fn is_valid(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) < self.valid
-    }
 }
 
 impl<S: Services, C: Clock> InvocationContext<S, C> {
-    /// The registration of a destination, or why there is no answer.
     pub(super) async fn registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let slot = self.router.registry.slot(&to.queue);
         let mut cached = slot.lock().await;
-        if let Some(answer) = cached.filter(|answer| answer.is_valid(self.clock.now())) {
+        let now = self.clock.now();
+        if let Some(answer) = cached.filter(|answer| now.saturating_duration_since(answer.since) < answer.valid) {
             return answer.result;
         }
         let result = {
@@ -123,8 +118,7 @@ impl<S: Services, C: Clock> InvocationContext<S, C> {
         result
     }
 
-    /// One call, whatever the answer: a message that returns to the hub queue comes back, and the time of the invocation
-    /// belongs to the others.
+    /// One call, whatever the answer: the message comes back, and the time of the invocation belongs to the others.
     async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let call = self.router.services.queue_tags(&to.queue);
         let answer = self.clock.within(call).await.ok_or(RetryReason::OutOfTime)?;

@@ -17,7 +17,6 @@ use crate::model::signal::Signal;
 const NAMED: usize = 10;
 /// How many lines about losses and retries one invocation writes at most.
 const LINES: usize = 200;
-/// The namespace of the metrics.
 const NAMESPACE: &str = "Kibus";
 /// How many values a metric may have (CloudWatch embedded metric format specification).
 const VALUES: usize = 100;
@@ -51,8 +50,7 @@ fn size(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
 }
 
-/// The lines of one invocation: about losses and retries, then of metrics. It ended at `now`, in milliseconds of the Unix
-/// epoch.
+/// The lines of an invocation that ended at `now`, in milliseconds of the Unix epoch: losses and retries, then metrics.
 pub(super) fn lines(
     bus: &BusName,
     request: &str,
@@ -149,12 +147,12 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
         ("NotDeleted", calls.not_deleted.get()),
     ];
     counts.extend(in_storms.into_iter().filter(|(_, count)| *count > 0));
-    let reasons = routed.items.iter().filter_map(|item| match item.decision {
-        Decision::Delivered => None,
-        Decision::Dropped(why) => Some(why.metric()),
-        Decision::Retried(why) => Some(why.metric()),
-    });
-    for reason in reasons {
+    for item in &routed.items {
+        let reason = match item.decision {
+            Decision::Delivered => continue,
+            Decision::Dropped(why) => why.metric(),
+            Decision::Retried(why) => why.metric(),
+        };
         *counts.entry(reason).or_default() += 1;
     }
     counts
@@ -169,10 +167,8 @@ fn metrics(
 ) -> Value {
     let names = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"}));
     let mut names: Vec<Value> = names.collect();
-    let mut line: Map<String, Value> = counts
-        .iter()
-        .map(|(name, count)| ((*name).to_owned(), json!(count)))
-        .collect();
+    let values = counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
+    let mut line: Map<String, Value> = values.collect();
     let delays = delays(routed);
     if !delays.is_empty() {
         names.push(json!({"Name": "Delay", "Unit": "Milliseconds"}));

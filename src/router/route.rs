@@ -151,8 +151,7 @@ impl<'a> OpenItems<'a> {
         open.filter_map(|open| open.item.instance.clone()).collect()
     }
 
-    /// Decides about the items that are not delivered, and makes the outgoing messages of the others. Items whose
-    /// instance has no answer stay open.
+    /// Decides about what is not delivered, and makes the outgoing messages. Items whose instance has no answer stay open.
     fn settle<S>(&mut self, router: &Router<S>, owners: &InstanceOwners) -> BTreeMap<Destination, Vec<Outgoing>> {
         let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
         for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
@@ -207,8 +206,7 @@ impl<'a> OpenItems<'a> {
         outgoing
     }
 
-    /// Puts the results of sending on the items. The batch began at `start`, which is `start_millis` in
-    /// milliseconds of the Unix epoch.
+    /// Puts the results of sending on the items. The batch began at `start`: in milliseconds of the Unix epoch `start_millis`.
     fn finish(mut self, results: impl Iterator<Item = SendResult>, start: Instant, start_millis: i64) -> RoutedBatch {
         let mut batch = RoutedBatch::default();
         for SendResult { number, decision, at } in results {

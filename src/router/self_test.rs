@@ -96,10 +96,8 @@ async fn routing_problems(
     for case in cases {
         for (queue, expected) in &case.copies {
             let bodies = sent.entry(queue.clone()).or_default();
-            let found = bodies
-                .iter()
-                .position(|body| serde_json::from_str::<Value>(body).ok().as_ref() == Some(expected));
-            match found {
+            let is_copy = |body: &String| serde_json::from_str::<Value>(body).ok().as_ref() == Some(expected);
+            match bodies.iter().position(is_copy) {
                 Some(place) => drop(bodies.remove(place)),
                 None => problems.push(format!("queue `{queue}` did not receive its copy of: {}", case.name)),
             }
@@ -213,8 +211,7 @@ impl Services for InMemory {
     }
 }
 
-/// What AWS refuses: what failed and what to check, and the code. The calls are retried while time is left, as those of the
-/// router are.
+/// What AWS refuses: what failed and what to check, and the code. The calls are retried like those of the router.
 async fn access_problems<S: Services, C: Clock>(services: &S, scope: &Scope, clock: &C) -> Vec<(String, String)> {
     let queue = scope.probe_queue();
     let body = self_test_message(scope, &time_text(clock.unix_millis())).to_string();
@@ -231,12 +228,10 @@ async fn access_problems<S: Services, C: Clock>(services: &S, scope: &Scope, clo
     problems.extend(tags.err().map(|error| problem(tags_text(&error), error)));
     if let Err(error) = sent {
         let tags = match aws_code::is_denied(&error.code) {
-            true => clock
-                .within(Box::pin(services.queue_tags(&queue)))
-                .await
-                .and_then(Result::ok),
+            true => clock.within(Box::pin(services.queue_tags(&queue))).await,
             false => None,
         };
+        let tags = tags.and_then(Result::ok);
         problems.push(problem(send_text(scope, &queue, &error, tags.as_ref()), error));
     }
     problems

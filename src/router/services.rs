@@ -39,9 +39,7 @@ pub(super) struct CallError {
 pub(super) enum CallFailure {
     /// The same call may succeed soon.
     Again(RetryReason),
-    /// AWS says that the router may not do this.
     Denied,
-    /// AWS says that there is no such queue.
     Absent,
     /// The request as a whole is too large.
     TooLong,
@@ -49,31 +47,29 @@ pub(super) enum CallFailure {
     Refused,
 }
 
+type Answer<T> = Result<T, CallError>;
+
 pub(super) trait Services: Send + Sync + 'static {
     /// The tags of those of up to 200 instances that have any. Counts every call that this takes.
     fn instance_tags(
         &self,
         ids: &[InstanceId],
         calls: &CallCounts,
-    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, CallError>> + Send;
+    ) -> impl Future<Output = Answer<HashMap<InstanceId, Tags>>> + Send;
 
     /// Sends up to ten messages to a queue. Gives one result for each message, in order.
-    fn send(
-        &self,
-        queue: &QueueName,
-        bodies: &[&str],
-    ) -> impl Future<Output = Result<Vec<Result<(), CallError>>, CallError>> + Send;
+    fn send(&self, queue: &QueueName, bodies: &[&str]) -> impl Future<Output = Answer<Vec<Answer<()>>>> + Send;
 
-    fn queue_tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, CallError>> + Send;
+    fn queue_tags(&self, queue: &QueueName) -> impl Future<Output = Answer<Tags>> + Send;
 
     /// Receives up to ten messages of a queue without waiting, and hides them for this number of seconds.
-    fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Result<Vec<Message>, CallError>> + Send;
+    fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Answer<Vec<Message>>> + Send;
 
     /// Deletes up to ten messages of a queue, by their receipt handles. Gives how many of them are deleted.
-    fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Result<usize, CallError>> + Send;
+    fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Answer<usize>> + Send;
 
     /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
-    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Result<(), CallError>> + Send;
+    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Answer<()>> + Send;
 }
 
 #[derive(Clone, Debug)]
@@ -83,7 +79,6 @@ pub(super) struct AwsServices {
     /// The HTTP client for messages that the router receives, which limits the answers.
     pub(super) receiving: SharedHttpClient,
     pub(super) scope: Scope,
-    /// A custom endpoint of SQS.
     pub(super) endpoint: Option<String>,
 }
 
@@ -94,18 +89,14 @@ impl AwsServices {
 }
 
 impl Services for AwsServices {
-    async fn instance_tags(
-        &self,
-        ids: &[InstanceId],
-        calls: &CallCounts,
-    ) -> Result<HashMap<InstanceId, Tags>, CallError> {
+    async fn instance_tags(&self, ids: &[InstanceId], calls: &CallCounts) -> Answer<HashMap<InstanceId, Tags>> {
         let ids: Vec<&str> = ids.iter().map(InstanceId::as_str).collect();
         let tags = describe_tags(&self.ec2, &ids, || calls.describe_tags.add(1)).await;
         let tags = tags.map_err(of_ec2)?.into_iter();
         Ok(tags.filter_map(|(id, tags)| Some((id.parse().ok()?, tags))).collect())
     }
 
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Answer<Vec<Answer<()>>> {
         let mut call = self.sqs.send_message_batch().queue_url(self.url(queue));
         for (number, body) in bodies.iter().enumerate() {
             let entry = SendMessageBatchRequestEntry::builder();
@@ -125,21 +116,19 @@ impl Services for AwsServices {
         }
         for failed in answer.failed() {
             let message = failed.message().unwrap_or_default();
-            put(
-                failed.id(),
-                Err(CallError::of_code(failed.code(), message, failed.sender_fault())),
-            );
+            let error = CallError::of_code(failed.code(), message, failed.sender_fault());
+            put(failed.id(), Err(error));
         }
         Ok(entries)
     }
 
-    async fn queue_tags(&self, queue: &QueueName) -> Result<Tags, CallError> {
+    async fn queue_tags(&self, queue: &QueueName) -> Answer<Tags> {
         let call = self.sqs.list_queue_tags().queue_url(self.url(queue));
         let answer = call.send().await.map_err(|e| of_sqs(&e))?;
         Ok(answer.tags.unwrap_or_default().into_iter().collect())
     }
 
-    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<Message>, CallError> {
+    async fn receive(&self, queue: &QueueName, hidden: u32) -> Answer<Vec<Message>> {
         let call = self
             .sqs
             .receive_message()
@@ -155,7 +144,7 @@ impl Services for AwsServices {
         Ok(messages.into_iter().filter_map(received).collect())
     }
 
-    async fn delete(&self, queue: &QueueName, receipts: &[&str]) -> Result<usize, CallError> {
+    async fn delete(&self, queue: &QueueName, receipts: &[&str]) -> Answer<usize> {
         let mut call = self.sqs.delete_message_batch().queue_url(self.url(queue));
         for (number, receipt) in receipts.iter().enumerate() {
             let entry = DeleteMessageBatchRequestEntry::builder();
@@ -166,7 +155,7 @@ impl Services for AwsServices {
         Ok(answer.successful().len())
     }
 
-    async fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallError> {
+    async fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> Answer<()> {
         let mut call = self.sqs.change_message_visibility_batch().queue_url(self.url(queue));
         for (number, (receipt, seconds)) in receipts.iter().enumerate() {
             let entry = ChangeMessageVisibilityBatchRequestEntry::builder()
@@ -182,7 +171,7 @@ impl Services for AwsServices {
 /// A message that the router received. One that lacks something is not routed: it returns, and Lambda passes it on.
 fn received(message: SqsMessage) -> Option<Message> {
     let attributes = message.attributes?;
-    let attribute = |name| attributes.get(&name);
+    let number = |name| attributes.get(&name);
     Some(Message {
         id: message.message_id?,
         origin: Origin::HubQueue {
@@ -190,11 +179,11 @@ fn received(message: SqsMessage) -> Option<Message> {
         },
         body: message.body?,
         receives: Some(
-            attribute(MessageSystemAttributeName::ApproximateReceiveCount)?
+            number(MessageSystemAttributeName::ApproximateReceiveCount)?
                 .parse()
                 .ok()?,
         ),
-        arrived: attribute(MessageSystemAttributeName::SentTimestamp)?.parse().ok()?,
+        arrived: number(MessageSystemAttributeName::SentTimestamp)?.parse().ok()?,
     })
 }
 

@@ -132,8 +132,7 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// Writes lines to standard output, from which Lambda takes logs. No message should wait for a line that cannot be
-/// written.
+/// Writes lines to standard output, from which Lambda takes logs. No message waits for a line that cannot be written.
 fn print(lines: &[Value]) {
     let mut out = std::io::stdout().lock();
     for line in lines {

@@ -11,7 +11,6 @@ pub const DEFAULT_REGION: &str = "us-west-2";
 /// The length of a secret.
 const BYTES: usize = 16;
 
-/// The address of a running sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The port on 127.0.0.1.
@@ -32,10 +31,8 @@ impl Endpoint {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The environment variables for AWS tools and SDKs in this Region.
-    ///
-    /// The emulator takes the account from the access key id: 12 digits are the account, anything else means
-    /// 000000000000.
+    /// The environment variables for AWS tools and SDKs in this Region. The emulator takes the account from the access key id:
+    /// 12 digits are the account, anything else means 000000000000.
     pub fn variables(&self, region: &str) -> ShellVariables {
         let set = [
             ("AWS_ENDPOINT_URL", self.url()),
@@ -51,32 +48,26 @@ impl Endpoint {
             "AWS_DEFAULT_PROFILE",
             "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
         ];
-        let of_services = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let of_services = names.filter(|name| is_endpoint_of_service(name));
         ShellVariables {
             set: set.into(),
-            unset: unset
-                .map(str::to_owned)
-                .into_iter()
-                .chain(of_services.filter(|name| is_endpoint_of_service(name)))
-                .collect(),
+            unset: unset.into_iter().map(str::to_owned).chain(of_services).collect(),
         }
     }
 }
 
-/// Changes to the environment variables of a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellVariables {
-    /// Variables to set, with their values.
     pub set: Vec<(&'static str, String)>,
     /// Variables to unset, because they would point away from the sandbox.
     pub unset: Vec<String>,
 }
 
-/// Whether a variable is one that would send the calls of one service elsewhere, past `AWS_ENDPOINT_URL`. Only names
-/// that need no quotes in a shell count.
+/// Whether a variable would send the calls of one service past `AWS_ENDPOINT_URL`, and needs no quotes in a shell.
 fn is_endpoint_of_service(name: &str) -> bool {
-    name.strip_prefix("AWS_ENDPOINT_URL_")
-        .is_some_and(|service| !service.is_empty() && service.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
+    let service = name.strip_prefix("AWS_ENDPOINT_URL_").unwrap_or_default();
+    !service.is_empty() && service.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 impl Secret {
@@ -84,7 +75,6 @@ impl Secret {
         random_digits().map(Self)
     }
 
-    /// The secret as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

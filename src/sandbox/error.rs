@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::error::{Error, quoted};
 
-/// Why an operation on the sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     #[error("there is no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME` and `HOME` is set")]

@@ -57,11 +57,8 @@ impl Home {
         let path = self.0.join("lock");
         let lock_file = path.clone();
         let lock = tokio::task::spawn_blocking(move || {
-            let file = File::options()
-                .create(true)
-                .truncate(false)
-                .write(true)
-                .open(lock_file)?;
+            let mut options = File::options();
+            let file = options.create(true).truncate(false).write(true).open(lock_file)?;
             file.lock()?;
             Ok(Lock { _file: file })
         });
@@ -73,12 +70,8 @@ impl Home {
     /// Creates the directory, and checks that no other user can put a program into it that kibus would run.
     fn make_private(&self) -> Result<(), SandboxError> {
         let path = &self.0;
-        let mut create = DirBuilder::new();
-        create
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(SandboxError::io("create", path))?;
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        created.map_err(SandboxError::io("create", path))?;
         self.check_owner(path)?;
         let mode = fs::metadata(path).map_err(SandboxError::io("read", path))?.mode();
         if mode & OTHERS_WRITE != 0 {
@@ -88,8 +81,7 @@ impl Home {
         Ok(())
     }
 
-    /// The content of a file with a secret in this directory; `None` if it is missing. An error if another user could have
-    /// put it there or read it.
+    /// The content of a file with a secret in this directory, if it exists, unless another user could have put it there or read it.
     pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
         let mut file = match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),

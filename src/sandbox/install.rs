@@ -25,12 +25,11 @@ const INCOMPLETE: &str = "installing-";
 /// How many lines of a failed program's output are shown.
 const LINES_SHOWN: usize = 8;
 
-/// Returns the Python that runs the emulator. Installs the emulator if it is missing.
-///
-/// The caller holds the lock of the directory. The user's `pip` settings (mirrors, proxies, certificates) apply, except
-/// those that change the target directory.
+/// Returns the Python that runs the emulator. Installs the emulator if it is missing, by the user's `pip` settings (mirrors,
+/// proxies, certificates), except those that change the target directory.
 pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
-    let venv = home.path().join(directory());
+    let hash = hex::encode(&Sha256::digest(LOCK_FILE)[..6]);
+    let venv = home.path().join(format!("emulator-{hash}"));
     home.check_owner(&venv)?;
     remove_incomplete(home);
     // The environment's Python is a link to the system's. It breaks when the system's is removed or upgraded.
@@ -100,10 +99,6 @@ async fn failure(mut command: Command) -> Result<Option<String>, SandboxError> {
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
-}
-
-fn directory() -> String {
-    format!("emulator-{}", hex::encode(&Sha256::digest(LOCK_FILE)[..6]))
 }
 
 /// A Python that loads no module from the current directory, which may be a repository with any content. It runs in this

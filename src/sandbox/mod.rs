@@ -29,7 +29,6 @@ use server::StartedServer;
 
 const STARTING: &str = "Starting the local AWS emulator.";
 
-/// The sandbox in one directory.
 #[derive(Clone, Debug)]
 pub struct Sandbox {
     home: Home,
@@ -47,7 +46,6 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    /// The server's address.
     pub fn endpoint(&self) -> &Endpoint {
         &self.started.record.endpoint
     }
@@ -65,8 +63,7 @@ impl Sandbox {
         Ok(Self { home })
     }
 
-    /// Installs the emulator if it is missing and returns its Python. If several processes call this at once, one
-    /// installs and the others wait.
+    /// Installs the emulator if it is missing and returns its Python. Of several processes, one installs and the others wait.
     async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
         let lock = self.home.lock().await?;
         install::install(&self.home, &lock, tell).await
@@ -141,15 +138,12 @@ impl Sandbox {
     pub async fn start_private(&self, extra: &[(&str, &str)], tell: Tell<'_>) -> Result<PrivateServer, SandboxError> {
         let python = self.install(tell).await?;
         tell(STARTING);
-        let directory = tempfile::Builder::new()
-            .prefix("kibus-sandbox-")
-            .tempdir()
-            .map_err(SandboxError::io("create a directory in", std::env::temp_dir()))?;
+        let directory = tempfile::Builder::new().prefix("kibus-sandbox-").tempdir();
+        let directory = directory.map_err(SandboxError::io("create a directory in", std::env::temp_dir()))?;
         let started = server::start(&python, directory.path(), None, extra).await?;
         Ok(PrivateServer { started, directory })
     }
 
-    /// The path of the log of the user's server.
     pub fn log_path(&self) -> PathBuf {
         self.home.server_directory().join("server.log")
     }

@@ -28,7 +28,6 @@ use super::install::last_lines;
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long it may take to exit after a signal.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long the response to a request may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// The longest response that is read, in bytes. The emulator sends a few kilobytes.
@@ -43,7 +42,6 @@ const VERSION_VARIABLE: &str = "MINISTACK_VERSION";
 pub struct ServerRecord {
     /// Its process id, which is also its process group id.
     pub pid: u32,
-    /// Its address.
     #[serde(flatten)]
     pub endpoint: Endpoint,
     /// A text that is in no other process's command line.
@@ -112,11 +110,9 @@ pub(super) struct StartedServer {
     pub(super) record: ServerRecord,
 }
 
-/// Starts the emulator and waits until it responds.
-///
-/// `directory` holds its log `server.log` and its temporary files. `extra` is added to its environment variables. A server
-/// whose record is saved outlives this process; another one ends with it. The record is written as soon as the process
-/// exists, so that it is known if this process is killed while it waits.
+/// Starts the emulator and waits until it responds. `directory` holds its log `server.log` and its temporary files. `extra` is
+/// added to its environment variables. A server whose record is saved outlives this process; another one ends with it. The
+/// record is written as soon as the process exists, so that it is known if this process is killed while it waits.
 pub(super) async fn start(
     python: &Path,
     directory: &Path,
@@ -234,10 +230,8 @@ impl Drop for StartedServer {
 }
 
 fn reports_port_in_use(log: &Path) -> bool {
-    fs::read_to_string(log).is_ok_and(|text| {
-        let text = text.to_lowercase();
-        text.contains("already in use") || text.contains("address in use")
-    })
+    let text = fs::read_to_string(log).unwrap_or_default().to_lowercase();
+    text.contains("already in use") || text.contains("address in use")
 }
 
 /// All environment variables of the server. The functions inherit them, so they include none of the user's profiles,
@@ -312,16 +306,14 @@ fn command_line(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&ps.stdout).into_owned())
 }
 
-/// A signal that stops a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum KillSignal {
     Term,
     Kill,
 }
 
-/// Sends a signal to the process group of this leader, such as the server and the functions that it runs.
-///
-/// A group that no longer exists is not an error; the caller checks the process anyway.
+/// Sends a signal to the process group of this leader, such as the server and the functions that it runs. A group that no longer
+/// exists is not an error; the caller checks the process anyway.
 pub(crate) fn signal_group(leader: u32, signal: KillSignal) {
     let name = match signal {
         KillSignal::Term => "TERM",

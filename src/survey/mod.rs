@@ -20,14 +20,12 @@ use crate::model::resource::{Observed, Queue, Resource, ResourceId};
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::settings::{BadSettings, Settings};
-use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
+use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
-/// Everything that was read of one hub.
-///
-/// Each question of the table is a method, which gives the answer, or notes the question if it has none yet. The fields tell what
-/// is known so far, and ask nothing.
+/// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
+/// it has none yet. The fields tell what is known so far, and ask nothing.
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
@@ -42,7 +40,6 @@ pub struct Survey {
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
-    /// The answers to the questions of the table.
     pub known: Known,
     /// Whether settings that are missing were read again, and are lost.
     settings_are_lost: bool,
@@ -50,7 +47,6 @@ pub struct Survey {
     open: RefCell<Query>,
 }
 
-/// What takes long while a survey is made.
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStep {
     /// Messages wait in queues, and their counts are read again.
@@ -72,17 +68,13 @@ pub enum SlowStep {
 /// A survey asks at most this often: each time it asks, it knows more.
 const ROUNDS: usize = 12;
 
-/// The questions did not end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
 pub struct Endless(Box<Query>);
 
 /// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
 /// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
-/// that the survey begins with. What takes long is given to `report`.
-///
-/// # Errors
-/// When it does not end. This is a bug of kibus.
+/// that the survey begins with. What takes long is given to `report`. A survey that does not end is a bug of kibus.
 pub async fn survey<T>(
     cloud: &(impl Read + Probe),
     mut survey: Survey,
@@ -112,7 +104,6 @@ pub async fn survey<T>(
     Err(Endless(Box::new(query)))
 }
 
-/// The buses of an account and Region whose settings exist.
 pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
     Ok(cloud.buses().await?.unwrap_or_default())
 }
@@ -124,7 +115,6 @@ pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, 
 }
 
 impl Survey {
-    /// A survey of a hub in which nothing is read yet.
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
@@ -145,12 +135,10 @@ impl Survey {
         !self.open.borrow().is_empty()
     }
 
-    /// Takes the questions that have no answer yet.
     pub fn take_open(&self) -> Query {
         self.open.take()
     }
 
-    /// The answer about a resource.
     pub fn resource(&self, id: &ResourceId) -> &Fact<Resource> {
         let answer = self.observed.get(id);
         if !answer.is_asked() {
@@ -168,12 +156,8 @@ impl Survey {
     pub fn discover(&self) -> &Fact<BTreeSet<QueueName>> {
         let found = self.cluster_queues(&self.queue_prefix());
         let hub = self.scope.hub_queues();
-        for queue in found
-            .present()
-            .into_iter()
-            .flatten()
-            .filter(|queue| !hub.contains(queue))
-        {
+        let queues = found.present().into_iter().flatten();
+        for queue in queues.filter(|queue| !hub.contains(queue)) {
             self.queue(queue);
         }
         found
@@ -187,9 +171,8 @@ impl Survey {
 
     fn forget_clusters(&mut self, query: &Query) {
         let hub = self.scope.hub_queues();
-        let is_of_hub = |id: &ResourceId| matches!(id, ResourceId::Queue(queue) if hub.contains(queue));
-        let queues = query.resources.iter().filter(|id| matches!(id, ResourceId::Queue(_)));
-        for id in queues.filter(|id| !is_of_hub(id)) {
+        let is_of_cluster = |id: &&ResourceId| matches!(id, ResourceId::Queue(queue) if !hub.contains(queue));
+        for id in query.resources.iter().filter(is_of_cluster) {
             self.observed.remove(id);
             self.status.remove(id);
         }
@@ -213,21 +196,16 @@ impl Survey {
         }
     }
 
-    /// The settings, if they are known.
     pub fn settings(&self) -> Option<&Settings> {
-        match self.saved() {
-            Saved::Kept(settings) => Some(settings),
-            Saved::Absent | Saved::Unreadable(_) | Saved::Bad(_) => None,
-        }
+        let parameter = self.observed.get(&self.settings_id()).present()?;
+        parameter.as_parameter()?.settings()
     }
 
-    /// The saved options, if they are known.
     pub fn options(&self) -> Option<&HubOptions> {
         self.settings().map(|settings| &settings.options)
     }
 
-    /// Whether something of the hub exists without its settings, and does not only wait for its delete, as far as the hub was
-    /// read.
+    /// Whether something of the hub exists without its settings, as far as it was read, and does not only wait for its delete.
     pub fn has_lost_settings(&self) -> bool {
         let is_part = |part: &Resource| match part.tags() {
             Some(tags) => tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now),
@@ -239,20 +217,15 @@ impl Survey {
 
     /// The prefix of cluster queues on this hub, as far as it is known.
     pub fn queue_prefix(&self) -> QueuePrefix {
+        let served = || {
+            let function = self.observed.function(self.scope.router_function())?;
+            Some(RouterHandler::of(&function.settings)?.prefix)
+        };
         let saved = self.options().map(HubOptions::queue_prefix);
         let prefix = saved.or_else(|| self.new_prefix.clone());
-        prefix
-            .or_else(|| self.served_prefix())
-            .unwrap_or_else(default_queue_prefix)
+        prefix.or_else(served).unwrap_or_else(default_queue_prefix)
     }
 
-    /// The prefix that the router serves.
-    fn served_prefix(&self) -> Option<QueuePrefix> {
-        let function = self.observed.function(self.scope.router_function())?;
-        Some(RouterHandler::of(&function.settings)?.prefix)
-    }
-
-    /// The queue of a cluster on this hub.
     pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
         self.scope.cluster_queue(&self.queue_prefix(), cluster)
     }
@@ -263,8 +236,7 @@ impl Survey {
         Some(&queue.tags)
     }
 
-    /// The same, unless the queue is being deleted or its policy has no statement of kibus: what it has saved does not
-    /// count.
+    /// What a queue has saved counts unless it is being deleted, or its policy has no statement of kibus.
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
         let queue = self.observed.queue(self.cluster_queue(cluster))?;
         let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
@@ -311,18 +283,12 @@ impl Survey {
 
     /// How many messages a queue held when it was read.
     pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
-        self.queue_state(queue).map(|state| state.depth)
-    }
-
-    /// The state of a queue when it was read.
-    pub fn queue_state(&self, queue: &QueueName) -> Option<QueueState> {
         match self.status.get(&ResourceId::Queue(queue.clone())) {
-            Some(Status::Queue(state)) => Some(*state),
+            Some(Status::Queue(depth)) => Some(*depth),
             _ => None,
         }
     }
 
-    /// The state of the event source mapping, if it exists.
     pub fn mapping(&self) -> Option<&MappingState> {
         self.status.values().find_map(|status| match status {
             Status::Mapping(state) => Some(state),
@@ -330,7 +296,6 @@ impl Survey {
         })
     }
 
-    /// The state of the live version of the router, if there is one.
     pub fn live_version(&self) -> Option<&VersionState> {
         self.status.values().find_map(|status| match status {
             Status::Version(state) => Some(state),
@@ -339,7 +304,6 @@ impl Survey {
     }
 }
 
-/// The settings of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saved<'a> {
     /// The parameter does not exist, or was not read yet.

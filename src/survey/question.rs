@@ -23,10 +23,8 @@ macro_rules! survey {
         first { $($(#[$first_doc:meta])* $first:ident($first_key:ty) -> $first_answer:ty;)* }
         composed { $($(#[$doc:meta])* $composed:ident($key:ty) -> $answer:ty;)* }
     ) => {
-        /// Questions about one hub.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Query {
-            /// These resources.
             pub resources: BTreeSet<ResourceId>,
             $($(#[$once_doc])* pub $once: bool,)*
             $($(#[$each_doc])* pub $each: BTreeSet<$each_key>,)*
@@ -57,7 +55,6 @@ macro_rules! survey {
         }
 
         impl<R: Read + Probe> Reader<'_, R> {
-            /// Asks all at once.
             pub(super) async fn ask(&self, survey: &mut Survey, query: &Query) {
                 let asked = &*survey;
                 // Boxed, because the futures of all questions would add to the stack.
@@ -99,7 +96,6 @@ macro_rules! keyed {
 questions!(survey);
 
 impl Query {
-    /// Whether the query is empty.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

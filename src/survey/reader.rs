@@ -28,7 +28,6 @@ const LOST_PAUSE: Duration = Duration::from_secs(2);
 /// How often a probe says that it goes on.
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
-/// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
     pub(super) cloud: &'a R,
     limit: u32,
@@ -37,6 +36,7 @@ pub(super) struct Reader<'a, R> {
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
+type Answers<K, T> = Vec<(K, Fact<T>)>;
 
 impl<'a, R: Read + Probe> Reader<'a, R> {
     pub(super) fn new(cloud: &'a R, limit: usize, report: &'a dyn Fn(SlowStep)) -> Self {
@@ -81,7 +81,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         &self,
         keys: impl IntoIterator<Item = &'k K>,
         read: impl AsyncFn(&K) -> Result<Option<T>, Fault>,
-    ) -> Vec<(K, Fact<T>)> {
+    ) -> Answers<K, T> {
         let reads = keys.into_iter().map(async |key| {
             let answer = self.call(|| read(key)).await;
             (key.clone(), Fact::of_option(answer))
@@ -94,14 +94,15 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         &self,
         keys: &BTreeSet<K>,
         read: impl AsyncFn(&K) -> Result<Option<T>, Fault>,
-    ) -> Vec<(K, Fact<T>)> {
+    ) -> Answers<K, T> {
         let mut answers = self.each(keys.first(), &read).await;
         let denied = answers.iter().find_map(|(_, answer)| answer.fault()).cloned();
         let others = keys.iter().skip(1);
         answers.extend(match denied.filter(Fault::is_denied) {
-            Some(fault) => others
-                .map(|key| (key.clone(), Fact::Unreadable(fault.clone())))
-                .collect(),
+            Some(fault) => {
+                let refused = |key: &K| (key.clone(), Fact::Unreadable(fault.clone()));
+                others.map(refused).collect()
+            }
             None => self.each(others, read).await,
         });
         answers
@@ -121,11 +122,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         survey.settings_are_lost = survey.has_lost_settings();
     }
 
-    pub(super) async fn roles(
-        &self,
-        survey: &Survey,
-        roles: &BTreeSet<RoleName>,
-    ) -> Vec<(RoleName, Fact<RolePolicies>)> {
+    pub(super) async fn roles(&self, survey: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         let prefix = survey.scope.controller_policies_prefix();
         // A fault that is no denial is reported by the calls about each role.
         let details = match roles.len() < READ_AT_ONCE {
@@ -142,16 +139,12 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         read.collect()
     }
 
-    pub(super) async fn all_policies(
-        &self,
-        _: &Survey,
-        roles: &BTreeSet<RoleName>,
-    ) -> Vec<(RoleName, Fact<RolePolicies>)> {
+    pub(super) async fn all_policies(&self, _: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         self.policies(roles, "").await
     }
 
     /// The policies of each role whose names begin with this.
-    async fn policies(&self, roles: &BTreeSet<RoleName>, prefix: &str) -> Vec<(RoleName, Fact<RolePolicies>)> {
+    async fn policies(&self, roles: &BTreeSet<RoleName>, prefix: &str) -> Answers<RoleName, RolePolicies> {
         let reads = roles.iter().map(async |role| {
             let read = self.role(role, prefix).await;
             (role.clone(), Fact::of_option(read))
@@ -177,7 +170,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         &self,
         survey: &Survey,
         controllers: &BTreeSet<(ClusterName, RoleName)>,
-    ) -> Vec<((ClusterName, RoleName), Fact<BTreeMap<String, AccessDecision>>)> {
+    ) -> Answers<(ClusterName, RoleName), BTreeMap<String, AccessDecision>> {
         let listed = survey.known.listed_roles.present();
         let ask = async |of: &(ClusterName, RoleName)| {
             let calls = policy::controller_calls(&survey.scope, &survey.cluster_queue(&of.0));
@@ -219,31 +212,19 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         &self,
         _: &Survey,
         queues: &BTreeSet<QueueName>,
-    ) -> Vec<(QueueName, Fact<QueueActivity>)> {
+    ) -> Answers<QueueName, QueueActivity> {
         if queues.is_empty() {
             return Vec::new();
         }
         let answer = self.call(|| self.cloud.activity(queues)).await;
         let of = |queue: &QueueName| {
-            answer
-                .as_ref()
-                .map(|found| found.get(queue).copied())
-                .map_err(Fault::clone)
+            let found = answer.as_ref().map(|found| found.get(queue).copied());
+            Fact::of_option(found.map_err(Fault::clone))
         };
-        queues
-            .iter()
-            .map(|queue| (queue.clone(), Fact::of_option(of(queue))))
-            .collect()
+        queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
     }
-}
 
-/// What takes long.
-impl<R: Read + Probe> Reader<'_, R> {
-    pub(super) async fn glance(
-        &self,
-        survey: &Survey,
-        queues: &BTreeSet<QueueName>,
-    ) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+    pub(super) async fn glance(&self, survey: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -251,7 +232,7 @@ impl<R: Read + Probe> Reader<'_, R> {
         samples(queues, probe::glance(self.cloud, &survey.scope, queues).await)
     }
 
-    pub(super) async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+    pub(super) async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -264,7 +245,7 @@ impl<R: Read + Probe> Reader<'_, R> {
         &self,
         survey: &Survey,
         probed: &BTreeSet<Option<ClusterName>>,
-    ) -> Vec<(Option<ClusterName>, Fact<Probed>)> {
+    ) -> Answers<Option<ClusterName>, Probed> {
         if probed.is_empty() {
             return Vec::new();
         }
@@ -300,10 +281,7 @@ impl<R: Read + Probe> Reader<'_, R> {
 }
 
 /// The further samples of each queue; one that could not be read has none.
-fn samples(
-    queues: &BTreeSet<QueueName>,
-    mut found: BTreeMap<QueueName, Vec<Depth>>,
-) -> Vec<(QueueName, Fact<Vec<Depth>>)> {
+fn samples(queues: &BTreeSet<QueueName>, mut found: BTreeMap<QueueName, Vec<Depth>>) -> Answers<QueueName, Vec<Depth>> {
     let mut of = |queue: &QueueName| Fact::Present(found.remove(queue).unwrap_or_default());
     queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
 }

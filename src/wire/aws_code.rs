@@ -15,14 +15,10 @@ pub fn bare(code: &str) -> &str {
 /// The code in an answer whose body is this JSON document: in a header, or in the document. Without a namespace and `#`,
 /// `;Sender`, or `:` and a URL.
 pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
-    let code = ["x-amzn-query-error", "x-amzn-errortype"]
-        .iter()
-        .find_map(|header| headers.get(*header))
-        .or_else(|| {
-            ["__type", "code"]
-                .iter()
-                .find_map(|member| document.get(member)?.as_str())
-        })?;
+    let mut names = ["x-amzn-query-error", "x-amzn-errortype"].iter();
+    let in_header = names.find_map(|name| headers.get(*name));
+    let in_document = || ["__type", "code"].iter().find_map(|name| document.get(name)?.as_str());
+    let code = in_header.or_else(in_document)?;
     let code = code.split([';', ':']).next()?;
     Some(code.rsplit('#').next()?.to_owned())
 }
@@ -37,7 +33,6 @@ macro_rules! questions {
 }
 
 questions! {
-    /// Whether a permission is missing.
     is_denied:
         "AccessDenied" | "AccessDeniedException" | "UnauthorizedOperation" | "UnauthorizedAccess"
         | "AuthorizationError" | "AuthorizationErrorException" | "NotAuthorized" | "KMS.AccessDeniedException";
@@ -56,23 +51,18 @@ questions! {
         | "InvalidSignatureException" | "InvalidSignature" | "InvalidAccessKeyId" | "AuthFailure"
         | "IncompleteSignature" | "IncompleteSignatureException" | "InvalidSecurity"
         | "MissingAuthenticationToken" | "MissingAuthenticationTokenException" | "RequestTimeTooSkewed";
-    /// Whether the account is not subscribed to the service.
     is_not_subscribed: "OptInRequired";
-    /// Whether there were too many calls.
     is_throttled:
         "Throttling" | "ThrottlingException" | "ThrottledException" | "RequestThrottled"
         | "RequestThrottledException" | "RequestLimitExceeded" | "TooManyRequestsException"
         | "BandwidthLimitExceeded" | "EC2ThrottledException" | "SlowDown" | "PriorRequestNotComplete"
         | "KMS.ThrottlingException";
-    /// Whether the service itself failed.
     is_server_error: "InternalError" | "InternalFailure" | "ServiceUnavailable" | "RequestTimeout";
-    /// Whether the resource does not exist.
     is_absent:
         "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
         | "NotFoundException" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
     /// Whether IAM does not take the parameters of a call as they are.
     is_invalid_input: "InvalidInput" | "InvalidInputException";
-    /// Whether a resource of the same name exists.
     is_existing:
         "QueueAlreadyExists" | "QueueNameExists" | "EntityAlreadyExists" | "EntityAlreadyExistsException"
         | "ResourceAlreadyExistsException" | "ParameterAlreadyExists";
@@ -80,17 +70,14 @@ questions! {
     is_conflict: "ResourceConflictException" | "ConflictException";
     /// Whether the resource is not the revision that the call names.
     is_other_revision: "PreconditionFailedException";
-    /// Whether a quota is used up.
     is_limit:
         "LimitExceeded" | "LimitExceededException" | "OverLimit" | "CodeStorageExceededException"
         | "ServiceQuotaExceededException";
-    /// Whether a request has too many bytes.
     is_too_long: "BatchRequestTooLong";
     /// Whether Lambda does not accept a parameter.
     is_invalid_parameter: "InvalidParameterValueException";
     /// Whether SQS rejects the value of an attribute; it has one code for all of them.
     is_invalid_attribute: "InvalidAttributeValue" | "InvalidParameterValue";
-    /// Whether IAM does not accept a policy.
     is_malformed_policy: "MalformedPolicyDocument" | "MalformedPolicyDocumentException";
     /// Whether the service does not accept the request; EventBridge also says so of a rule that has targets.
     is_invalid: "ValidationException";
@@ -102,7 +89,6 @@ questions! {
     is_in_use: "ResourceInUseException";
     /// Whether Lambda has not finished setting up a function, or its code.
     is_not_ready: "CodeArtifactUserPendingException" | "ResourceNotReadyException";
-    /// Whether someone else changes the resource at the same time.
     is_concurrent_change:
         "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" | "TooManyUpdates";
 }

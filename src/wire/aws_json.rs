@@ -24,7 +24,6 @@ const VERSION_1_0: &str = "application/x-amz-json-1.0";
 const VERSION_1_1: &str = "application/x-amz-json-1.1";
 const REST: &str = "application/json";
 
-/// A service with one of these protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonService {
     service: Service,
@@ -34,39 +33,40 @@ pub struct JsonService {
     target: &'static str,
 }
 
-const fn version_1_1(service: Service, target: &'static str) -> JsonService {
+const fn json(service: Service, media_type: &'static str, target: &'static str) -> JsonService {
     JsonService {
         service,
-        media_type: VERSION_1_1,
+        media_type,
         target,
     }
 }
 
 /// The Key Management Service.
-pub const KMS: JsonService = version_1_1(Service::of("KMS", "kms").with_fips_endpoints_in_gov(), "TrentService");
+pub const KMS: JsonService = json(
+    Service::of("KMS", "kms").with_fips_endpoints_in_gov(),
+    VERSION_1_1,
+    "TrentService",
+);
 /// CloudWatch Logs.
-pub const LOGS: JsonService = version_1_1(Service::of("CloudWatch Logs", "logs"), "Logs_20140328");
+pub const LOGS: JsonService = json(Service::of("CloudWatch Logs", "logs"), VERSION_1_1, "Logs_20140328");
 /// Systems Manager Parameter Store.
-pub const PARAMETERS: JsonService = version_1_1(Service::of("SSM", "ssm"), "AmazonSSM");
+pub const PARAMETERS: JsonService = json(Service::of("SSM", "ssm"), VERSION_1_1, "AmazonSSM");
 /// The Resource Groups Tagging API.
-pub const TAGGING: JsonService = version_1_1(
+pub const TAGGING: JsonService = json(
     Service::of("Resource Groups Tagging API", "tagging").with_fips_endpoints_in_gov(),
+    VERSION_1_1,
     "ResourceGroupsTaggingAPI_20170126",
 );
 
 /// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
-pub const METRICS: JsonService = JsonService {
-    service: Service::of("CloudWatch", "monitoring"),
-    media_type: VERSION_1_0,
-    target: "GraniteServiceVersion20100801",
-};
+pub const METRICS: JsonService = json(
+    Service::of("CloudWatch", "monitoring"),
+    VERSION_1_0,
+    "GraniteServiceVersion20100801",
+);
 
 /// EKS, whose protocol is REST JSON.
-pub const EKS: JsonService = JsonService {
-    service: Service::of("EKS", "eks").with_fips_prefix(),
-    media_type: REST,
-    target: "",
-};
+pub const EKS: JsonService = json(Service::of("EKS", "eks").with_fips_prefix(), REST, "");
 
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
@@ -87,8 +87,7 @@ type Answer<T> = Result<T, SdkError<ErrorResponse, HttpResponse>>;
 struct Unreadable(#[source] serde_json::Error);
 
 impl JsonClient {
-    /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration, and with
-    /// further interceptors and retry classifiers.
+    /// A client of a configuration, with further interceptors and retry classifiers.
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
         let runtime = [
             signed_call::runtime(config, service.service),

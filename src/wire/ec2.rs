@@ -32,10 +32,8 @@ pub struct Client {
     operation: Operation<String, String, ErrorResponse>,
 }
 
-/// The key and the value of a parameter.
 pub type Param = (String, String);
 
-/// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ec2Error {
     #[error("EC2 refused: {code} ({status}): {message}")]
@@ -53,7 +51,6 @@ pub enum Ec2Error {
     Unreadable(String),
 }
 
-/// The endpoint for this configuration.
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
@@ -81,8 +78,7 @@ pub async fn describe_tags(
     }
 }
 
-/// Launches an instance with these tags and gives its id. It sends no client token, so a retry after a lost answer launches
-/// twice.
+/// Launches an instance with these tags and gives its id. Without a client token, a retry after a lost answer launches twice.
 pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags) -> Result<Option<String>, Ec2Error> {
     let mut params = params(&[
         ("ImageId", image),
@@ -100,8 +96,8 @@ pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags)
 }
 
 fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
+    let pairs = pairs.iter();
     pairs
-        .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
         .collect()
 }
@@ -128,8 +124,7 @@ fn form(action: &str, params: &[Param]) -> String {
 }
 
 impl Client {
-    /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration.
-    /// Without a retry configuration it retries as the SDK's standard mode does.
+    /// A client of a configuration. Without a retry configuration it retries as the SDK's standard mode does.
     pub fn new(config: &SdkConfig) -> Self {
         let operation = signed_call::operation(config, EC2, "Query", signed_call::runtime(config, EC2))
             .serializer(|form| signed_call::post(form, "application/x-www-form-urlencoded"))
@@ -196,8 +191,7 @@ fn text<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
     Some(child.text().unwrap_or_default())
 }
 
-/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of each in the
-/// document.
+/// The first code and message of an error document: `<Response><Errors><Error><Code/><Message/>`.
 fn error_in(xml: &str) -> [Option<String>; 2] {
     let document = Document::parse(xml).ok();
     ["Code", "Message"].map(|name| {
@@ -208,7 +202,6 @@ fn error_in(xml: &str) -> [Option<String>; 2] {
 }
 
 impl Ec2Error {
-    /// EC2's error code, if it gave one.
     pub fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } if !code.is_empty() => Some(code),
@@ -216,12 +209,10 @@ impl Ec2Error {
         }
     }
 
-    /// Whether there were too many calls.
     pub fn is_throttled(&self) -> bool {
         matches!(self, Self::Refused { status: 429, .. }) || self.code().is_some_and(aws_code::is_throttled)
     }
 
-    /// Whether a permission is missing.
     pub fn is_denied(&self) -> bool {
         self.code().is_some_and(|code| {
             aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_not_subscribed(code)

@@ -1,8 +1,6 @@
 //! Calls to services without their SDK crate, and their endpoints. The SDK's own runtime does the signing, retries,
 //! credentials and timeouts.
 
-use std::fmt;
-
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
 use aws_runtime::invocation_id::InvocationIdInterceptor;
@@ -76,19 +74,12 @@ impl Service {
 }
 
 /// An error response, in the form that the SDK's retry classifiers read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{metadata} ({status})")]
 pub struct ErrorResponse {
     pub(crate) status: u16,
     metadata: ErrorMetadata,
 }
-
-impl fmt::Display for ErrorResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.metadata, self.status)
-    }
-}
-
-impl std::error::Error for ErrorResponse {}
 
 impl ProvideErrorMetadata for ErrorResponse {
     fn meta(&self) -> &ErrorMetadata {
@@ -124,7 +115,6 @@ pub(crate) fn operation(
     builder
 }
 
-/// A request with a body of this media type.
 pub(crate) fn post(body: String, media_type: &'static str) -> Result<HttpRequest, BoxError> {
     let mut request = HttpRequest::new(SdkBody::from(body));
     request.set_method("POST")?;
@@ -209,10 +199,8 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .profile("endpoint_url")
         .build()
         .ok()?;
-    config
-        .service_config()
-        .and_then(|settings| settings.load_config(key))
-        .or(general)
+    let own = config.service_config().and_then(|settings| settings.load_config(key));
+    own.or(general)
 }
 
 /// The endpoint of a service for this configuration, by the endpoint rules of EC2, KMS and EKS (botocore,

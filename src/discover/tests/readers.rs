@@ -67,13 +67,8 @@ fn nobody_reads_is_said_only_on_evidence() {
         let base: QueueName = "base".parse().unwrap();
         survey.known.queue_activity.insert(base.clone(), activity);
         if let Some((first, later)) = samples.split_first() {
-            let state = QueueState {
-                depth: *first,
-                ..QueueState::default()
-            };
-            survey
-                .status
-                .insert(ResourceId::Queue(base.clone()), Status::Queue(state));
+            let depth = Status::Queue(*first);
+            survey.status.insert(ResourceId::Queue(base.clone()), depth);
             survey.known.watch.insert(base, Fact::Present(later.to_vec()));
         }
         let found = discovery(&survey).unwrap();

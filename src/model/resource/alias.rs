@@ -17,10 +17,8 @@ field_names! {
     }
 }
 
-/// An alias of a function, compared by the settings of the version that it points to.
-///
-/// Lambda assigns the number of a new version, so the number is read and shown but not compared, unless the settings of the
-/// hub pin one.
+/// An alias of a function, compared by the settings of the version that it points to. Lambda assigns the number of a new
+/// version, so the number is read and shown but not compared, unless the settings of the hub pin one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     pub function: FunctionName,

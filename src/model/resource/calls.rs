@@ -53,7 +53,6 @@ macro_rules! calls {
         }
     )*) => {
         $(
-            #[doc = concat!("The actions of `", stringify!($service), "`.")]
             pub mod $service {
                 $(
                     #[doc = concat!("`", $action, "`")]
@@ -67,15 +66,11 @@ macro_rules! calls {
             ApiCall {
                 action: $action,
                 access: $access,
-                kind: calls!(@kind $($kind)?),
-                arn: calls!(@arn $($($arn)?)?),
+                kind: [$(Some(Kind::$kind),)? None][0],
+                arn: [$($($arn as Arn,)?)? itself][0],
             },
         )*)*];
     };
-    (@kind) => { None };
-    (@kind $kind:ident) => { Some(Kind::$kind) };
-    (@arn) => { itself };
-    (@arn $arn:ident) => { $arn };
 }
 
 calls! {
@@ -202,7 +197,6 @@ calls! {
     }
 }
 
-/// What the table says about an action, if it has it.
 pub fn call_of(action: &str) -> Option<&'static ApiCall> {
     CALLS.iter().find(|call| call.action == action)
 }

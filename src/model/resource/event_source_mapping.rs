@@ -24,26 +24,21 @@ fields! {
     }
 }
 
-/// An event source mapping from a queue to an alias of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSourceMapping {
     pub queue: QueueName,
     pub function: FunctionName,
     pub alias: String,
-    /// The maximum number of messages in one invocation.
     pub batch_size: u32,
     /// How long Lambda gathers messages, in seconds.
     pub window: u32,
-    /// How many invocations may run at once.
     pub maximum_concurrency: Option<u32>,
     /// Whether an answer may name the messages that failed.
     pub report_batch_item_failures: bool,
     pub enabled: bool,
-    /// The patterns that a message must match one of; none lets every message through. Lambda deletes a message that
-    /// matches none. Kibus sets none.
+    /// Lambda deletes a message that matches none of these patterns, if there are any. Kibus sets none.
     pub filters: BTreeSet<String>,
-    /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one, but a
-    /// create that was repeated after a lost answer can leave one.
+    /// Further mappings of the queue and alias, by UUID: a create that was repeated after a lost answer can leave one.
     pub duplicates: Vec<String>,
 }
 

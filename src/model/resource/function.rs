@@ -19,7 +19,6 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The name that Lambda gives it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -56,9 +55,7 @@ pub struct FunctionPermission {
     /// The alias or the version; `None` for the function.
     pub qualifier: Option<String>,
     pub sid: String,
-    /// What it allows.
     pub action: String,
-    /// Whom it allows that.
     pub principal: String,
 }
 
@@ -80,12 +77,10 @@ impl Code {
         }
     }
 
-    /// Code of which only the hash is known.
     pub fn of_unknown_version(sha256: impl Into<String>) -> Self {
         Self::of_archive("", sha256)
     }
 
-    /// Whether it is known which version of the router this is.
     pub fn has_version(&self) -> bool {
         !self.version.is_empty()
     }
@@ -115,7 +110,6 @@ field_names! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
     pub role: String,
-    /// Lambda's name of the runtime.
     pub runtime: String,
     pub architecture: Architecture,
     /// The handler. A custom runtime calls none, so it holds the settings of the router.
@@ -164,11 +158,9 @@ impl FunctionSettings {
             field(FunctionField::Timeout, (*timeout, Unit::Seconds)),
             field(FunctionField::Code, code.clone()),
         ];
-        fields.extend(
-            environment
-                .iter()
-                .map(|(key, value)| entry(FunctionField::Environment, key, value.clone())),
-        );
+        for (key, value) in environment {
+            fields.push(entry(FunctionField::Environment, key, value.clone()));
+        }
         fields.extend([
             field(FunctionField::LoggingGroup, group.clone()),
             field(FunctionField::LoggingFormat, format.clone()),
@@ -193,8 +185,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// Whether this function has less reserved concurrency than the one before. One without a reservation has all that the
-    /// account has.
+    /// Whether it has less reserved concurrency than the one before. Without a reservation, it has all of the account's.
     pub fn lowers_reserved(&self, before: &Self) -> bool {
         let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
         new.is_some_and(|new| old.is_none_or(|old| new < old))
@@ -249,9 +240,8 @@ impl Particulars for Function {
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let lowers = before
-            .and_then(Resource::as_function)
-            .is_some_and(|before| self.lowers_reserved(before));
+        let before = before.and_then(Resource::as_function);
+        let lowers = before.is_some_and(|before| self.lowers_reserved(before));
         lowers.then_some(Effect::LowersReserved).into_iter().collect()
     }
 

@@ -60,7 +60,6 @@ macro_rules! kinds {
             }
         }
 
-        /// Which resource: its kind and name.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ResourceId {
             $($(#[$doc])* $kind($($type),+),)*
@@ -90,7 +89,6 @@ macro_rules! kinds {
                 }
             }
 
-            /// The name within its kind.
             pub fn name(&self) -> String {
                 match self {
                     $(Self::$kind($($key),+) => $name,)*
@@ -124,14 +122,12 @@ macro_rules! kinds {
                 }
             }
 
-            /// Its tags, to change them; nothing for a kind that kibus does not tag.
             pub fn tags_mut(&mut self) -> Option<&mut Tags> {
                 match self {
                     $(Self::$kind($kind { $($tags,)? .. }) => None$(.or(Some($tags)))?,)*
                 }
             }
 
-            /// What its kind says about it.
             pub fn particulars(&self) -> &dyn Particulars {
                 match self {
                     $(Self::$kind(r) => r,)*
@@ -197,14 +193,8 @@ impl Resource {
         }
         let mut edges = self.particulars().edges(scope);
         edges.push(Tie::FollowsFrom.to(settings(), "everything follows from the settings of the hub"));
-        edges.push(
-            Tie::Precedes
-                .to(
-                    settings(),
-                    "the settings remember what a change takes away until it is gone",
-                )
-                .when(None, Effect::Forgets),
-        );
+        let remember = "the settings remember what a change takes away until it is gone";
+        edges.push(Tie::Precedes.to(settings(), remember).when(None, Effect::Forgets));
         edges
     }
 }
@@ -219,7 +209,6 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     resources: BTreeMap<ResourceId, Resource>,
@@ -238,7 +227,6 @@ impl Desired {
         self.untagged.entry(id).or_default().extend(keys);
     }
 
-    /// The keys of the tags to remove from a resource.
     pub fn untagged(&self, id: &ResourceId) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.untagged.get(id).unwrap_or(&NONE)
@@ -273,7 +261,6 @@ impl FromIterator<Resource> for Desired {
     }
 }
 
-/// The resources that were read, with the answer for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed(BTreeMap<ResourceId, Fact<Resource>>);
 
@@ -296,7 +283,6 @@ impl Observed {
         self.0.get(id).unwrap_or(const { &Fact::NotAsked })
     }
 
-    /// The resource of this id, if it was read and exists.
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
         self.get(id).present()
     }
@@ -306,12 +292,10 @@ impl Observed {
         self.0.values().filter_map(Fact::present)
     }
 
-    /// Every id that was read, with its answer.
     pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Fact<Resource>)> {
         self.0.iter()
     }
 
-    /// What could not be read.
     pub fn faults(&self) -> impl Iterator<Item = (&ResourceId, &Fault)> {
         self.0.iter().filter_map(|(id, answer)| Some((id, answer.fault()?)))
     }

@@ -66,11 +66,9 @@ impl Parameter {
         let mut fields: Vec<Field> = options.map(option).collect();
         let pinned = pinned_version.map(|version| FieldValue::Text(version.to_string()));
         fields.push(field(ParameterField::PinnedVersion, pinned));
-        fields.extend(
-            old_keys
-                .iter()
-                .map(|(key, until)| entry(ParameterField::OldKeys, key.as_str(), String::from(*until))),
-        );
+        for (key, until) in old_keys {
+            fields.push(entry(ParameterField::OldKeys, key.as_str(), String::from(*until)));
+        }
         fields
     }
 

@@ -51,7 +51,6 @@ pub trait Particulars {
     fn summary(&self) -> String;
 }
 
-/// How it is known which bus manages a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
     Tags,
@@ -72,7 +71,6 @@ pub struct Edge {
     pub of_effects: Option<(Option<Effect>, Effect)>,
 }
 
-/// The other end of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Other {
     Id(ResourceId),

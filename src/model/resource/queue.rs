@@ -40,7 +40,6 @@ impl Encryption {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
     pub dead_letters: String,
-    /// The maximum number of receives of a message.
     pub max_receives: u32,
 }
 
@@ -153,14 +152,10 @@ impl Scope {
 
     /// The cluster that a queue has its name from; `None` if the name may have been cut.
     pub fn cluster_of_queue(&self, prefix: &QueuePrefix, queue: &QueueName) -> Option<ClusterName> {
-        let cluster = queue.as_str().strip_prefix(prefix.as_str())?;
-        cluster
-            .parse()
-            .ok()
-            .filter(|_| !may_be_cut(queue.as_str(), LONGEST_NAME))
+        let cluster = queue.as_str().strip_prefix(prefix.as_str())?.parse().ok();
+        cluster.filter(|_| !may_be_cut(queue.as_str(), LONGEST_NAME))
     }
 
-    /// The ARN of a queue of this account and Region.
     pub fn queue_arn(&self, queue: &QueueName) -> String {
         self.arn("sqs", queue.as_str())
     }
@@ -175,9 +170,8 @@ impl Scope {
         [self.queues_arn(prefix), self.queue_arn(&self.probe_queue())]
     }
 
-    /// The address of a queue, computed: asking `GetQueueUrl` cannot tell "absent" from "no access".
-    ///
-    /// `endpoint` is a custom SQS endpoint, if the call goes to one.
+    /// The address of a queue, at a custom endpoint if there is one. It is computed: asking `GetQueueUrl` cannot tell "absent"
+    /// from "no access".
     pub fn queue_url(&self, endpoint: Option<&str>, queue: &QueueName) -> String {
         match endpoint {
             Some(endpoint) => format!("{}/{}/{queue}", endpoint.trim_end_matches('/'), self.account),
@@ -202,15 +196,10 @@ impl Particulars for Queue {
         let edge = Tie::UsesWhenWritten.to(router_policy, "the router may use a key before its queues do");
         let mut edges = vec![edge.when(Effect::Encrypts, Effect::AllowsKey)];
         let dead_letters = scope.dead_letter_queue();
-        if self
-            .redrive
-            .as_ref()
-            .is_some_and(|redrive| redrive.dead_letters == scope.queue_arn(&dead_letters))
-        {
-            edges.push(Tie::Needs.to(
-                ResourceId::Queue(dead_letters),
-                "a redrive policy names an existing queue",
-            ));
+        let redrives_to = self.redrive.as_ref().map(|redrive| &redrive.dead_letters);
+        if redrives_to == Some(&scope.queue_arn(&dead_letters)) {
+            let id = ResourceId::Queue(dead_letters);
+            edges.push(Tie::Needs.to(id, "a redrive policy names an existing queue"));
         }
         edges
     }

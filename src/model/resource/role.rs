@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 use super::last;
 use super::particulars::{Particulars, fields};
-use crate::model::document::{Document, texts};
+use crate::model::document::{Document, principals};
 use crate::model::name::{BusName, PermissionsBoundary, RoleName, RolePath};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
@@ -39,7 +37,6 @@ impl Scope {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
-    /// The bus whose router has a role of this name.
     pub fn bus_of_router_role(&self, role: &str) -> Option<BusName> {
         role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }
@@ -69,13 +66,7 @@ impl Scope {
 impl Particulars for Role {
     fn summary(&self) -> String {
         let statements = self.trust.statements();
-        let principals = statements.iter().filter_map(|statement| statement.get("Principal"));
-        let principals: BTreeSet<&str> = principals
-            .flat_map(|principal| match principal {
-                Value::Object(kinds) => kinds.values().flat_map(|who| texts(Some(who))).collect(),
-                other => texts(Some(other)),
-            })
-            .collect();
+        let principals: BTreeSet<&str> = statements.into_iter().flat_map(principals).collect();
         let mut parts: Vec<String> = principals.into_iter().map(str::to_owned).collect();
         if self.path.as_str() != "/" {
             parts.push(format!("path {}", self.path));

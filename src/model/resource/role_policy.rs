@@ -52,10 +52,8 @@ impl Scope {
     }
 
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
-        fixed(cut_with_hash(
-            &format!("{}{cluster}", self.controller_policies_prefix()),
-            128,
-        ))
+        let prefix = self.controller_policies_prefix();
+        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 128))
     }
 
     /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
@@ -107,11 +105,8 @@ impl Particulars for RolePolicy {
     /// A recreated policy continues from the one before.
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
         let opens = before.and_then(Resource::as_role_policy).is_some_and(|before| {
-            let (keys, had) = (
-                policy::allowed_keys(&self.document),
-                policy::allowed_keys(&before.document),
-            );
-            !keys.is_subset(&had)
+            let had = policy::allowed_keys(&before.document);
+            !policy::allowed_keys(&self.document).is_subset(&had)
         });
         opens.then_some(Effect::AllowsKey).into_iter().collect()
     }

@@ -39,17 +39,14 @@ pub struct RuleTarget {
     pub retries: u32,
     /// The ARN of the dead-letter queue for events that could not be delivered.
     pub dead_letters: Option<String>,
-    /// An `Input`, `InputPath` or `InputTransformer`, which rewrites the event. Karpenter needs the original event, so
-    /// kibus sets none.
+    /// An `Input`, `InputPath` or `InputTransformer`. Kibus sets none, because Karpenter needs the original event.
     pub rewrite: Option<String>,
-    /// The ARN of the role that EventBridge delivers as. Kibus sets none, because the queue's policy allows
-    /// EventBridge.
+    /// The ARN of the role that EventBridge delivers as. Kibus sets none: the queue's policy allows EventBridge.
     pub role: Option<String>,
     /// The message group of every message. Kibus sets none.
     pub message_group: Option<String>,
 }
 
-/// A rule on the default event bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub name: RuleName,
@@ -76,17 +73,12 @@ impl Scope {
     /// Whether a rule is one of a bus of kibus: by its name, and by its target, which is the hub queue of that bus.
     pub fn is_rule_of_kibus<'a>(&self, rule: &RuleName, targets: impl IntoIterator<Item = &'a str>) -> bool {
         let bus = |signal: &Signal| {
-            rule.as_str()
-                .strip_suffix(signal.slug())?
-                .strip_suffix('-')?
-                .parse()
-                .ok()
+            let name = rule.as_str().strip_suffix(signal.slug())?;
+            name.strip_suffix('-')?.parse().ok()
         };
         let buses = Signal::ALL.iter().filter_map(bus);
-        let hubs: Vec<String> = buses
-            .map(|bus| Self { bus, ..self.clone() })
-            .map(|scope| scope.queue_arn(&scope.hub_queue()))
-            .collect();
+        let scopes = buses.map(|bus| Self { bus, ..self.clone() });
+        let hubs: Vec<String> = scopes.map(|scope| scope.queue_arn(&scope.hub_queue())).collect();
         targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
     }
 
