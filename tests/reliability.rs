@@ -140,8 +140,8 @@ fn source(root: &Path, modules: &str) -> Option<PathBuf> {
     let mut modules: Vec<&str> = modules.split("::").collect();
     loop {
         let path = root.join(modules.join("/"));
-        let files = [path.with_extension("rs"), path.join("mod.rs")];
-        if let Some(file) = files.into_iter().find(|file| file.exists()) {
+        let file = path.with_extension("rs");
+        if file.exists() {
             return Some(file);
         }
         // Only a module for tests is inside its parent's file.

@@ -17,7 +17,12 @@ const ROOTS: &[&str] = &[
 ];
 
 /// What is not read: this test, and what a build leaves.
-const SKIPPED: &[&str] = &["tests/words", "tests/bench/target", "tests/fuzz/target"];
+const SKIPPED: &[&str] = &[
+    "tests/words.rs",
+    "tests/words",
+    "tests/bench/target",
+    "tests/fuzz/target",
+];
 
 /// An entry of `retired.list`: a word or phrase, and a file or folder that may have it, if any.
 struct Entry<'a> {
@@ -31,7 +36,7 @@ fn no_retired_word_is_back() {
     for root in ROOTS {
         read_below(Path::new(env!("CARGO_MANIFEST_DIR")), root, &mut files);
     }
-    let entries = entries(include_str!("retired.list"));
+    let entries = entries(include_str!("words/retired.list"));
     let mut found = Vec::new();
     let mut unused: BTreeSet<(&str, &str)> = entries
         .iter()
