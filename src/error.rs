@@ -123,13 +123,16 @@ impl Hint {
 }
 
 /// The counts of changes after an apply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Progress {
+    /// Number of applied changes.
     pub done: usize,
+    /// Number of changes that failed.
     pub failed: usize,
-    /// Changes that were in flight when the command was stopped: AWS may have applied them.
+    /// Number of changes that were in flight when the command was stopped: AWS may have applied them.
     pub unknown: usize,
-    /// Changes of which nothing was applied.
+    /// Number of changes of which nothing was applied.
     pub not_tried: usize,
 }
 
@@ -151,17 +154,29 @@ impl fmt::Display for Progress {
     }
 }
 
-/// The error that a command ends with.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// An error.
+// With it, a command ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ErrorObject", extend("dependentRequired" = {
+    "done": ["failed", "unknown", "not_tried"],
+    "failed": ["done", "unknown", "not_tried"],
+    "unknown": ["done", "failed", "not_tried"],
+    "not_tried": ["done", "failed", "unknown"],
+})))]
 #[error("{message}")]
 pub struct Error {
     pub kind: ErrorKind,
-    /// What failed, in one lower-case line without a full stop.
+    /// What failed.
+    // In one lower-case line without a full stop.
+    #[cfg_attr(test, schemars(length(min = 1)))]
     pub message: String,
-    /// The cause and the current state; a line each.
+    /// The reason, and the state after the failure.
+    // A line each.
     pub notes: Vec<String>,
+    /// The next steps.
     pub hints: Vec<Hint>,
-    /// The counts of changes, if an apply started.
+    // The counts of changes, if an apply started.
+    #[serde(flatten)]
     pub progress: Option<Progress>,
 }
 

@@ -19,10 +19,10 @@
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
 //! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 
-pub mod advice;
 pub mod cloud;
 pub mod error;
 pub mod iam;
+pub mod message;
 pub mod model;
 pub mod plan;
 pub mod wire;

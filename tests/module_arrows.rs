@@ -7,7 +7,6 @@ use std::fs;
 use std::path::Path;
 
 const ALL: &[&str] = &[
-    "advice",
     "apply",
     "aws",
     "cli",
@@ -16,6 +15,7 @@ const ALL: &[&str] = &[
     "demo",
     "discover",
     "iam",
+    "message",
     "model",
     "package",
     "plan",
@@ -30,13 +30,13 @@ const ALL: &[&str] = &[
 ];
 /// The stages, and the rooms beside them. What reads, writes and probes through `cloud` is in one of these.
 const STAGES: &[&str] = &[
-    "advice",
     "apply",
     "aws",
     "dead_letters",
     "demo",
     "discover",
     "iam",
+    "message",
     "model",
     "package",
     "plan",
@@ -53,9 +53,9 @@ const STAGES: &[&str] = &[
 const ARROWS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &[]),
-    ("advice", &["model"]),
     ("iam", &["model"]),
-    ("plan", &["advice", "iam", "model"]),
+    ("message", &["model"]),
+    ("plan", &["iam", "message", "model"]),
     ("cloud", &["model", "plan"]),
     ("wire", &["model"]),
     (
@@ -64,12 +64,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("apply", &["cloud", "model", "plan"]),
     ("survey", &["cloud", "model", "probe"]),
-    ("preflight", &["cloud", "iam", "model", "plan"]),
+    ("preflight", &["cloud", "iam", "message", "model", "plan"]),
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),
     (
         "reconcile",
-        &["dead_letters", "discover", "iam", "model", "plan", "survey"],
+        &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"],
     ),
     ("discover", &["iam", "model", "survey"]),
     (
@@ -78,6 +78,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "apply",
             "dead_letters",
             "discover",
+            "message",
             "model",
             "plan",
             "preflight",
@@ -106,7 +107,7 @@ const WORDS: &[(&str, &[&str])] = &[
 
 /// Pure modules, and the words that they must not contain.
 const PURE: (&[&str], &[&str]) = (
-    &["advice", "discover", "iam", "model", "plan", "reconcile"],
+    &["discover", "iam", "message", "model", "plan", "reconcile"],
     &["async", "await", "tokio"],
 );
 

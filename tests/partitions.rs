@@ -98,7 +98,7 @@ fn every_arn_is_in_the_callers_partition() {
         let plan = first_plan(&scope, &desired);
         let report = Report {
             hubs: vec![HubReport {
-                plan: plan.clone(),
+                changes: plan.changes.clone(),
                 clusters: vec![ClusterSummary {
                     found_by: Default::default(),
                     name: "base".parse().unwrap(),

@@ -1,60 +1,36 @@
 //! The words for what goes wrong between a command and the cloud.
 
-mod apply;
-mod blocked;
-
-pub(super) use apply::{abandoned, cut_short, settings_changed, unfinished};
-pub(super) use blocked::{blocked, no_single_role};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::hub::ConnectedHub;
-use crate::advice::explanation;
-use crate::error::Error;
+use crate::apply::Outcome;
+use crate::error::{Error, ErrorKind, listed};
+use crate::message::explanation;
 use crate::model::answer::{Fault, FaultKind};
-use crate::plan::Refusal;
+use crate::model::notation::{counted, first_of};
+use crate::model::resource::ResourceId;
+use crate::model::settings::SettingsChange;
+use crate::plan::{Action, Change, Plan};
 
 /// A call that is not about one resource failed.
 pub(super) fn call_failed(hub: &ConnectedHub, what: &str, fault: &Fault) -> Error {
-    not_read(hub, Error::failed(format!("cannot {what}")), fault)
-}
-
-/// The error to end with where this many items could not be read; `None` if everything could.
-pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
-    let what = match unread {
-        0 => return None,
-        1 => "1 item".to_owned(),
-        count => format!("{count} items"),
-    };
-    let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
-    Some(error.hint_command(
-        "to print the permissions that reading all of it needs:",
-        hub.scope.kibus("policy operator"),
-    ))
-}
-
-fn not_read(hub: &ConnectedHub, error: Error, fault: &Fault) -> Error {
-    let error = because(hub, error, fault);
+    let error = because(hub, Error::failed(format!("cannot {what}")), fault);
     match fault.kind {
-        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.command_line.as_str()),
+        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.scope.again("")),
         _ => error,
     }
 }
 
-/// The plan is refused. `removes` says that it only deletes.
-pub(super) fn refused(hub: &ConnectedHub, refusals: &[Refusal], removes: bool) -> Error {
-    let mut error = match refusals {
-        [one] => Error::refused(one.to_string()),
-        several => {
-            let texts = several.iter().map(ToString::to_string);
-            texts.fold(Error::refused("this plan is refused"), Error::note)
-        }
-    };
-    for refusal in refusals {
-        let hint = refusal.advice(&hub.scope, removes);
-        if !error.hints.contains(&hint) {
-            error.hints.push(hint);
-        }
-    }
-    error
+/// The error to end with where this many items could not be read; `None` if everything could.
+pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
+    let what = counted(unread, "item");
+    let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
+    (unread > 0).then(|| {
+        error.hint_command(
+            "to print the permissions that reading all of it needs:",
+            hub.scope.kibus("policy operator"),
+        )
+    })
 }
 
 /// Adds why a call failed, and what helps.
@@ -63,4 +39,119 @@ pub(super) fn because(hub: &ConnectedHub, mut error: Error, fault: &Fault) -> Er
     error.notes.extend(notes);
     error.hints.extend(hint);
     error
+}
+
+/// Not every change was applied: one failed, or someone asked to stop.
+pub(super) fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+    match outcome.failed.first() {
+        Some((at, fault)) => failed_change(hub, &plan.changes[*at], fault, outcome),
+        None => stopped(hub, plan, interrupted, outcome),
+    }
+}
+
+fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+    let verb = change.action.words()[0];
+    let message = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
+        _ => format!("could not {verb} {}", change.id),
+    };
+    let progress = outcome.progress();
+    if let Some(raced) = other_run(change, fault) {
+        let progress = Some(progress);
+        return Error {
+            progress,
+            ..Error::failed(raced)
+        };
+    }
+    let mut error = because(hub, Error::failed(message), fault).note(format!("{progress}; nothing needs to be undone"));
+    let (alike, others): (Vec<_>, Vec<_>) = outcome
+        .failed
+        .iter()
+        .skip(1)
+        .partition(|(_, other)| (&other.action, &other.code) == (&fault.action, &fault.code));
+    match alike.len() {
+        0 => {}
+        1 => error = error.note("one more failed in the same way"),
+        more => error = error.note(format!("{more} more failed in the same way")),
+    }
+    for (_, Fault { action, message, .. }) in others {
+        error = error.note(format!("at the same time, {action} answered: {message}"));
+    }
+    error.progress = Some(progress);
+    let when = match fault.kind {
+        FaultKind::Denied { .. } => "with the permission, run again:",
+        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone | FaultKind::Changed => {
+            "the plan is out of date; to make a new one, run again:"
+        }
+        _ => "to continue, run again:",
+    };
+    error.hint_command(when, hub.scope.again(""))
+}
+
+/// Another run has removed a cluster while this one registered it, or the reverse. To run again would undo what that one did.
+fn other_run(change: &Change, fault: &Fault) -> Option<String> {
+    let cluster = change
+        .cluster
+        .as_ref()
+        .filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
+    match (change.action, &fault.kind) {
+        (Action::Create | Action::Update, FaultKind::Gone) => Some(format!(
+            "another run has removed cluster `{cluster}` while this one registered it"
+        )),
+        _ => None,
+    }
+}
+
+/// Another run or person wrote the settings of a hub while this command ran.
+pub(super) fn settings_changed(hub: &ConnectedHub, id: &ResourceId, changes: &[SettingsChange]) -> Error {
+    let who: BTreeSet<&str> = changes.iter().filter_map(|change| change.by.as_deref()).collect();
+    let mut error = Error::failed(format!("{id} has changed since this command read it"));
+    if !who.is_empty() {
+        error = error.note(format!("written since by {}", listed(who)));
+    }
+    error
+        .note("the last write counts, so one of the two is lost")
+        .hint_command(
+            "to apply this command to the settings as they are now:",
+            hub.scope.again(""),
+        )
+}
+
+/// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.
+fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = Error::new(kind, "stopped before the end")
+        .note(format!("{progress}; nothing needs to be undone"))
+        .hint_command("to continue, run again:", hub.scope.again(""));
+    let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, reason) in &outcome.given_up {
+        given_up.entry(reason).or_default().push(*at);
+    }
+    for (reason, changes) in given_up {
+        error = error.note(match changes.as_slice() {
+            [at] => format!("{} is not finished: {reason}", plan.changes[*at].id),
+            several => format!("{} changes are not finished: {reason}", several.len()),
+        });
+    }
+    error.progress = Some(progress);
+    error
+}
+
+/// Interrupted twice: the AWS calls in progress were abandoned.
+pub(super) fn cut_short(hub: &ConnectedHub, kind: ErrorKind) -> Error {
+    Error::new(kind, "stopped immediately")
+        .note("the AWS calls in progress may have taken effect; nothing needs to be undone")
+        .hint_command("to continue, run again:", hub.scope.again(""))
+}
+
+/// The same while a plan was applied.
+pub(super) fn abandoned(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = cut_short(hub, kind).note(progress.to_string());
+    error.progress = Some(progress);
+    let unknown: Vec<_> = outcome.unknown.iter().map(|at| &plan.changes[*at].id).collect();
+    match unknown.is_empty() {
+        true => error,
+        false => error.note(format!("unknown: {}", first_of(unknown, 1))),
+    }
 }

@@ -135,6 +135,7 @@ impl HubAddress {
             profile: self.profile.clone(),
             endpoint_url: self.endpoint_url.clone(),
             sandbox: self.sandbox,
+            again: String::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::aws::{AwsCloud, Session};
 use crate::error::Error;
 use crate::model::answer::{Slowdown, slowed_by};
 use crate::model::name::BusName;
-use crate::model::scope::Scope;
+use crate::model::scope::{GlobalOptions, Scope};
 use crate::reconcile::Intent;
 use crate::ui::{Heading, HubReport, Ui, text};
 
@@ -23,8 +23,6 @@ pub(super) struct ConnectedHub {
     pub(super) heading: Heading,
     /// Writes what is about this hub.
     pub(super) ui: Ui,
-    /// The command as one would type it again.
-    pub(super) command_line: String,
     /// How many calls may run at once.
     pub(super) limit: usize,
     address: HubAddress,
@@ -34,7 +32,10 @@ pub(super) struct ConnectedHub {
 impl ConnectedHub {
     fn new(ui: &Ui, command_line: &str, limit: usize, address: HubAddress, session: Session) -> Self {
         let scope = Scope {
-            options: address.options(),
+            options: GlobalOptions {
+                again: command_line.to_owned(),
+                ..address.options()
+            },
             ..session.scope(address.bus.clone())
         };
         Self {
@@ -44,7 +45,6 @@ impl ConnectedHub {
             ui: ui.clone(),
             address,
             session,
-            command_line: command_line.to_owned(),
             limit,
         }
     }
@@ -60,7 +60,13 @@ impl ConnectedHub {
             bus,
             ..self.address.clone()
         };
-        Self::new(&self.ui, &self.command_line, self.limit, address, self.session.clone())
+        Self::new(
+            &self.ui,
+            &self.scope.options.again,
+            self.limit,
+            address,
+            self.session.clone(),
+        )
     }
 
     /// The report of a hub that the command goes on without. The error of the only hub ends the command.

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use super::commands::OF_OPERATORS;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
-use super::{Ending, failure, stages};
+use super::{Ending, stages};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy;
+use crate::message::{Fix, Message, MessageKind};
+use crate::model::notation::counted;
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
 use crate::plan::Plan;
-use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
+use crate::preflight::{self, Findings, PlannedCalls, check as check_of, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, options_afterwards, reconcile};
 use crate::survey::Survey;
 use crate::ui::{HubReport, text};
@@ -33,12 +35,12 @@ pub(super) async fn check(hubs: &Hubs<'_>, target: &Target, router: &RouterFile)
         };
         hubs.part(hub, true)?;
         show(hub, &intent, &report)?;
-        if report.count(PreflightResult::Failed) > 0 {
+        if count(&report, "failed") > 0 {
             ending = Ending::With(ErrorKind::Differences);
         }
         reports.push(HubReport {
-            error: incomplete(report.count(PreflightResult::Unknown)),
-            preflight: Some(report),
+            error: incomplete(count(&report, "unknown")),
+            preflight: Some(report.into()),
             ..hub.report(&intent)
         });
     }
@@ -50,7 +52,7 @@ async fn of_hub(
     hub: &ConnectedHub,
     mut target: Target,
     router: &RouterFile,
-) -> Result<(Intent, PreflightReport), Error> {
+) -> Result<(Intent, Vec<Message>), Error> {
     let pass = |survey: &Survey| {
         survey.unreserved_concurrency();
         drop(reconcile(survey, &target));
@@ -58,8 +60,8 @@ async fn of_hub(
     let (survey, ()) = stages::survey_with(hubs, hub, &target, pass).await?;
     let router = of_router(hub, router, &mut target, &survey);
     let (planned, plan) = match reconcile(&survey, &target) {
-        Ok(intent) => (of_plan(hub, &intent), Some(intent)),
-        Err(blocked) => (blocked_plan(hub, &blocked), None),
+        Ok(intent) => (of_plan(&intent), Some(intent)),
+        Err(blocked) => (blocked_plan(blocked), None),
     };
     let options = options_afterwards(&survey, &target);
     let document = operator_policy::operator(&hub.scope, &options, &BTreeSet::new());
@@ -88,7 +90,7 @@ async fn of_hub(
         concurrency: survey.unreserved_concurrency(),
         policy: policy(&hub.scope, &options),
     };
-    let report = preflight::items(findings, &answers);
+    let report = preflight::checks(findings, &answers);
     let mut intent = plan.unwrap_or_default();
     if !intent.refusals.is_empty() {
         // A refused plan is not shown.
@@ -98,47 +100,42 @@ async fn of_hub(
 }
 
 /// Whether this kibus has a router for the plan.
-fn of_router(hub: &ConnectedHub, router: &RouterFile, target: &mut Target, survey: &Survey) -> PreflightItem {
+fn of_router(hub: &ConnectedHub, router: &RouterFile, target: &mut Target, survey: &Survey) -> Message {
     let architecture = options_afterwards(survey, target).architecture();
-    let item = |text: String| PreflightItem::new("router", PreflightResult::Ok, text);
-    match router.complete(&hub.ui, target, survey) {
-        Ok(Some(_)) => item(format!("version {} for {architecture}", env!("CARGO_PKG_VERSION"))),
-        Ok(None) => item(format!("the deployed code for {architecture} stays")),
-        Err(error) => of_error("router", PreflightResult::Failed, error),
-    }
+    let text = match router.complete(&hub.ui, target, survey) {
+        Ok(Some(_)) => format!("version {} for {architecture}", env!("CARGO_PKG_VERSION")),
+        Ok(None) => format!("the deployed code for {architecture} stays"),
+        Err(error) => return of_error("router", MessageKind::Refused, error),
+    };
+    check_of("router", MessageKind::Passed, text)
 }
 
-fn of_plan(hub: &ConnectedHub, intent: &Intent) -> PreflightItem {
+fn of_plan(intent: &Intent) -> Message {
     if !intent.refusals.is_empty() {
-        let error = failure::refused(hub, &intent.refusals, false);
-        return of_error("plan", PreflightResult::Failed, error);
+        return of_error("plan", MessageKind::Refused, Error::from(intent.refusals.as_slice()));
     }
     let text = match intent.plan.is_empty() {
         true => "no changes".to_owned(),
         false => intent.plan.counts(),
     };
-    PreflightItem::new("plan", PreflightResult::Ok, text)
+    check_of("plan", MessageKind::Passed, text)
 }
 
-fn blocked_plan(hub: &ConnectedHub, blocked: &Blocked) -> PreflightItem {
-    let error = failure::blocked(hub, blocked);
+fn blocked_plan(blocked: Blocked) -> Message {
+    let error = Error::from(blocked);
     match error.kind {
         // The line about reads has what helps.
-        ErrorKind::Failed => PreflightItem {
-            hints: Vec::new(),
-            ..of_error("plan", PreflightResult::Unknown, error)
-        },
-        _ => of_error("plan", PreflightResult::Failed, error),
+        ErrorKind::Failed => {
+            let hints = Vec::new();
+            of_error("plan", MessageKind::Blocked, Error { hints, ..error })
+        }
+        _ => of_error("plan", MessageKind::Refused, error),
     }
 }
 
-fn of_error(subject: &'static str, result: PreflightResult, error: Error) -> PreflightItem {
-    let item = PreflightItem::new(subject, result, error.message);
-    PreflightItem {
-        details: error.notes,
-        hints: error.hints,
-        ..item
-    }
+fn of_error(subject: &str, kind: MessageKind, error: Error) -> Message {
+    let message = check_of(subject, kind, error.message).notes(error.notes);
+    message.fixed_by(Fix::Advice(error.hints))
 }
 
 /// The command that prints the policy for this plan.
@@ -149,26 +146,27 @@ fn policy(scope: &Scope, options: &HubOptions) -> String {
     scope.kibus(words.collect::<Vec<_>>().join(" "))
 }
 
-fn show(hub: &ConnectedHub, intent: &Intent, report: &PreflightReport) -> Result<(), Error> {
+fn show(hub: &ConnectedHub, intent: &Intent, checks: &[Message]) -> Result<(), Error> {
     let ConnectedHub { ui, heading, .. } = hub;
     ui.warn_of(intent);
-    ui.result(&text::preflight(heading, report, ui.result_style()))?;
-    let open = report.count(PreflightResult::Failed) + report.count(PreflightResult::Unknown);
+    ui.result(&text::checks(heading, checks, ui.result_style()))?;
+    let open = count(checks, "failed") + count(checks, "unknown");
     if open > 0 || intent.plan.is_empty() {
         return Ok(());
     }
-    let command = hub.command_line.replacen(" --check", "", 1);
+    let command = hub.scope.options.again.replacen(" --check", "", 1);
     ui.next_steps(&[NextStep::Run(Hint::command("Next:", command))])
+}
+
+fn count(checks: &[Message], result: &str) -> usize {
+    checks.iter().filter(|check| check.kind.result() == result).count()
 }
 
 /// The error to end with where this many questions have no answer.
 fn incomplete(unknown: usize) -> Option<Error> {
-    let what = match unknown {
-        0 => return None,
-        1 => "1 check has no result".to_owned(),
-        count => format!("{count} checks have no result"),
-    };
-    Some(Error::failed(format!(
-        "{what}, so it is unknown whether the plan can be applied"
-    )))
+    let (checks, verb) = (counted(unknown, "check"), if unknown == 1 { "has" } else { "have" });
+    let error = Error::failed(format!(
+        "{checks} {verb} no result, so it is unknown whether the plan can be applied"
+    ));
+    (unknown > 0).then_some(error)
 }

@@ -18,7 +18,7 @@ use crate::model::status::PROBE_LIMIT;
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Blocked, Intent, Target, reconcile};
 use crate::survey::{self, Query, SlowStep, Survey};
-use crate::ui::{HubReport, Report, text};
+use crate::ui::{HubReport, PlanProgress, Report, text};
 
 /// How often a command plans, if a hub is not what it was when the plan was made.
 const RACES: usize = 3;
@@ -226,7 +226,7 @@ async fn plan_each(
                 if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
                     hub.cloud = hub.cloud.clone().with_archive(archive);
                 }
-                planned(hub, &target, &survey, consent)
+                planned(&target, &survey, consent)
             }
             Err(error) => Planned::failed(consent.unchanged(error)),
         };
@@ -235,15 +235,14 @@ async fn plan_each(
     Ok(results)
 }
 
-fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey, consent: Consent) -> Planned {
+fn planned(target: &Target, survey: &Survey, consent: Consent) -> Planned {
     let (intent, error) = match reconcile(survey, target) {
         // Without a hub, nothing could have been changed.
-        Err(Blocked::NoHub) => return Planned::failed(failure::blocked(hub, &Blocked::NoHub)),
-        Err(blocked) => return Planned::failed(consent.unchanged(failure::blocked(hub, &blocked))),
+        Err(blocked) if blocked.is_no_hub() => return Planned::failed(Error::from(blocked)),
+        Err(blocked) => return Planned::failed(consent.unchanged(Error::from(blocked))),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
-            let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = failure::refused(hub, &intent.refusals, removes && !intent.plan.is_empty());
+            let error = Error::from(intent.refusals.as_slice());
             // A refused plan is not shown.
             let plan = Plan::default();
             (Intent { plan, ..intent }, Some(consent.unchanged(error)))
@@ -301,7 +300,7 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
         return Ok(());
     }
     let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
-    if let Some(why) = hubs.ui.why_no_question() {
+    if let Some(why) = hubs.ui.why_no_question {
         return Err(not_confirmed().note(why).hint_command(
             "to apply these changes without confirmation:",
             format!("{} --yes", hubs.command_line),
@@ -366,7 +365,7 @@ async fn apply(
     outcome: &mut Outcome,
 ) -> Duration {
     let began = Instant::now();
-    let progress = hub.ui.progress(plan);
+    let progress = PlanProgress::new(&hub.ui, plan);
     let cloud = hub.cloud.clone().until(asked.clone());
     let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress, outcome);
     hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
@@ -396,7 +395,7 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
     }
     let report = Report {
         hubs: reports,
-        slowdown,
+        throttled_calls: slowdown.throttled,
         ..Report::default()
     };
     hubs.ui.report(&report)?;

@@ -16,8 +16,8 @@ use crate::cloud::{Fault, Probe};
 use crate::error::Error;
 use crate::model::hub::default_queue_prefix;
 use crate::model::signal::{Signal, SubjectMember, sample_event};
+use crate::ui::Table;
 use crate::ui::json::DemoResult;
-use crate::ui::table::Table;
 
 /// The name of the probe that is put on the event bus, and who receives it.
 const PROBE: &str = "demo";

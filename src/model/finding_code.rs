@@ -140,7 +140,7 @@ codes! {
     SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if the router itself fails, make the previous version live again" => "rollback";
     ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings, or read the router's log, then send a probe again" => "verify --probe";
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
-    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
+    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "after a change, repeat the probe";
     ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
     InvokePermission = "K517", Critical, "who may invoke the router can route any event, and so drain any node";
     EventsDropped = "K518", Warning, "the cluster is not on this bus, and its Karpenter receives no interruption";

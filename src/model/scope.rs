@@ -33,6 +33,8 @@ pub struct GlobalOptions {
     pub profile: Option<String>,
     pub endpoint_url: Option<String>,
     pub sandbox: bool,
+    /// The whole command as it was given, to run it again.
+    pub again: String,
 }
 
 impl GlobalOptions {
@@ -67,6 +69,11 @@ impl Scope {
     /// A whole kibus command about another bus, or about all.
     pub fn kibus_on(&self, bus: Option<&BusName>, arguments: impl Display) -> String {
         self.options.kibus(bus, arguments)
+    }
+
+    /// The command as it was given, with these options besides.
+    pub fn again(&self, more: &str) -> String {
+        format!("{}{more}", self.options.again)
     }
 
     /// A call of the AWS CLI, which reaches the account that kibus reaches: `sqs tag-queue --queue-url URL`. The variables of
@@ -184,7 +191,7 @@ pub(crate) mod tests {
                 region: region.map(|region| region.parse().unwrap()),
                 profile: profile.map(str::to_owned),
                 endpoint_url: endpoint_url.map(str::to_owned),
-                sandbox: false,
+                ..GlobalOptions::default()
             },
             ..scope()
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::name::{ClusterName, QueueName};
@@ -25,11 +26,12 @@ pub struct QueueState {
 }
 
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Depth {
-    /// Messages that can be received.
+    // Messages that can be received.
     pub waiting: u64,
-    /// Messages that were received and not deleted yet.
+    // Messages that were received and not deleted yet.
     pub in_flight: u64,
 }
 
@@ -53,11 +55,14 @@ pub fn is_unread(samples: &[Depth]) -> bool {
     is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The event source mapping.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MappingObject"))]
 pub struct MappingState {
-    /// Lambda's word for its state, like `Enabled`.
+    // Lambda's word for its state, like `Enabled`.
     pub state: String,
     /// The cause of the last change of state.
+    #[serde(skip)]
     pub reason: Option<String>,
 }
 

@@ -32,12 +32,18 @@ impl Action {
             Self::Delete => ["delete", "deleting", "deleted"],
         }
     }
+
+    /// The word for it: to do.
+    pub fn as_str(self) -> &'static str {
+        self.words()[0]
+    }
 }
 
 /// One field that changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FieldObject"))]
 pub struct FieldChange {
-    /// Its dotted path.
+    /// For example `redrive.max_receives`. A tag is `tags.` and its key.
     pub path: String,
     pub from: FieldValue,
     pub to: FieldValue,
@@ -68,19 +74,25 @@ impl FieldChange {
 }
 
 /// A change to one resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ChangeObject"))]
 pub struct Change {
     pub action: Action,
+    #[serde(flatten)]
     pub id: ResourceId,
     /// The cluster that the resource belongs to; `None` for the hub.
+    #[serde(skip)]
     pub cluster: Option<ClusterName>,
-    /// The fields that change; for a create and a delete, every field.
+    /// The fields that change. For a create or delete, all fields that are set.
     pub fields: Vec<FieldChange>,
     /// The observed resource; `None` for a create.
+    #[serde(skip)]
     pub before: Option<Resource>,
     /// The desired resource; `None` for a delete.
+    #[serde(skip)]
     pub after: Option<Resource>,
     /// The changes that must be made before, by their place in the plan; always earlier ones.
+    #[serde(skip)]
     pub waits_for: BTreeSet<usize>,
 }
 

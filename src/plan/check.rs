@@ -3,41 +3,64 @@
 use std::collections::BTreeSet;
 
 use super::change::{Action, Change, FieldChange};
-use super::{Plan, Refusal, diff};
+use super::{Plan, diff};
+use crate::error::listed;
+use crate::message::{Message, recreate_function};
+use crate::model::finding_code::FindingCode;
+use crate::model::name::BusName;
 use crate::model::policy::QueueOrigin;
-use crate::model::resource::{Alias, FieldName, FieldValue, FunctionField, Observed, Ownership, Resource};
+use crate::model::resource::{Alias, FieldName, FieldValue, FunctionField, Observed, Ownership, Resource, ResourceId};
 use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
-/// The refusals of a plan. Empty means that it may be applied.
-pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
-    let refusal = |change| GUARDS.iter().find_map(|refuses| refuses(scope, change, observed));
+/// The refusals of a plan. Empty means that it may be applied. `removes` says that all it does is to delete.
+pub fn check(scope: &Scope, plan: &Plan, observed: &Observed, removes: bool) -> Vec<Message> {
+    let refusal = |change: &Change| {
+        let managed = || check_managed(scope, change.before.as_ref()?, observed, removes);
+        router_role(scope, change)
+            .or_else(managed)
+            .or_else(|| GUARDS.iter().find_map(|refuses| refuses(scope, change)))
+    };
     plan.changes.iter().filter_map(refusal).collect()
 }
 
-/// Refuses a resource that this bus does not manage.
-pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) -> Result<(), Refusal> {
+/// The refusal of a resource that this bus does not manage. `removes` says that it would only be deleted.
+pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, removes: bool) -> Option<Message> {
     if is_ours(scope, resource, observed) {
-        return Ok(());
+        return None;
     }
-    Err(match resource.as_role_policy() {
-        Some(_) => Refusal::ForeignStatements(resource.id()),
-        None => Refusal::NotManaged {
-            id: resource.id(),
-            bus: scope.bus.clone(),
-            other: resource.tags().and_then(|tags| tags.get(BUS)?.parse().ok()),
-        },
-    })
+    let (id, bus) = (resource.id(), &scope.bus);
+    if resource.as_role_policy().is_some() {
+        let sentence = format!("{id} exists and holds statements that kibus did not write");
+        return Some(
+            Message::refusal(FindingCode::ForeignStatements, id, sentence)
+                .advise("move the other statements to a policy with another name"),
+        );
+    }
+    let other: Option<BusName> = resource.tags().and_then(|tags| tags.get(BUS)?.parse().ok());
+    let advice = match (other, removes) {
+        (Some(other), true) => {
+            format!("it belongs to bus `{other}`: to delete it, run this command with --bus {other}")
+        }
+        (None, true) => "kibus does not delete it; delete it with the tool that created it".to_owned(),
+        (Some(other), false) => {
+            format!("it belongs to bus `{other}`; use that bus with --bus {other}, or another name")
+        }
+        (None, false) => format!(
+            "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it if \
+             nothing needs it, or use another bus with --bus"
+        ),
+    };
+    let sentence = format!("{id} exists and is not part of bus `{bus}`");
+    Some(Message::refusal(FindingCode::NotManaged, id, sentence).advise(advice))
 }
 
-/// Why a change is refused, or `None`.
-type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
+/// Why a change of a resource of this bus is refused, or `None`.
+type Guard = fn(&Scope, &Change) -> Option<Message>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 9] = [
-    router_role,
-    not_managed,
+const GUARDS: [Guard; 7] = [
     not_created,
     others_queue,
     foreign_targets,
@@ -48,63 +71,81 @@ const GUARDS: [Guard; 9] = [
 ];
 
 /// Whether a controller would use the router role.
-fn router_role(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
     let policy = change.after.as_ref()?.as_role_policy()?;
-    (policy.role == scope.router_role() && policy.name != scope.router_policy()).then(|| Refusal::RouterRole {
-        role: policy.role.clone(),
-        policy: policy.name.clone(),
+    let role = &policy.role;
+    (*role == scope.router_role() && policy.name != scope.router_policy()).then(|| {
+        let sentence =
+            format!("role `{role}` is the router's role: a controller with this role could read the hub queue");
+        Message::refusal(
+            FindingCode::RouterRole,
+            ResourceId::RolePolicy(role.clone(), policy.name.clone()),
+            sentence,
+        )
+        .advise("pass the role that Karpenter runs as with --controller-role")
     })
 }
 
-fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
-    check_managed(scope, change.before.as_ref()?, observed).err()
-}
-
 /// Whether a queue would be deleted whose policy does not say that kibus created it.
-fn not_created(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn not_created(scope: &Scope, change: &Change) -> Option<Message> {
     let queue = change.before.as_ref()?.as_queue()?;
-    (change.action == Action::Delete && queue.origin(scope) != Some(QueueOrigin::Created))
-        .then(|| Refusal::NotCreated(queue.name.clone()))
+    (change.action == Action::Delete && queue.origin(scope) != Some(QueueOrigin::Created)).then(|| {
+        let sentence = format!(
+            "the policy of queue `{}` does not say that kibus created it",
+            queue.name
+        );
+        Message::refusal(FindingCode::NotManaged, change.id.clone(), sentence)
+            .advise("delete it by hand, if nothing needs it")
+    })
 }
 
 /// Whether the queue belongs to another cluster of the bus. An adopted queue that is handed back belongs to none.
-fn others_queue(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn others_queue(_: &Scope, change: &Change) -> Option<Message> {
     let queue = change.before.as_ref()?.as_queue()?;
     let serves = queue.tags.get(CLUSTER)?;
     let after = change.after.as_ref()?.tags().filter(|tags| tags.has_any_of_kibus())?;
-    let desired = after.get(CLUSTER);
-    (Some(serves) != desired).then(|| Refusal::OthersQueue {
-        queue: queue.name.clone(),
-        serves: serves.to_owned(),
+    (Some(serves) != after.get(CLUSTER)).then(|| {
+        let sentence = format!("queue `{}` serves cluster `{serves}`", queue.name);
+        Message::refusal(FindingCode::QueueNameTaken, change.id.clone(), sentence)
+            .advise(format!("use another queue prefix, or remove cluster `{serves}` first"))
     })
 }
 
 /// Whether a rule that would be deleted has targets that kibus does not manage.
-fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn foreign_targets(_: &Scope, change: &Change) -> Option<Message> {
     let rule = change.before.as_ref()?.as_rule()?;
-    (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
-        rule: rule.name.clone(),
-        targets: rule.foreign_targets.clone(),
+    (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| {
+        let (name, targets) = (&rule.name, listed(&rule.foreign_targets));
+        let sentence = format!("rule `{name}` has targets that kibus does not manage: {targets}");
+        Message::refusal(FindingCode::ForeignTargets, change.id.clone(), sentence)
+            .advise("remove the targets first, if nothing needs them")
     })
 }
 
 /// Whether the path of the role changes, which IAM cannot do.
-fn fixed_path(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn fixed_path(scope: &Scope, change: &Change) -> Option<Message> {
     let role = change.before.as_ref()?.as_role()?;
     let wanted = change.after.as_ref()?.as_role()?;
-    (role.path != wanted.path).then(|| Refusal::FixedPath {
-        role: role.name.clone(),
-        path: role.path.clone(),
+    (role.path != wanted.path).then(|| {
+        let sentence = format!("role `{}` has the path `{}`, which cannot change", role.name, role.path);
+ Message::refusal(FindingCode::RoleChanged, change.id.clone(), sentence).then(
+                "delete the role with its policy and run this command again, which recreates both; or delete the whole hub first:",
+                scope.kibus("teardown"),
+            )
     })
 }
 
 /// Whether Lambda rejects every update of the function.
-fn failed_function(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn failed_function(scope: &Scope, change: &Change) -> Option<Message> {
     let live = change.before.as_ref()?.as_function()?;
     change.after.as_ref()?;
-    live.failed.as_ref().map(|reason| Refusal::FunctionFailed {
-        function: live.name.clone(),
-        reason: reason.clone(),
+    live.failed.as_ref().map(|reason| {
+        let sentence = format!(
+            "function `{}` failed in Lambda and cannot be updated: {reason}",
+            live.name
+        );
+        Message::refusal(FindingCode::FunctionFailed, change.id.clone(), sentence)
+            .step(recreate_function(scope, &live.name))
     })
 }
 
@@ -113,26 +154,35 @@ fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
     Some((change.before.as_ref()?.as_alias()?, change.after.as_ref()?.as_alias()?))
 }
 
-fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+/// Whether the version to roll back to was published with other settings, and would route by them.
+fn settings_rolled_back(scope: &Scope, change: &Change) -> Option<Message> {
     let (live, wanted) = aliases(change)?;
-    wanted.moves_to?;
+    let version = wanted.moves_to?;
     let fields = other_settings(&change.fields, live, wanted);
-    (!fields.is_empty()).then(|| Refusal::OtherSettings {
-        version: wanted.moves_to.unwrap_or_default(),
-        fields,
+    (!fields.is_empty()).then(|| {
+        let fields = listed(&fields);
+        let sentence = format!("version {version} of the router was published with other settings: {fields}");
+        Message::refusal(
+            FindingCode::OptionNotApplicable,
+            ResourceId::Function(scope.router_function()),
+            sentence,
+        )
+        .advise("restore those settings first, or fix the newer router instead")
     })
 }
 
 /// Whether an older router would replace the live one. What the function has besides was never live.
-fn older_router(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+fn older_router(_: &Scope, change: &Change) -> Option<Message> {
     let (live, wanted) = aliases(change)?;
     if wanted.moves_to.is_some() {
         return None;
     }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
-    (change.touches(FunctionField::Code) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
-        live: live.clone(),
-        offered: offered.clone(),
+    (change.touches(FunctionField::Code) && version(live) > version(offered)).then(|| {
+        let sentence = format!("router {live} is live, which is newer than {offered}");
+        Message::refusal(FindingCode::NewerRouter, change.id.clone(), sentence).advise(format!(
+            "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
+        ))
     })
 }
 

@@ -7,14 +7,12 @@ mod diff;
 pub mod finding;
 mod order;
 mod owner;
-mod refusal;
 
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange};
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
 pub use diff::diff;
-pub use refusal::Refusal;
 
 use crate::model::answer::Fact;
 use crate::model::name::ClusterName;

@@ -12,7 +12,7 @@ use crate::model::answer::{Answered, Fact, Simulation};
 use crate::model::name::RoleName;
 use crate::model::scope::Scope;
 pub use calls::{PlannedCalls, planned_calls};
-pub use report::{Findings, PreflightItem, PreflightReport, PreflightResult, items};
+pub use report::{Findings, check, checks};
 
 /// What a preflight asks of AWS beyond a survey. No method changes anything.
 pub trait Preflight: Send + Sync {

@@ -1,4 +1,4 @@
-//! The list of a preflight: a line for each subject, with its result. Pure.
+//! The checks of a preflight: one message for each subject. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,6 +6,8 @@ use super::calls::PlannedCalls;
 use super::verdict::weigh;
 use super::{Answers, NoSimulation};
 use crate::error::Hint;
+use crate::message::MessageKind::{self, Blocked, Passed, Refused, Warning};
+use crate::message::{Message, Subject};
 use crate::model::answer::{Answered, Call, Fact, Fault};
 use crate::model::event_rule::rule_limit;
 use crate::model::hub::MAXIMUM_CONCURRENCY;
@@ -13,78 +15,9 @@ use crate::model::resource::{Kind, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Plan};
 
-/// Everything that a preflight found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PreflightReport {
-    pub items: Vec<PreflightItem>,
-}
-
-impl PreflightReport {
-    /// How many items have this result.
-    pub fn count(&self, result: PreflightResult) -> usize {
-        self.items.iter().filter(|item| item.result == result).count()
-    }
-}
-
-/// What a preflight found about one subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PreflightItem {
-    /// The subject, in one or two words.
-    pub subject: &'static str,
-    pub result: PreflightResult,
-    pub text: String,
-    /// More about the result, a line each.
-    pub details: Vec<String>,
-    /// What helps.
-    pub hints: Vec<Hint>,
-}
-
-/// The result about one subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PreflightResult {
-    /// The plan has what it needs.
-    Ok,
-    /// It may lack something.
-    Warning,
-    /// It lacks something.
-    Failed,
-    /// AWS did not answer the question.
-    Unknown,
-}
-
-impl PreflightResult {
-    /// The word that text uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failed => "failed",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-impl PreflightItem {
-    /// An item without details.
-    pub fn new(subject: &'static str, result: PreflightResult, text: impl Into<String>) -> Self {
-        Self {
-            subject,
-            result,
-            text: text.into(),
-            details: Vec::new(),
-            hints: Vec::new(),
-        }
-    }
-
-    fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
-        self.details.extend(details);
-        self
-    }
-
-    fn hint(mut self, hint: Hint) -> Self {
-        self.hints.push(hint);
-        self
-    }
+/// The result of a check about this subject, in one or two words.
+pub fn check(subject: &str, kind: MessageKind, sentence: impl Into<String>) -> Message {
+    Message::new(kind, Subject::Other(subject.to_owned()), sentence)
 }
 
 /// What a survey and a plan say, beside the answers of AWS.
@@ -94,9 +27,9 @@ pub struct Findings<'a> {
     pub read: usize,
     pub unread: Vec<(String, Fault)>,
     /// The router of this kibus for the plan.
-    pub router: PreflightItem,
+    pub router: Message,
     /// The plan, and what it is or why there is none.
-    pub planned: PreflightItem,
+    pub planned: Message,
     /// `None` if there is no plan.
     pub plan: Option<&'a Plan>,
     pub calls: &'a PlannedCalls,
@@ -106,41 +39,36 @@ pub struct Findings<'a> {
     pub policy: String,
 }
 
-/// The list, in the order in which a person fixes it.
-pub fn items(findings: Findings<'_>, answers: &Answers) -> PreflightReport {
-    let items = vec![
-        PreflightItem::new("credentials", PreflightResult::Ok, &answers.caller),
+/// The checks, in the order in which a person fixes them.
+pub fn checks(findings: Findings<'_>, answers: &Answers) -> Vec<Message> {
+    vec![
+        check("credentials", Passed, &answers.caller),
         reads(&findings),
         findings.router.clone(),
         findings.planned.clone(),
         permissions(&findings, answers),
         rules(&findings, &answers.rules),
         concurrency(findings.concurrency),
-    ];
-    PreflightReport { items }
+    ]
 }
 
-fn reads(findings: &Findings<'_>) -> PreflightItem {
+fn reads(findings: &Findings<'_>) -> Message {
     let region = &findings.scope.region;
     let (read, unread) = (findings.read, &findings.unread);
-    let item = |result, text: String| PreflightItem::new("reads", result, text);
+    let item = |result, text: String| check("reads", result, text);
     if unread.is_empty() {
-        return item(PreflightResult::Ok, format!("{read} resources in {region}"));
+        return item(Passed, format!("{read} resources in {region}"));
     }
     let denied = unread.iter().any(|(_, fault)| fault.is_denied());
-    let result = if denied {
-        PreflightResult::Failed
-    } else {
-        PreflightResult::Unknown
-    };
+    let result = if denied { Refused } else { Blocked };
     let text = format!(
         "{} of {} resources in {region} could not be read",
         unread.len(),
         read + unread.len()
     );
-    let item = item(result, text).details(unread.iter().map(|(what, fault)| format!("{what}: {fault}")));
+    let item = item(result, text).notes(unread.iter().map(|(what, fault)| format!("{what}: {fault}")));
     match denied {
-        true => item.hint(Hint::command(
+        true => item.step(Hint::command(
             "attach the policy that this command prints:",
             findings.policy.clone(),
         )),
@@ -148,52 +76,51 @@ fn reads(findings: &Findings<'_>) -> PreflightItem {
     }
 }
 
-fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
-    use PreflightResult::{Failed, Ok, Unknown, Warning};
-    let item = |result, text: String| PreflightItem::new("permissions", result, text);
+fn permissions(findings: &Findings<'_>, answers: &Answers) -> Message {
+    let item = |result, text: String| check("permissions", result, text);
     let simulated = match &answers.simulated {
-        _ if findings.plan.is_none() => return item(Unknown, "without a plan, it is unknown what it needs".to_owned()),
-        _ if findings.plan.is_some_and(Plan::is_empty) => return item(Ok, "nothing changes".to_owned()),
-        Result::Ok(simulated) => simulated,
+        _ if findings.plan.is_none() => return item(Blocked, "without a plan, it is unknown what it needs".to_owned()),
+        _ if findings.plan.is_some_and(Plan::is_empty) => return item(Passed, "nothing changes".to_owned()),
+        Ok(simulated) => simulated,
         Err(why @ NoSimulation::RootUser) => return item(Warning, why.to_string()),
         Err(why @ NoSimulation::UnreadRoles(..)) => {
-            return item(Unknown, why.to_string()).hint(reads_of_check(findings.scope));
+            return item(Blocked, why.to_string()).step(reads_of_check(findings.scope));
         }
-        Err(why) => return item(Unknown, why.to_string()),
+        Err(why) => return item(Blocked, why.to_string()),
     };
     let verdict = weigh(&findings.calls.known_keys, simulated);
     let (calls, denied) = (verdict.calls, verdict.denied.len());
     let without = findings.calls.without.iter();
     let (result, text) = match (denied, verdict.unknown.len() + without.len()) {
         (0, 0) => (
-            Ok,
+            Passed,
             format!("IAM allows the {calls} calls of the plan, unless a condition denies one"),
         ),
         (0, open) => (
-            Unknown,
+            Blocked,
             format!(
                 "no clear answer for {open} of {} calls of the plan",
                 calls + without.len()
             ),
         ),
-        _ => (Failed, format!("IAM denies {denied} of {calls} calls of the plan")),
+        _ => (Refused, format!("IAM denies {denied} of {calls} calls of the plan")),
     };
     let mut item = item(result, text)
-        .details(grouped(verdict.denied))
-        .details(verdict.reserves)
-        .details(by_reason(verdict.unknown))
-        .details(without.map(|id| format!("the calls for {id} are unknown")));
+        .notes(grouped(verdict.denied))
+        .notes(verdict.reserves)
+        .notes(by_reason(verdict.unknown))
+        .notes(without.map(|id| format!("the calls for {id} are unknown")));
     if verdict.lacks_policy {
         let text = "attach the policy that this command prints, or let an administrator do it:";
-        item = item.hint(Hint::command(text, findings.policy.clone()));
-    } else if result == Failed {
-        item = item.hint(Hint::text(
+        item = item.step(Hint::command(text, findings.policy.clone()));
+    } else if result == Refused {
+        item = item.step(Hint::text(
             "no further policy helps: let those who manage what denies these calls allow them",
         ));
     }
     let is_denied = |answer: &Answered| answer.decisions.as_ref().is_err_and(Fault::is_denied);
     match simulated.iter().any(is_denied) {
-        true => item.hint(reads_of_check(findings.scope)),
+        true => item.step(reads_of_check(findings.scope)),
         false => item,
     }
 }
@@ -237,19 +164,19 @@ fn by_reason(calls: impl IntoIterator<Item = (Call, String)>) -> Vec<String> {
 }
 
 /// Kibus cannot read a raised quota, so too many rules are a warning.
-fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
-    let item = |result, text: String| PreflightItem::new("rules", result, text);
+fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> Message {
+    let item = |result, text: String| check("rules", result, text);
     let count = match count {
         Fact::Present(count) => count,
         Fact::Unreadable(fault) => {
-            let item = item(PreflightResult::Unknown, fault.to_string());
+            let item = item(Blocked, fault.to_string());
             return if fault.is_denied() {
-                item.hint(reads_of_check(findings.scope))
+                item.step(reads_of_check(findings.scope))
             } else {
                 item
             };
         }
-        Fact::NotAsked | Fact::Absent => return item(PreflightResult::Unknown, "not counted".to_owned()),
+        Fact::NotAsked | Fact::Absent => return item(Blocked, "not counted".to_owned()),
     };
     let changes = findings.plan.into_iter().flat_map(|plan| &plan.changes);
     let is_new_rule = |id: &ResourceId, action| id.of_kind() == Kind::Rule && action == Action::Create;
@@ -260,26 +187,26 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
         .map_or_else(String::new, |_| format!("; the plan creates {new}"));
     let text = format!("{count} of {most} (default limit) on the default event bus{creates}");
     match new > 0 && count + new > most {
-        false => item(PreflightResult::Ok, text),
-        true => item(PreflightResult::Warning, text).hint(Hint::text(
+        false => item(Passed, text),
+        true => item(Warning, text).step(Hint::text(
             "if the quota was not raised, delete rules that are not needed, or request more in Service Quotas (L-244521F2)",
         )),
     }
 }
 
-fn concurrency(unreserved: &Fact<u32>) -> PreflightItem {
-    let item = |result, text: String| PreflightItem::new("concurrency", result, text);
+fn concurrency(unreserved: &Fact<u32>) -> Message {
+    let item = |result, text: String| check("concurrency", result, text);
     match unreserved {
         Fact::Present(count) if *count >= MAXIMUM_CONCURRENCY => {
-            item(PreflightResult::Ok, format!("{count} of the account unreserved"))
+            item(Passed, format!("{count} of the account unreserved"))
         }
         Fact::Present(count) => {
             let text = format!("{count} of the account unreserved; the router uses up to {MAXIMUM_CONCURRENCY}");
             let advice = "request more concurrency for the account in Service Quotas, or free what others reserve";
-            item(PreflightResult::Warning, text).hint(Hint::text(advice))
+            item(Warning, text).step(Hint::text(advice))
         }
-        Fact::Unreadable(fault) => item(PreflightResult::Unknown, fault.to_string()),
-        Fact::NotAsked | Fact::Absent => item(PreflightResult::Unknown, "AWS does not tell".to_owned()),
+        Fact::Unreadable(fault) => item(Blocked, fault.to_string()),
+        Fact::NotAsked | Fact::Absent => item(Blocked, "AWS does not tell".to_owned()),
     }
 }
 

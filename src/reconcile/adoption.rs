@@ -8,52 +8,65 @@ use super::{Blocked, Case, role_policies};
 use crate::discover;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
+use crate::message::{Fix, Message, MessageKind};
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
+use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::karpenter::usual_queues;
-use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::notation::duration_text;
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::notation::{counted, duration_text};
 use crate::model::policy::{QueueOrigin, bus_of_queue_policy, without_ours, without_permissions};
 use crate::model::resource::{Desired, Observed, Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER};
-use crate::plan::finding::{self, Finding, Fix};
-use crate::plan::{Action, Refusal};
+use crate::plan::Action;
 use crate::survey::Survey;
-
-/// A cluster without a queue of the expected name to take over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NothingToAdopt {
-    pub cluster: ClusterName,
-    /// The expected name.
-    pub queue: QueueName,
-    /// Queues with usual names that exist, each with the prefix that the hub would need.
-    pub others: Vec<(QueueName, QueuePrefix)>,
-}
 
 /// Fails if a queue that is to be taken over does not exist.
 pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let is_absent = |queue: &QueueName| *survey.observed.get(&ResourceId::Queue(queue.clone())) == Fact::Absent;
     let clusters = target.adopting().map(|name| (name, survey.cluster_queue(name)));
-    let absent = clusters.filter(|(_, queue)| is_absent(queue)).map(|(cluster, queue)| {
-        let usual = usual_queues(cluster).into_iter();
-        let others = usual.filter(|other| exists(survey, other)).filter_map(|other| {
-            let prefix = other.as_str().strip_suffix(cluster.as_str())?.parse().ok()?;
-            Some((other, prefix))
-        });
-        NothingToAdopt {
-            cluster: cluster.clone(),
-            queue,
-            others: others.collect(),
+    let absent: Vec<_> = clusters.filter(|(_, queue)| is_absent(queue)).collect();
+    let names: Vec<&str> = absent.iter().map(|(cluster, _)| cluster.as_str()).collect();
+    let new = survey.scope.kibus(format!("add-cluster {}", names.join(" ")));
+    let message = |(cluster, queue): &(&ClusterName, QueueName)| {
+        let sentence = format!("no queue to take over: `{queue}` does not exist");
+        let mut message = Message::new(MessageKind::Blocked, (*cluster).clone(), sentence)
+            .note("kibus takes over only a standard queue of the name that the hub gives it, never a FIFO queue");
+        // Queues with usual names that exist, each with the prefix that the hub would need.
+        for other in usual_queues(cluster).into_iter().filter(|other| exists(survey, other)) {
+            let prefix = other
+                .as_str()
+                .strip_suffix(cluster.as_str())
+                .map(str::parse::<QueuePrefix>);
+            if let Some(Ok(prefix)) = prefix {
+                message = message.then(
+                    format!("queue `{other}` may be the one of `{cluster}`; for a hub whose queues have such names:"),
+                    survey
+                        .scope
+                        .kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
+                );
+            }
         }
-    });
-    let absent: Vec<_> = absent.collect();
+        message.then("to create new queues instead:", &new)
+    };
     match absent.is_empty() {
         true => Ok(()),
-        false => Err(Blocked::NothingToAdopt(absent)),
+        false => Err(Blocked(absent.iter().map(message).collect())),
+    }
+}
+
+impl Adopt {
+    /// The option for it, after other words.
+    pub(super) fn option(self) -> &'static str {
+        match self {
+            Self::No => "",
+            Self::IfUsed => " --adopt",
+            Self::Unproven => " --adopt=unproven",
+        }
     }
 }
 
@@ -142,83 +155,118 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 
 /// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
 /// clusters that are removed and have lost their tags.
-pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
+pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Message> {
     let set = case.set.iter().filter_map(|cluster| {
         let adopt = case.target.setting(&cluster.name)?.adopt.unwrap_or_default();
-        not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(cluster, adopt))
+        not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(&case.survey.scope, cluster, adopt))
     });
     set.chain(without_tags(case)).collect()
 }
 
 /// Why the queue of a cluster is not one that the command may change.
-pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
+pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Message> {
     let live = survey.observed.queue(cluster.queue.clone())?;
-    let (queue, name) = (cluster.queue.clone(), cluster.name.clone());
-    match (Standing::of(&survey.scope, live), adopt) {
-        (Standing::OfBus(bus), _) => Some(Refusal::OfOtherBus {
-            queue,
-            cluster: name,
-            bus,
-        }),
+    let (scope, queue, name) = (&survey.scope, &cluster.queue, &cluster.name);
+    let foreign = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
+    Some(match (Standing::of(scope, live), adopt) {
+        (Standing::OfBus(bus), _) => foreign(format!("queue `{queue}` of cluster `{name}` belongs to bus `{bus}`")).then(
+            format!(
+                "a cluster is served by one bus. To move it, remove it from bus `{bus}` first; to keep both, give this bus \
+                 its own queue names with `bootstrap-hub --queue-prefix`"
+            ),
+            scope.kibus_on(Some(&bus), format!("remove-cluster {name}")),
+        ),
         (Standing::Ours, _) => {
-            let is_tagged_otherwise = live.tags.get(BUS).is_some_and(|bus| bus != survey.scope.bus.as_str());
-            is_tagged_otherwise.then(|| Refusal::TagsLost {
-                fix: restore(survey, live, Some(&name), None),
-                queue,
-            })
+            live.tags.get(BUS).filter(|bus| *bus != scope.bus.as_str())?;
+            tags_lost(queue, restore(survey, live, Some(name), None))
         }
-        (_, Adopt::No) => Some(Refusal::NotAdopted {
-            is_tagged: live.tags.has_any_of_kibus(),
-            messages: survey.depth(&queue).map_or(0, Depth::messages),
-            queue,
-            cluster: name,
-        }),
+        (_, Adopt::No) => {
+            let what = match live.tags.has_any_of_kibus() {
+                true => "has tags of kibus, but no statement of kibus in its policy",
+                false => "kibus did not create it",
+            };
+            let waiting = match survey.depth(queue).map_or(0, Depth::messages) {
+                0 => String::new(),
+                1 => "; about 1 message waits in it".to_owned(),
+                count => format!("; about {} wait in it", counted(count, "message")),
+            };
+            foreign(format!("queue `{queue}` exists, and {what}{waiting}")).then(
+                format!(
+                    "if it is the interruption queue of cluster `{name}`, take it over, with the messages in it; otherwise \
+                     give the bus its own queue names with `bootstrap-hub --queue-prefix`:"
+                ),
+                scope.kibus(format!("add-cluster {name} --adopt")),
+            )
+        }
         (_, Adopt::IfUsed) if !is_used(survey, cluster) => {
-            let targets = survey.known.rule_targets.values();
-            let fault = survey
-                .event_rules()
-                .fault()
-                .or_else(|| targets.clone().find_map(Fact::fault));
-            Some(Refusal::Unproven {
-                queue,
-                cluster: name,
-                unread: fault.map(ToString::to_string),
-            })
+            let mut targets = survey.known.rule_targets.values();
+            let unread = survey.event_rules().fault().or_else(|| targets.find_map(Fact::fault));
+            let start = format!("nothing shows that a Karpenter uses queue `{queue}`");
+            let (sentence, text) = match unread {
+                None => (
+                    start,
+                    format!(
+                        "no rule with Karpenter's events sends to it, and no inline policy of the controller role names it. \
+                         If the Karpenter of `{name}` reads it all the same:"
+                    ),
+                ),
+                Some(why) => (
+                    format!("{start}; its rules could not be read: {why}"),
+                    format!(
+                        "`policy operator --for discover` prints the permission to read them. If the Karpenter of `{name}` \
+                         reads this queue:"
+                    ),
+                ),
+            };
+            foreign(sentence).then(text, scope.kibus(format!("add-cluster {name} --adopt=unproven")))
         }
-        (_, Adopt::IfUsed | Adopt::Unproven) => None,
+        (_, Adopt::IfUsed | Adopt::Unproven) => return None,
+    })
+}
+
+/// The policy of a queue says that it is of this bus, and its tags do not.
+fn tags_lost(queue: &QueueName, fix: Fix) -> Message {
+    let sentence = format!("queue `{queue}` lacks the tags of its bus, or has those of another");
+    let mut steps = fix.steps();
+    steps.truncate(1);
+    for step in steps.iter_mut().filter(|step| step.text.is_empty()) {
+        step.text = "restore its tags first:".to_owned();
     }
+    Message::refusal(FindingCode::FellOffTheBus, queue.clone(), sentence).fixed_by(Fix::Advice(steps))
 }
 
 /// What the policy of an adopted queue would allow besides what its old rules need.
-fn with_permissions(cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
+fn with_permissions(scope: &Scope, cluster: &Cluster, adopt: Adopt) -> Option<Message> {
     let owner = cluster.owner_policy.as_ref();
     let permissions = owner
         .filter(|_| cluster.origin == QueueOrigin::Adopted)
         .map(other_permissions)?;
-    (!permissions.is_empty()).then(|| Refusal::OtherPermissions {
-        queue: cluster.queue.clone(),
-        cluster: cluster.name.clone(),
-        permissions,
-        adopt: match adopt {
-            Adopt::No => "",
-            Adopt::IfUsed => "--adopt ",
-            Adopt::Unproven => "--adopt=unproven ",
-        },
+    let (queue, name) = (&cluster.queue, &cluster.name);
+    (!permissions.is_empty()).then(|| {
+        let sentence = format!(
+            "the policy of queue `{queue}` allows more than EventBridge needs: {}",
+            listed(&permissions)
+        );
+        Message::refusal(FindingCode::OldSenders, queue.clone(), sentence).then(
+            "remove these statements from the policy of the queue. To remove all statements that are not of kibus and allow \
+             something, also those by which its old rules send:",
+            scope.kibus(format!("add-cluster {name}{} --drop-old-senders", adopt.option())),
+        )
     })
 }
 
 /// The queues of removed clusters that are of this bus by their policies, and not by their tags.
-fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
+fn without_tags(case: &Case<'_>) -> Vec<Message> {
     let (survey, roles) = (case.survey, role_policies::named_by_policy(case.survey));
     let lost = case.target.removed().filter_map(|name| {
         let queue = survey.observed.queue(survey.cluster_queue(name))?;
         let is_ours = Standing::of(&survey.scope, queue) == Standing::Ours;
-        (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| Refusal::TagsLost {
-            queue: queue.name.clone(),
-            fix: match (restore(survey, queue, Some(name), roles.get(name)), roles.get(name)) {
+        (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| {
+            let fix = match (restore(survey, queue, Some(name), roles.get(name)), roles.get(name)) {
                 (Fix::Command(_), None) => Fix::add_cluster(&survey.scope, name.clone()),
                 (fix, _) => fix,
-            },
+            };
+            tags_lost(&queue.name, fix)
         })
     });
     lost.collect()
@@ -298,19 +346,35 @@ fn updated<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue
 }
 
 /// Queues whose messages would be lost, or that would receive messages past the router. Applies to queues that are taken over.
-pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
+pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Message> {
     let refusal = |(before, after): (&Queue, &Queue)| {
-        let key = before.encryption.key();
-        if let Some(key) = key.filter(|key| after.encryption.key() != Some(key)) {
-            return Some(Refusal::AdoptedKey {
-                queue: before.name.clone(),
-                key: key.to_owned(),
+        let (scope, queue) = (&case.survey.scope, &before.name);
+        let foreign = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
+        if let Some(key) = before
+            .encryption
+            .key()
+            .filter(|key| after.encryption.key() != Some(key))
+        {
+            let sentence = format!("queue `{queue}` is encrypted with KMS key `{key}`, which the hub does not use");
+            let set = format!("set SSE-SQS on queue `{queue}` first");
+            // Only a key by its ARN can be the hub's.
+            return Some(match key.parse::<KmsKey>() {
+                Ok(key) => foreign(sentence).then(
+                    format!("{set}, or use this key for the whole hub"),
+                    scope.kibus(format!("bootstrap-hub --kms-key {}", quoted(key.as_str()))),
+                ),
+                Err(_) => foreign(sentence).advise(format!(
+                    "{set}; its messages stay readable under the old key until they are received"
+                )),
             });
         }
-        let sources = case.survey.dead_letter_sources(&before.name).present()?;
-        (!sources.is_empty()).then(|| Refusal::AdoptedDeadLetters {
-            queue: before.name.clone(),
-            sources: sources.clone(),
+        let sources = case.survey.dead_letter_sources(queue).present()?;
+        (!sources.is_empty()).then(|| {
+            let sources = listed(sources);
+            foreign(format!("queue `{queue}` is the dead-letter queue of other queues: {sources}")).advise(
+                "remove the redrive policies of those queues first: SQS moves their messages past the queue policy, and \
+                 Karpenter deletes them",
+            )
         })
     };
     taken_over(case).filter_map(refusal).collect()
@@ -385,7 +449,7 @@ fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
 }
 
 /// The adopted queues whose owners' policies let others send, or allow more.
-pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
     let scope = &case.survey.scope;
     let queues = case.desired.resources().filter_map(Resource::as_queue);
     let findings = queues.filter_map(|queue| {
@@ -393,25 +457,48 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
         let (senders, permissions) = (other_senders(policy), other_permissions(policy));
         let cluster = queue.tags.cluster_of(&scope.bus)?;
         let has_some = !senders.is_empty() || !permissions.is_empty();
-        has_some.then(|| finding::old_senders(scope, queue.name.clone(), cluster, &senders, &permissions))
+        let (message, advice, severity) = match permissions.is_empty() {
+            true => (
+                format!("also accepts messages from {}", listed(&senders)),
+                "when the old rules are removed, drop these senders:",
+                Severity::Warning,
+            ),
+            false => (
+                format!(
+                    "its policy allows more than EventBridge needs: {}",
+                    listed(&permissions)
+                ),
+                "remove these statements from its policy; or, to drop all senders that are not of the bus:",
+                Severity::Critical,
+            ),
+        };
+        let drop = scope.kibus(format!("add-cluster {cluster} --drop-old-senders"));
+        has_some.then(|| {
+            Message::finding(scope, FindingCode::OldSenders, queue.name.clone(), message)
+                .of(Some(cluster))
+                .instead(advice, drop)
+                .at_most(severity)
+        })
     });
     findings.collect()
 }
 
 /// The clusters whose queues have tags of the bus and no statement of kibus, and those that fell off the bus: a policy of kibus,
 /// on the queue or on a role, says that the queue is of it, and the tags do not.
-pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
+pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
     let mut findings = Vec::new();
     let left = role_policies::named_by_policy(survey);
     for (cluster, queue) in survey.only_tagged().into_iter().filter(|(name, _)| target.checks(name)) {
         let fix = match Standing::of(&survey.scope, queue) {
-            Standing::OfBus(bus) => Fix::Advice(Hint::command(
+            Standing::OfBus(bus) => Fix::advice(Hint::command(
                 format!("its policy says that it is of bus `{bus}`; to remove the tags of this bus:"),
                 survey.scope.kibus(format!("remove-cluster {cluster}")),
             )),
             _ => restore(survey, queue, Some(&cluster), left.get(&cluster)),
         };
-        findings.push(finding::only_tagged(&survey.scope, queue.name.clone(), cluster, fix));
+        let message = "has tags of the bus, and no statement of it in its policy";
+        let finding = Message::finding(&survey.scope, FindingCode::OnlyTagged, queue.name.clone(), message);
+        findings.push(finding.of(Some(cluster)).fixed_by(fix));
     }
     let named = known_queues(survey);
     let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
@@ -437,7 +524,15 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
                 _ => restore(survey, queue, cluster.as_ref(), role),
             };
             let other = queue.tags.get(BUS).filter(|bus| *bus != survey.scope.bus.as_str());
-            findings.push(finding::fallen(&survey.scope, name, cluster, other, fix));
+            let message = match other {
+                Some(bus) => format!(
+                    "a policy says that it is of this bus, and its tag names bus `{}`",
+                    bus.escape_debug()
+                ),
+                None => "a policy says that it is of this bus, and it lacks the tags of its cluster".to_owned(),
+            };
+            let finding = Message::finding(&survey.scope, FindingCode::FellOffTheBus, name, message);
+            findings.push(finding.of(cluster).fixed_by(fix));
         }
     }
     findings
@@ -453,7 +548,7 @@ fn known_queues(survey: &Survey) -> BTreeSet<QueueName> {
 /// What to do about a policy of this bus on a role, for a queue that another bus serves.
 fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleName) -> Fix {
     let (role, policy) = (quoted(role.as_str()), scope.controller_policy(cluster));
-    Fix::Advice(Hint::command(
+    Fix::advice(Hint::command(
         format!(
             "if cluster `{cluster}` has moved to bus `{bus}`, delete the policy that this bus has left on the role:"
         ),
@@ -467,7 +562,7 @@ fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleN
 fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: Option<&RoleName>) -> Fix {
     let scope = &survey.scope;
     let Some(cluster) = cluster else {
-        return Fix::Advice(Hint::command(
+        return Fix::advice(Hint::command(
             "add the cluster of this queue again:",
             scope.kibus("add-cluster NAME"),
         ));
@@ -475,7 +570,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
     let contradicts = |key: &str, value: &str| queue.tags.get(key).is_some_and(|tag| tag != value);
     if contradicts(BUS, scope.bus.as_str()) || contradicts(CLUSTER, cluster.as_str()) {
         let (url, bus, region) = (scope.queue_url(None, &queue.name), &scope.bus, &scope.region);
-        return Fix::Advice(Hint::command(
+        return Fix::advice(Hint::command(
             "if it is of this bus: kibus changes no queue whose tags name another bus or cluster. Someone who may tag it runs:",
             scope.aws(format!(
                 "sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"

@@ -1,71 +1,42 @@
-//! The reasons why there is no intent, as data. The command layer turns them into errors.
+//! Why there is no plan, in words: what could not be read or found, and what a guard refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{NothingToAdopt, hub};
-use crate::model::answer::{Fact, Fault};
+use serde::{Serialize, Serializer};
+
+use super::permissions_for_eks;
+use super::target::Target;
+use crate::error::{Error, Hint, listed, quoted};
+use crate::message::{Fix, Message, MessageKind, Subject, explanation};
+use crate::model::answer::{Fact, Fault, FaultKind};
+use crate::model::finding_code::FindingCode;
+use crate::model::karpenter::{SERVICE_ACCOUNT, usual_roles};
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
+use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 use crate::model::settings::BadSettings;
-use crate::plan::Refusal;
-use crate::survey::Survey;
 
 /// Why nothing can be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Blocked {
-    /// There is no hub of this bus.
-    NoHub,
-    /// This is missing, so no router can be invoked.
-    NoRouter(ResourceId),
-    /// A resource could not be read.
-    Unreadable(ResourceId, Box<Fault>),
-    /// A question that is not about one resource failed; the text names the operation, like "list the roles".
-    CallFailed(&'static str, Box<Fault>),
-    /// The parameter with the settings of the hub holds something else.
-    BadSettings {
-        parameter: ParameterName,
-        bad: BadSettings,
-        /// The command that replaces damaged settings.
-        restoring: String,
-    },
-    /// Resources of the hub exist, and its settings do not. This command restores them.
-    LostSettings(String),
-    /// A check refuses the request, whatever the plan.
-    Refused(Vec<Refusal>),
-    /// Named or found controller roles that do not exist.
-    NoSuchRoles(Vec<MissingRole>),
-    /// Clusters whose controller role was not found.
-    RolesNotFound(Vec<RoleSearch>),
-    /// Queues that are to be taken over do not exist.
-    NothingToAdopt(Vec<NothingToAdopt>),
-    /// Names of clusters that do not exist, and those that are to be removed with them.
-    UnknownClusters(Vec<UnknownCluster>, BTreeSet<ClusterName>),
-    /// Clusters to register that EKS does not have, although it has others.
-    NotInEks(Vec<UnknownCluster>),
-    /// There is no version of the router to roll back to.
-    NoVersion(NoRollbackVersion),
-    /// The version to roll back to was deleted.
-    VersionGone(u64),
-    /// Kibus did not publish the version to roll back to.
-    NotPublished(u64),
+pub struct Blocked(pub Vec<Message>);
+
+impl From<Message> for Blocked {
+    fn from(message: Message) -> Self {
+        Self(vec![message])
+    }
+}
+
+impl From<Blocked> for Error {
+    fn from(Blocked(messages): Blocked) -> Self {
+        messages.as_slice().into()
+    }
 }
 
 impl Blocked {
-    pub(super) fn unreadable(id: ResourceId, fault: &Fault) -> Self {
-        Self::Unreadable(id, Box::new(fault.clone()))
-    }
-
-    pub(super) fn bad_settings(survey: &Survey, bad: BadSettings) -> Self {
-        Self::BadSettings {
-            parameter: survey.scope.settings_parameter(),
-            bad,
-            restoring: hub::restoring(survey),
-        }
-    }
-
-    pub(super) fn call_failed(operation: &'static str, fault: &Fault) -> Self {
-        Self::CallFailed(operation, Box::new(fault.clone()))
+    /// Whether there is no hub: then nothing could have been changed either.
+    pub fn is_no_hub(&self) -> bool {
+        self.0.iter().any(|message| message.kind == MessageKind::NoHub)
     }
 }
 
@@ -128,6 +99,12 @@ impl fmt::Display for RoleSource {
     }
 }
 
+impl Serialize for RoleSource {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
 impl RoleSearch {
     /// A search that found nothing.
     pub(super) fn nothing(cluster: &ClusterName) -> Self {
@@ -142,16 +119,247 @@ impl RoleSearch {
     }
 }
 
-/// The name of a cluster that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownCluster {
-    pub name: ClusterName,
-    /// The registered clusters whose names are close.
-    pub similar: BTreeSet<ClusterName>,
+pub(super) fn no_hub(scope: &Scope) -> Blocked {
+    let Scope {
+        bus, region, account, ..
+    } = scope;
+    let sentence = format!("hub `{bus}` does not exist in {region} of account {account}");
+    Message::new(MessageKind::NoHub, "hub", sentence)
+        .then(
+            "if it exists elsewhere, use --bus, --region or --profile; to list the buses here:",
+            scope.kibus_on(None, "list"),
+        )
+        .then("to create it:", scope.kibus("bootstrap-hub"))
+        .into()
 }
 
-impl From<Refusal> for Blocked {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(vec![refusal])
+pub(super) fn unreadable(scope: &Scope, id: ResourceId, fault: &Fault) -> Blocked {
+    let sentence = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to read {id}"),
+        _ => format!("cannot read {id}"),
+    };
+    not_read(scope, Subject::Resource(id), sentence, fault)
+}
+
+/// A question that is not about one resource failed: an operation like "list the roles".
+pub(super) fn call_failed(scope: &Scope, operation: &str, fault: &Fault) -> Blocked {
+    let subject = Subject::Other(operation.to_owned());
+    not_read(scope, subject, format!("cannot {operation}"), fault)
+}
+
+fn not_read(scope: &Scope, about: Subject, sentence: String, fault: &Fault) -> Blocked {
+    let (notes, hint) = explanation(fault, scope);
+    let denied = matches!(fault.kind, FaultKind::Denied { .. });
+    let again = denied.then(|| Hint::command("with the permission, run again:", scope.again("")));
+    let steps = hint.into_iter().chain(again).collect();
+    let message = Message::new(MessageKind::Blocked, about, sentence).fixed_by(Fix::Advice(steps));
+    Message { notes, ..message }.into()
+}
+
+/// The parameter with the settings of the hub holds something else.
+pub(super) fn bad_settings(scope: &Scope, bad: &BadSettings, restoring: &str) -> Blocked {
+    let parameter = scope.settings_parameter();
+    let sentence = format!("parameter `{parameter}` cannot be used: {bad}");
+    let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
+    match bad {
+        BadSettings::Future(_) => message.advise("use the version of kibus that wrote it, or a later one"),
+        BadSettings::Damaged(_) => message
+            .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
+            .then(
+                "to replace it with the options that the hub has now:",
+                scope.kibus(restoring),
+            ),
+    }
+    .into()
+}
+
+/// Resources of the hub exist, and its settings do not. Guessing could turn off what protects the hub, so a person confirms
+/// what it has.
+pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
+    let parameter = scope.settings_parameter();
+    let sentence = format!(
+        "the settings of hub `{}` are lost: its resources exist in {} of account {}, and parameter `{parameter}` does not",
+        scope.bus, scope.region, scope.account,
+    );
+    let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
+    Message {
+        code: Some(FindingCode::SettingsMissing),
+        ..message
+    }
+    .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
+    .then(
+        "check these options, in which the hub differs from the defaults; to save them:",
+        scope.kibus(restoring),
+    )
+    .into()
+}
+
+/// Named or found controller roles that do not exist.
+pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Blocked {
+    let message = |one: &MissingRole| {
+        let MissingRole {
+            cluster,
+            role,
+            sources,
+            similar,
+        } = one;
+        let sentence = match roles.len() {
+            1 => format!("role `{role}` does not exist"),
+            _ => format!("cluster `{cluster}`: no role `{role}`"),
+        };
+        let mut message = Message::new(MessageKind::Blocked, cluster.clone(), sentence);
+        if !sources.is_empty() {
+            let sources = in_words(sources);
+            message = message.note(format!("role `{role}` of cluster `{cluster}` was found by: {sources}"));
+        }
+        let whose = match roles.len() {
+            1 => "this Karpenter controller".to_owned(),
+            _ => format!("the Karpenter controller of `{cluster}`"),
+        };
+        with_similar(message, cluster, similar).then(
+            format!("pass the role that {whose} runs as:"),
+            scope.kibus(format!(
+                "add-cluster {cluster} --controller-role ROLE{}",
+                given(target, cluster)
+            )),
+        )
+    };
+    Blocked(roles.iter().map(message).collect())
+}
+
+/// The given options of a cluster besides its role, as one types them: a command to copy loses none.
+fn given(target: &Target, cluster: &ClusterName) -> String {
+    let mut words = String::new();
+    let Some(setting) = target.setting(cluster) else { return words };
+    words.push_str(setting.adopt.unwrap_or_default().option());
+    let flags = [
+        (setting.drop_old_senders == Some(true), " --drop-old-senders"),
+        (!setting.asks_eks(), " --no-eks-check"),
+    ];
+    words.extend(flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag));
+    let tags = setting.tags().0.into_iter();
+    words.extend(tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}")))));
+    words.extend(setting.untag.iter().map(|key| format!(" --untag {}", quoted(key))));
+    words.extend(
+        setting
+            .karpenter_version
+            .map(|version| format!(" --karpenter-version {version}")),
+    );
+    words
+}
+
+fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -> Message {
+    match similar {
+        [] => message,
+        roles => message.note(format!("roles that name cluster `{cluster}`: {}", listed(roles))),
+    }
+}
+
+/// Clusters whose controller role was not found.
+pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Blocked {
+    let message = |search: &RoleSearch| {
+        let cluster = &search.cluster;
+        let given = given(target, cluster);
+        let name = |role: &str| scope.kibus(format!("add-cluster {cluster} --controller-role {role}{given}"));
+        let mut message = Message::new(MessageKind::Blocked, cluster.clone(), not_one(search));
+        message = explained(scope, message, search, searches.len() == 1);
+        if search.candidates.is_empty() {
+            let text = "to name the role that the Karpenter controller runs as:";
+            message = message.then(text, name("ROLE"));
+        }
+        for (role, by) in &search.candidates {
+            let by = in_words(by);
+            let text = format!("if the Karpenter controller of `{cluster}` runs as `{role}` ({by}):");
+            message = message.then(text, name(&quoted(role.as_str())));
+        }
+        if let Some(fault) = search.evidence.fault() {
+            message = message.note(format!("EKS could not be asked for controller roles: {fault}"));
+            if fault.is_denied() {
+                let text = "to print the permissions with which kibus finds the role in EKS:";
+                message = message.step(permissions_for_eks(scope, text));
+            }
+        }
+        message.then(
+            "to grant the permission by other means:",
+            scope.kibus(format!("add-cluster {cluster} --no-controller-role{given}")),
+        )
+    };
+    Blocked(searches.iter().map(message).collect())
+}
+
+/// The notes about one search. `is_only` says that there is no other.
+fn explained(scope: &Scope, mut message: Message, search: &RoleSearch, is_only: bool) -> Message {
+    let cluster = &search.cluster;
+    if let Some(role) = &search.gone {
+        message = message.note(format!(
+            "role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"
+        ));
+    }
+    if !search.elsewhere.is_empty() {
+        message = message.note(format!(
+            "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
+            scope.account
+        ));
+    }
+    if !search.candidates.is_empty() || !search.elsewhere.is_empty() {
+        return message;
+    }
+    if is_only {
+        message = message.note(format!("searched for {}", listed(usual_roles(cluster))));
+        if search.evidence == Fact::Absent {
+            message = message.note(format!(
+                "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \
+                 cluster"
+            ));
+        }
+    }
+    with_similar(message, cluster, &search.similar)
+}
+
+/// What a role was found by.
+fn in_words(sources: &BTreeSet<RoleSource>) -> String {
+    let words: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    words.join(", ")
+}
+
+/// Why a search did not find exactly one role.
+fn not_one(search: &RoleSearch) -> String {
+    let RoleSearch {
+        cluster,
+        candidates,
+        elsewhere,
+        ..
+    } = search;
+    let is_weak = |by: &BTreeSet<RoleSource>| {
+        by.iter()
+            .all(|one| matches!(one, RoleSource::Name | RoleSource::Suffix))
+    };
+    let all = listed(
+        candidates
+            .keys()
+            .map(ToString::to_string)
+            .chain(elsewhere.iter().cloned()),
+    );
+    match (candidates.len(), elsewhere.len()) {
+        (0, 1) => format!(
+            "Karpenter of cluster `{cluster}` runs as a role of another account, by its EKS pod identity association: {all}"
+        ),
+        (_, 0) if candidates.values().all(is_weak) => no_single_role(cluster, candidates.keys().collect()),
+        (1, 0) => {
+            format!("it is unclear whether the Karpenter controller of cluster `{cluster}` runs as role {all}")
+        }
+        _ => format!("it is unclear which role the Karpenter controller of cluster `{cluster}` runs as: {all}"),
+    }
+}
+
+/// Why the search for a cluster's controller role found none. It uses none of the candidates.
+pub fn no_single_role(cluster: &ClusterName, candidates: Vec<&RoleName>) -> String {
+    match candidates.as_slice() {
+        [] => format!("no controller role found for cluster `{cluster}`"),
+        [one] => format!("role `{one}` could be the controller role of cluster `{cluster}`, or of another cluster"),
+        several => format!(
+            "several roles could be the controller role of cluster `{cluster}`: {}",
+            listed(several)
+        ),
     }
 }

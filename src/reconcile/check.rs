@@ -2,22 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, Target, Trial, Wish, checked_by_queue};
+use super::queue_setting::Setting;
+use super::target::{Adopt, Target, Trial, Wish, checked_by_queue, checked_clusters};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
-use crate::error::Hint;
+use crate::error::{Hint, listed};
+use crate::message::{self, Fix, Message, MessageKind, Subject};
 use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{EventRule, RulePattern};
+use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
-use crate::model::resource::{Observed, ResourceId};
+use crate::model::notation::counted;
+use crate::model::resource::{Observed, Resource, ResourceId};
+use crate::model::router_function::LiveTest;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
-use crate::model::status::{BUS_LIMIT, ProbeResult, Probed, VersionState};
-use crate::plan::Refusal;
-use crate::plan::finding::{self, Finding, FindingCode, Fix, Severity, Subject, Traffic};
+use crate::model::status::{BUS_LIMIT, DroppedEvents, ProbeResult, Probed, VersionState};
+use crate::model::tags::Tags;
+use crate::plan::finding::{self, Traffic};
 use crate::survey::Survey;
 
 /// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
-pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
+pub(super) fn findings(case: &Case<'_>, refusals: &[Message], intent: &mut Intent) -> Result<(), Blocked> {
     let Case { survey, target, .. } = case;
     if !target.is_check() {
         return Ok(());
@@ -33,12 +38,12 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles));
     router::fix_by_option(case, &mut findings);
-    let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
+    let is_lost = |finding: &&mut Message| finding.code == Some(FindingCode::SettingsMissing);
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
         finding.fix = Fix::Command(scope.kibus(hub::restoring(survey)));
     }
-    findings.extend(finding::refused(scope, refusals));
+    findings.extend(refusals.iter().cloned().map(Message::into_finding));
     let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     let permissions = survey.function_permissions().present().into_iter().flatten();
@@ -66,11 +71,11 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     intent.warnings.extend(stale_counts(case, &traffic));
     findings.extend(traffic);
     findings.extend(unreadable);
-    let probed = survey.known.probes.values().filter_map(Fact::present);
-    findings.extend(probed.filter_map(|probed| probed.finding(scope)));
+    findings.extend(probed(survey, target));
     findings.extend(keys::judge_key(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
-    finding::sort(&mut findings);
+    message::sort(&mut findings);
+    intent.passed = passed(case, &findings);
     intent.findings = findings;
     // Last: each takes long, and what is known by now says which queues and clusters it is about.
     if !survey.is_open() {
@@ -107,8 +112,39 @@ fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, Clust
     }
 }
 
+/// What has no problem: each resource, the self-test of the live router, and the dead-letter queue.
+fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
+    let Case { survey, .. } = case;
+    let scope = &survey.scope;
+    let dead_letters = scope.dead_letter_queue();
+    let is_empty = survey.depth(&dead_letters).is_some_and(|depth| depth.messages() == 0);
+    let tested = survey.known.live_test.present() == Some(&LiveTest::Passed);
+    let read = case.observed.resources().map(Resource::id);
+    let unchanged = read.filter(|id| case.plan.changes.iter().all(|change| change.id != *id));
+    let as_configured = unchanged.filter(|id| case.desired.get(id).is_some());
+    let all = as_configured
+        .map(|id| (id, "as configured"))
+        .chain(tested.then(|| (router::live_id(scope), "passed its self-test")))
+        .chain(is_empty.then_some((ResourceId::Queue(dead_letters), "empty")));
+    let messages = all.map(|(id, text)| Message::new(MessageKind::Passed, Subject::Resource(id), text));
+    messages
+        .filter(|message| findings.iter().all(|finding| finding.about != message.about))
+        .collect()
+}
+
+/// The findings of probes.
+fn probed(survey: &Survey, target: &Target) -> Vec<Message> {
+    let clusters = checked_clusters(survey, target);
+    let finding = |probed: &Probed| {
+        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
+        probed.finding(&survey.scope, tags.copied())
+    };
+    let probes = survey.known.probes.values().filter_map(Fact::present);
+    probes.filter_map(finding).collect()
+}
+
 /// Findings for clusters whose events were dropped. What another finding names, or is registered by now, is known.
-fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
+fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
     let known = survey.clusters();
     let is_known = |name: &ClusterName| {
         known.contains_key(name) || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
@@ -116,23 +152,30 @@ fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
     let dropped = survey.known.dropped_clusters.present().into_iter();
     let clusters = dropped.flat_map(|dropped| &dropped.clusters);
     let lost = clusters.filter(|(name, _)| !is_known(name));
-    lost.map(|(name, events)| finding::dropped(&survey.scope, name, events))
-        .collect()
+    let finding = |(name, DroppedEvents { count, reason }): (&ClusterName, &DroppedEvents)| {
+        let events = counted(count, "event");
+        let message = format!("the router dropped {events} of it in the last day: `{reason}`");
+        Message::finding(&survey.scope, FindingCode::EventsDropped, name.clone(), message)
+            .fixed_by(Fix::add_cluster(&survey.scope, name.clone()))
+    };
+    lost.map(finding).collect()
 }
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
-fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
+fn orphans(survey: &Survey, target: &Target) -> Vec<Message> {
     let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
         let (cluster, _) = stray.orphan?;
-        target
-            .checks(&cluster)
-            .then(|| finding::orphan(&survey.scope, &stray.role, cluster))
+        let message = format!("queue missing; role `{}` still has its policy", stray.role);
+        target.checks(&cluster).then(|| {
+            Message::finding(&survey.scope, FindingCode::OrphanedPolicy, cluster.clone(), message)
+                .fixed_by(Fix::add_or_remove(&survey.scope, cluster))
+        })
     });
     orphans.collect()
 }
 
 /// Findings for named clusters that are not registered, besides those that another finding names.
-fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
+fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     let Case { survey, target, .. } = case;
     if survey.discovered().fault().is_some() {
         return Vec::new();
@@ -145,19 +188,23 @@ fn not_registered(case: &Case<'_>, known: &[Finding]) -> Vec<Finding> {
         let similar = clusters::close(&name, survey.registered().into_keys());
         let cluster = adoption::registered(survey, &case.after, name.clone(), None);
         let fix = match adoption::not_of_bus(survey, &cluster, Adopt::No) {
-            Some(refusal) => Fix::Advice(refusal.advice(&survey.scope, false)),
+            Some(refusal) => refusal.fix,
             None if clusters::leaves_traces(survey, &name) => Fix::add_cluster(&survey.scope, name.clone()),
-            None => Fix::Advice(Hint::command(
+            None => Fix::advice(Hint::command(
                 "check the name, the bus, the account and the Region; if they are right:",
                 survey.scope.kibus(format!("add-cluster {name}")),
             )),
         };
-        finding::not_registered(&survey.scope, name, &similar, fix)
+        let message = match similar.is_empty() {
+            true => "not registered".to_owned(),
+            false => format!("not registered; did you mean {}?", listed(&similar)),
+        };
+        Message::finding(&survey.scope, FindingCode::ClusterNotRegistered, name, message).fixed_by(fix)
     };
     names.into_iter().map(finding).collect()
 }
 
-fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
     let (survey, watched) = (case.survey, case.target.trial == Trial::Probe);
     let samples = if watched {
         &survey.known.watch
@@ -184,36 +231,48 @@ fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
 
 /// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first; a sender
 /// that is no rule is reported with them.
-fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
     let rules = rules_by_queue(case.survey, by_queue);
     let mut findings = adoption::findings(case);
     let has =
-        |queue: &QueueName, finding: &Finding| finding.subject == Subject::Resource(ResourceId::Queue(queue.clone()));
+        |queue: &QueueName, finding: &Message| finding.about == Subject::Resource(ResourceId::Queue(queue.clone()));
     let duplicates = rules.iter().filter_map(|(queue, rules)| {
         let cluster = by_queue.get(queue)?.clone();
-        let keeps_senders = findings.iter().any(|finding| has(queue, finding));
-        Some(finding::duplicate_rules(
-            &case.survey.scope,
-            queue.clone(),
-            cluster,
-            rules,
-            keeps_senders,
-        ))
+        let (state, advice, then) = match findings.iter().any(|finding| has(queue, finding)) {
+            true => (
+                "also receives events from",
+                "remove these rules where they were created; then drop their senders:",
+                format!("add-cluster {cluster} --drop-old-senders"),
+            ),
+            false => (
+                "rejects the events of",
+                "remove these rules where they were created; to see how:",
+                "discover".to_owned(),
+            ),
+        };
+        let named = match rules.len() {
+            1 => format!("rule {}", listed(rules)),
+            2 => format!("rules {}", listed(rules)),
+            count => format!("{count} rules like {}", listed(rules.first())),
+        };
+        let (scope, message) = (&case.survey.scope, format!("{state} {named}"));
+        let finding = Message::finding(scope, FindingCode::DuplicateRule, queue.clone(), message);
+        Some(finding.of(Some(cluster)).instead(advice, scope.kibus(then)))
     });
-    let duplicates: Vec<Finding> = duplicates.collect();
+    let duplicates: Vec<Message> = duplicates.collect();
     findings.retain(|finding| finding.severity < Severity::Warning || !rules.keys().any(|queue| has(queue, finding)));
     findings.extend(duplicates);
     findings
 }
 
 /// How to judge counts that may be stale, if a finding rests on them.
-fn stale_counts(case: &Case<'_>, traffic: &[Finding]) -> Option<Hint> {
+fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
     let counted = [
         FindingCode::DeadLetters,
         FindingCode::QueueUnread,
         FindingCode::HubQueueNotDraining,
     ];
-    let rests = |finding: &Finding| counted.contains(&finding.code);
+    let rests = |finding: &Message| finding.code.is_some_and(|code| counted.contains(&code));
     (case.target.trial != Trial::Probe && traffic.iter().any(rests)).then(|| {
         Hint::command(
             "SQS counts messages up to a minute late; to probe the clusters and watch the counts:",
@@ -246,7 +305,7 @@ fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
 }
 
 /// Everything that could not be read, each once.
-fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
+fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Message> {
     let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(observed.faults()).collect();
     let resources = resources
         .into_iter()
@@ -274,9 +333,9 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
 #[derive(Default)]
 struct RedriveCheck {
     /// A finding for each of them that kibus does not manage.
-    findings: Vec<Finding>,
+    findings: Vec<Message>,
     /// A finding for each queue of the bus whose answer failed.
-    unreadable: Vec<Finding>,
+    unreadable: Vec<Message>,
     /// The warning, if the caller may not ask: an older document of `kibus policy operator` does not allow it.
     denied: Option<Hint>,
 }
@@ -292,14 +351,25 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> Red
             Fact::Present(sources) => {
                 let foreign = sources.iter().filter(|source| !queues.contains(*source));
                 let cluster = clusters.get(queue);
-                let found = foreign.map(|source| finding::redriven(scope, queue.clone(), cluster.cloned(), source));
-                checked.findings.extend(found);
+                let finding = |source: &QueueName| {
+                    let message = format!("receives the dead letters of queue `{source}`");
+                    let (url, region) = (scope.queue_url(None, source), &scope.region);
+                    let finding = Message::finding(scope, FindingCode::ForeignRedrive, queue.clone(), message);
+                    finding.of(cluster.cloned()).instead(
+                        format!("find out who uses queue `{source}`, and remove its redrive policy"),
+                        scope.aws(format!(
+                            "sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region \
+                             {region}"
+                        )),
+                    )
+                };
+                checked.findings.extend(foreign.map(finding));
             }
             Fact::Unreadable(fault) if fault.is_denied() => {
                 checked.denied = Some(redrives_denied(scope, &fault.action))
             }
             Fact::Unreadable(fault) => {
-                let subject = Subject::Resource(ResourceId::Queue(queue.clone()));
+                let subject = queue.clone().into();
                 checked.unreadable.push(finding::unreadable(scope, subject, fault));
             }
             Fact::Absent | Fact::NotAsked => {}
@@ -383,8 +453,8 @@ impl Probed {
         }
     }
 
-    /// The finding, if something is wrong.
-    pub fn finding(&self, scope: &Scope) -> Option<Finding> {
+    /// The finding, if something is wrong. `tags` are those of the queue of a cluster.
+    pub fn finding(&self, scope: &Scope, tags: Option<&Tags>) -> Option<Message> {
         let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,
             ProbeResult::Lost => FindingCode::ProbeLost,
@@ -394,15 +464,69 @@ impl Probed {
         };
         let bus = || Subject::Other("bus".to_owned());
         let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
-        let mut finding = Finding::new(scope, code, subject, self.sentence());
+        let mut finding = Message::finding(scope, code, subject, self.sentence());
         // The probe of a cluster names the cluster.
-        if let (Some(cluster), Fix::Advice(hint)) = (&self.cluster, &mut finding.fix) {
+        if let (Some(cluster), Fix::Advice(steps)) = (&self.cluster, &mut finding.fix) {
             let command = match code {
                 FindingCode::ProbeNotDelivered => format!("add-cluster {cluster}"),
                 _ => format!("verify --probe {cluster}"),
             };
-            hint.command = Some(scope.kibus(command));
+            steps[0].command = Some(scope.kibus(command));
+            if let (FindingCode::QueueNotRead | FindingCode::ProbeUnknown, Some(tags)) = (code, tags) {
+                steps.splice(..0, how_to_check(&self.queue, tags));
+            }
         }
         Some(finding)
+    }
+}
+
+/// How to check which queue a cluster's Karpenter reads.
+fn how_to_check(queue: &QueueName, tags: &Tags) -> [Hint; 2] {
+    let setting = Setting::of(tags.karpenter_version());
+    let (key, shows) = if setting == Setting::HelmValue {
+        (
+            "settings.interruptionQueue",
+            r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
+        )
+    } else {
+        (
+            "settings.aws.interruptionQueueName",
+            r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
+        )
+    };
+    let kubectl = format!("kubectl -n {}", setting.namespace());
+    [
+        Hint::command(
+            format!(
+                "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
+                 wrong key is ignored silently):"
+            ),
+            format!("{kubectl} {shows}"),
+        ),
+        Hint::command(
+            "this prints whether Karpenter runs, and its errors about the queue:",
+            format!("{kubectl} logs deployment/karpenter --tail=200"),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tags::KARPENTER_VERSION;
+
+    #[test]
+    fn the_check_fits_the_version() {
+        let queue = "karpenter-base".parse().unwrap();
+        for (version, says) in [
+            (None, "INTERRUPTION_QUEUE"),
+            (Some("0.31.0"), "karpenter-global-settings"),
+            (Some("1.6.3"), "INTERRUPTION_QUEUE"),
+        ] {
+            let tags = version.map(|version| Tags::default().with(KARPENTER_VERSION, version));
+            let [names, _] = how_to_check(&queue, &tags.unwrap_or_default());
+            assert!(names.command.unwrap().contains(says), "{version:?}");
+            assert!(names.text.contains("karpenter-base"), "{version:?}");
+        }
     }
 }

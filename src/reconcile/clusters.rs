@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::blocked::{RoleSearch, RoleSource, UnknownCluster};
+use serde::Serialize;
+
+use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found, unreadable};
 use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
 use super::roles::{self, FoundRole};
 use super::target::{Target, Wish, checked_clusters};
 use super::{Blocked, Case, adoption, hub};
 use crate::error::{Hint, listed};
+use crate::message::{Message, MessageKind};
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
@@ -19,15 +22,20 @@ use crate::plan;
 use crate::survey::Survey;
 
 /// A cluster, its queue and its controller role.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ClusterObject"))]
 pub struct ClusterSummary {
     pub name: ClusterName,
-    /// Its queue, the value of Karpenter's `interruptionQueue`.
+    /// The value for Karpenter's `settings.interruptionQueue`.
+    #[serde(rename = "queue_name")]
     pub queue: QueueName,
+    #[cfg_attr(test, schemars(regex(pattern = "^arn:")))]
     pub queue_arn: String,
-    /// The role that its controller runs as, if kibus manages a policy on one.
+    /// The role of the cluster's Karpenter controller. Null if kibus does not manage its policy.
     pub controller_role: Option<RoleName>,
-    /// What that role was found by, if it was searched for.
+    /// What that role was found by. Present only if it was searched for and does not have the policy yet.
+    #[serde(rename = "controller_role_found_by", skip_serializing_if = "BTreeSet::is_empty")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub found_by: BTreeSet<RoleSource>,
 }
 
@@ -91,7 +99,7 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
             FoundRole::Open if survey.is_open() => None,
             FoundRole::Open => {
                 if let Some(fault) = survey.known.listed_roles.fault() {
-                    return Err(Blocked::call_failed("list the roles", fault));
+                    return Err(call_failed(&survey.scope, "list the roles", fault));
                 }
                 not_found.push(RoleSearch::nothing(name));
                 continue;
@@ -100,10 +108,10 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
         clusters.push(adoption::set(survey, hub, name, role, setting));
     }
     if !missing.is_empty() {
-        return Err(Blocked::NoSuchRoles(missing));
+        return Err(no_such_roles(&survey.scope, target, &missing));
     }
     if !not_found.is_empty() {
-        return Err(Blocked::RolesNotFound(not_found));
+        return Err(roles_not_found(&survey.scope, target, &not_found));
     }
     Ok(clusters)
 }
@@ -180,9 +188,9 @@ pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option
 }
 
 /// Fails if one of these could not be read.
-pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
-    let unreadable = observed.faults().next();
-    unreadable.map_or(Ok(()), |(id, fault)| Err(Blocked::unreadable(id.clone(), fault)))
+pub(super) fn readable(scope: &Scope, observed: &Observed) -> Result<(), Blocked> {
+    let unread = observed.faults().next();
+    unread.map_or(Ok(()), |(id, fault)| Err(unreadable(scope, id.clone(), fault)))
 }
 
 /// Takes what this bus does not manage from the readings, and gives it.
@@ -200,7 +208,7 @@ pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<Re
 /// Fails if the hub is unknown, as far as a target changes it. A check reports what could not be read.
 pub(super) fn hub_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     match target.hub {
-        Wish::Set(_) | Wish::Remove => readable(&hub::readings(survey)),
+        Wish::Set(_) | Wish::Remove => readable(&survey.scope, &hub::readings(survey)),
         Wish::Leave | Wish::Keep => Ok(()),
     }
 }
@@ -213,15 +221,15 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
     }
     if all {
         if let Some(fault) = survey.discovered().fault() {
-            return Err(Blocked::call_failed("list the queues of clusters", fault));
+            return Err(call_failed(&survey.scope, "list the queues of clusters", fault));
         }
-        readable(&survey.observed)?;
+        readable(&survey.scope, &survey.observed)?;
     }
     // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
     if let Some((_, fault)) = roles::not_listed(survey, target.removed())
         && !fault.is_denied()
     {
-        return Err(Blocked::call_failed("list the roles", fault));
+        return Err(call_failed(&survey.scope, "list the roles", fault));
     }
     Ok(())
 }
@@ -241,22 +249,41 @@ pub(super) fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Block
         let registered = survey.registered();
         never.retain(|name| !close(name, registered.keys().cloned()).is_empty());
     }
-    all_known(survey, &never, others)
+    all_known(survey, &never, &others)
 }
 
 /// Fails if there are names that no cluster has, beside these others.
 pub(super) fn all_known(
     survey: &Survey,
     unknown: &BTreeSet<ClusterName>,
-    others: BTreeSet<ClusterName>,
+    others: &BTreeSet<ClusterName>,
 ) -> Result<(), Blocked> {
-    let unknown = unknown.iter().map(|name| UnknownCluster {
-        name: name.clone(),
-        similar: close(name, survey.registered().into_keys()),
+    let others: Vec<&str> = others.iter().map(ClusterName::as_str).collect();
+    let unknown = unknown.iter().map(|name| {
+        let sentence = format!("no cluster `{name}` on bus `{}`", survey.scope.bus);
+        let message = unknown_name(name, sentence, survey.registered().into_keys())
+            .then("to list the clusters:", survey.scope.kibus("status"));
+        match others.is_empty() {
+            true => message,
+            false => message.then(
+                "to remove the others:",
+                survey.scope.kibus(format!("remove-cluster {}", others.join(" "))),
+            ),
+        }
     });
     match unknown.len() {
         0 => Ok(()),
-        _ => Err(Blocked::UnknownClusters(unknown.collect(), others)),
+        _ => Err(Blocked(unknown.collect())),
+    }
+}
+
+/// A cluster that does not exist, and which of these may be meant.
+fn unknown_name(name: &ClusterName, sentence: String, all: impl Iterator<Item = ClusterName>) -> Message {
+    let message = Message::new(MessageKind::Blocked, name.clone(), sentence);
+    let similar = close(name, all);
+    match similar.is_empty() {
+        true => message,
+        false => message.note(format!("did you mean {} instead of `{name}`?", listed(&similar))),
     }
 }
 
@@ -324,13 +351,17 @@ pub(super) fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Block
         return Ok(());
     };
     let unknown = asked.into_iter().filter(|name| !all.contains(*name));
-    let unknown = unknown.map(|name| UnknownCluster {
-        name: name.clone(),
-        similar: close(name, all.iter().cloned()),
+    let Scope { region, account, .. } = &survey.scope;
+    let unknown = unknown.map(|name| {
+        let sentence = format!("EKS has no cluster `{name}` in {region} of account {account}");
+        unknown_name(name, sentence, all.iter().cloned()).then(
+            "if the cluster will be created later, or is not one of EKS, run again without this check:",
+            survey.scope.again(" --no-eks-check"),
+        )
     });
     match unknown.collect::<Vec<_>>() {
         unknown if unknown.is_empty() => Ok(()),
-        unknown => Err(Blocked::NotInEks(unknown)),
+        unknown => Err(Blocked(unknown)),
     }
 }
 

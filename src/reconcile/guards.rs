@@ -4,15 +4,23 @@ use std::collections::BTreeSet;
 
 use super::target::{HubSetting, Target, Wish, checked_clusters};
 use super::{Case, adoption, hub, keys, roles, router};
-use crate::model::name::{ClusterName, KmsKey};
+use crate::error::listed;
+use crate::message::{Message, Subject};
+use crate::model::finding_code::FindingCode;
+use crate::model::hub::default_queue_prefix;
+use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
+use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::model::settings::{LONGEST, Settings};
-use crate::plan::{self, Refusal};
+use crate::plan;
 use crate::survey::Survey;
 
+/// What refusals of options are about.
+const OPTIONS: &str = "options";
+
 /// The guards of a plan, in the order in which refusals are shown.
-const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
+const OF_PLAN: &[fn(&Case<'_>) -> Vec<Message>] = &[
     key_of_another_region,
     too_little_concurrency,
     unsafe_changes,
@@ -27,7 +35,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
 ];
 
 /// The refusals of a plan. Empty means that it may be applied.
-pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
+pub(super) fn of_plan(case: &Case<'_>) -> Vec<Message> {
     OF_PLAN.iter().flat_map(|guard| guard(case)).collect()
 }
 
@@ -37,54 +45,97 @@ pub(super) fn of_request(
     target: &Target,
     before: Option<&Settings>,
     after: &Settings,
-) -> Vec<Refusal> {
+) -> Vec<Message> {
     // Applies if the hub's policies are planned.
     let planned = target.plans_hub().then_some(&after.options);
-    let mut refusals: Vec<Refusal> = planned
-        .and_then(|options| unnamed_queues(&survey.scope, options))
-        .into_iter()
-        .collect();
+    let mut refusals = Vec::from_iter(planned.and_then(|options| unnamed_queues(&survey.scope, options)));
     if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
-        let set = target.set().map(|(name, _)| name.clone());
-        let clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
-        refusals.extend((!clusters.is_empty()).then_some(Refusal::PrefixInUse { clusters }));
+        refusals.extend(prefix_in_use(survey, target));
     }
     let hub = survey.scope.hub_queues();
-    let queues = target.set().map(|(name, _)| (name.clone(), survey.cluster_queue(name)));
+    let queues = target.set().map(|(name, _)| (name, survey.cluster_queue(name)));
     let taken = queues.filter(|(_, queue)| hub.contains(queue));
-    refusals.extend(taken.map(|(name, queue)| Refusal::HubQueue(name, queue)));
+    refusals.extend(taken.map(|(name, queue)| {
+        let sentence = format!("the queue of cluster `{name}` would be `{queue}`, which is a queue of the hub");
+        Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another queue prefix or another bus")
+    }));
     refusals
 }
 
 /// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
 /// queue of the account.
-pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Refusal> {
+pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let refused = options.queue_prefix().as_str().is_empty() && !options.tag_conditions(&scope.region);
-    refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))
+    let sentence = format!(
+        "the queue prefix cannot be empty in {}: without tag conditions for SQS, the policies would cover every queue of the \
+         account",
+        scope.region
+    );
+    refused.then(|| {
+        Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence).then(
+            "set a prefix that no other queue of the account has:",
+            scope.kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
+        )
+    })
+}
+
+/// Another prefix than that of registered clusters.
+fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
+    let set = target.set().map(|(name, _)| name.clone());
+    let clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
+    let names: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
+    let sentence = format!(
+        "the queue prefix cannot change while clusters are registered: {}",
+        listed(&clusters)
+    );
+    (!clusters.is_empty()).then(|| {
+        Message::refusal(FindingCode::QueueNameTaken, OPTIONS, sentence).then(
+            "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
+            survey.scope.kibus(format!("remove-cluster {}", names.join(" "))),
+        )
+    })
 }
 
 /// A key that SQS does not accept. Applies if the hub is planned.
-fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
+fn key_of_another_region(case: &Case<'_>) -> Vec<Message> {
     let scope = &case.survey.scope;
     let key = case.after.options.key().filter(|_| case.target.plans_hub());
     let elsewhere = key.filter(|key| !keys::is_of_region(scope, key));
-    let refusal = |key: &KmsKey| Refusal::KeyElsewhere {
-        key: key.clone(),
-        partition: scope.partition.clone(),
-        region: scope.region.clone(),
+    let refusal = |key| {
+        let sentence = format!(
+            "KMS key `{key}` is not in {} of partition {}: a queue and its key must be in the same Region",
+            scope.region, scope.partition
+        );
+        Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
+            .advise("use a key of this Region, or `--kms-key none` for SSE-SQS")
     };
     elsewhere.map(refusal).into_iter().collect()
 }
 
 /// More reserved concurrency than the account has left, as far as that was read.
-fn too_little_concurrency(case: &Case<'_>) -> Vec<Refusal> {
+fn too_little_concurrency(case: &Case<'_>) -> Vec<Message> {
     let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
     if !case.target.plans_hub() || wanted <= live {
         return Vec::new();
     }
     let left = case.survey.unreserved_concurrency().present();
     let refused = left.and_then(|left| too_much_reserved(wanted, live, *left));
-    refused.into_iter().collect()
+    let refusal = |(wanted, most)| {
+        let scope = &case.survey.scope;
+        let sentence =
+            format!("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}");
+        let function = ResourceId::Function(scope.router_function());
+        let refusal = Message::refusal(FindingCode::OptionNotApplicable, function, sentence);
+        let quota = "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or";
+        match most {
+            0 => refusal.advise(format!("{quota} omit --reserved-concurrency")),
+            most => refusal.then(
+                format!("{quota} reserve less"),
+                scope.kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
+            ),
+        }
+    };
+    refused.map(refusal).into_iter().collect()
 }
 
 /// The concurrency that Lambda keeps for functions without a reservation (Lambda developer guide, "Configuring reserved
@@ -93,32 +144,34 @@ const UNRESERVED: u32 = 100;
 
 /// `live` is the current reservation of the function, and `unreserved` the concurrency of the account that no function has
 /// reserved. Less than before always fits, whatever others have taken meanwhile.
-fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) -> Option<Refusal> {
+fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) -> Option<(u32, u32)> {
     let (wanted, live) = (wanted?, live.unwrap_or(0));
     let most = (unreserved + live).saturating_sub(UNRESERVED);
-    (wanted > live && wanted > most).then_some(Refusal::TooMuchReserved { wanted, most })
+    (wanted > live && wanted > most).then_some((wanted, most))
 }
 
 /// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
-fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
+fn unsafe_changes(case: &Case<'_>) -> Vec<Message> {
     // Only the function says whether the alias is ours, and a rollback does not compare it.
     let owners = match case.target.hub {
         Wish::Set(HubSetting::RollBack(_)) => &case.survey.observed,
         _ => &case.observed,
     };
     let may_downgrade = case.target.bootstraps().is_some_and(|given| given.allow_downgrade);
-    let mut refusals = plan::check(&case.survey.scope, &case.plan, owners);
+    let only_removes = !case.plan.is_empty() && case.plan.changes.iter().all(|change| change.after.is_none());
+    let removes = only_removes && !case.target.is_check();
+    let mut refusals = plan::check(&case.survey.scope, &case.plan, owners, removes);
     let judged = adoption::judged(case);
-    refusals.retain(|refusal| match refusal {
-        Refusal::OlderRouter { .. } => !may_downgrade,
-        Refusal::NotManaged { id, .. } => !judged.contains(id),
+    refusals.retain(|refusal| match (refusal.code, &refusal.about) {
+        (Some(FindingCode::NewerRouter), _) => !may_downgrade,
+        (Some(FindingCode::NotManaged), Subject::Resource(id)) => !judged.contains(id),
         _ => true,
     });
     refusals
 }
 
 /// Clusters whose policies do not say which role they have. Applies to what is checked.
-fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
+fn unclear_roles(case: &Case<'_>) -> Vec<Message> {
     let kept = checked_clusters(case.survey, case.target);
     kept.keys()
         .flat_map(|cluster| roles::unclear(case.survey, cluster))
@@ -126,13 +179,29 @@ fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
 }
 
 /// Settings that do not fit into their parameter.
-fn too_long_settings(case: &Case<'_>) -> Vec<Refusal> {
+fn too_long_settings(case: &Case<'_>) -> Vec<Message> {
     let length = case.after.document().chars().count();
-    let refused = (length > LONGEST).then(|| Refusal::TooLongSettings {
-        length,
-        tags: case.after.options.tags(),
-    });
-    refused.into_iter().collect()
+    if length <= LONGEST {
+        return Vec::new();
+    }
+    // The user's tags take most of them.
+    let tags = case.after.options.tags().0;
+    let mut sizes: Vec<_> = tags
+        .iter()
+        .map(|(key, value)| (key.chars().chain(value.chars()).count(), key))
+        .collect();
+    sizes.sort_by(|a, b| b.cmp(a));
+    let sizes = sizes.iter().take(3);
+    let sizes: Vec<String> = sizes.map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
+    let start = if sizes.is_empty() { "" } else { "; " };
+    let sentence = format!(
+        "the settings of the hub would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
+        sizes.join(", ")
+    );
+    vec![
+        Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
+            .advise("pass fewer or shorter tags with --tag"),
+    ]
 }
 
 #[cfg(test)]
@@ -159,7 +228,7 @@ mod tests {
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
     }
 
-    fn refusals(survey: &Survey, target: &Target, before: Option<HubOptions>, after: HubOptions) -> Vec<Refusal> {
+    fn refusals(survey: &Survey, target: &Target, before: Option<HubOptions>, after: HubOptions) -> Vec<Message> {
         of_request(survey, target, before.map(Settings::from).as_ref(), &after.into())
     }
 
@@ -185,7 +254,7 @@ mod tests {
             let survey = saving(&options);
             let queue = scope().cluster_queue(&saved.parse().unwrap(), &cluster.parse().unwrap());
             let refused = refusals(&survey, &add(&[cluster]), Some(options.clone()), options);
-            let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+            let refused: Vec<_> = refused.iter().map(|refusal| refusal.sentence.clone()).collect();
             let refusal = format!("the queue of cluster `{cluster}` would be `{queue}`, which is a queue of the hub");
             assert_eq!(refused, if taken { vec![] } else { vec![refusal] });
         }
@@ -205,7 +274,7 @@ mod tests {
             let refused = refusals(&survey, &add(clusters), Some(prefix(before)), prefix(after));
             assert_eq!(refused.is_empty(), taken, "{name}");
             for refusal in refused {
-                assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
+                assert!(refusal.sentence.contains("`base`"), "{name}: {refusal:?}");
             }
         }
     }
@@ -245,10 +314,7 @@ mod tests {
             (Some(5), Some(10), 0, None),
             (Some(10), Some(10), 50, None),
         ] {
-            let expected = most.map(|most| Refusal::TooMuchReserved {
-                wanted: wanted.unwrap_or(0),
-                most,
-            });
+            let expected = most.map(|most| (wanted.unwrap_or(0), most));
             let refused = too_much_reserved(wanted, live, unreserved);
             assert_eq!(refused, expected, "{wanted:?} {live:?} {unreserved}");
         }

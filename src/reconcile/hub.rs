@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::blocked::{bad_settings, lost_settings, no_hub, unreadable};
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use super::{Blocked, keys};
+use crate::message::{Message, MessageKind};
 use crate::model::answer::Fact;
 use crate::model::hub::{self, Hub};
 use crate::model::options::HubOptions;
@@ -24,19 +26,21 @@ pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Setti
     let restores = bootstraps.is_some_and(|given| given.restore_settings);
     let before = match (&target.hub, survey.saved()) {
         (_, Saved::Kept(settings)) => Some(settings.clone()),
-        (_, Saved::Unreadable(fault)) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
+        (_, Saved::Unreadable(fault)) => return Err(unreadable(&survey.scope, survey.settings_id(), fault)),
         (_, Saved::Bad(BadSettings::Damaged(_)) | Saved::Absent) if restores => None,
-        (_, Saved::Bad(bad)) => return Err(Blocked::bad_settings(survey, bad.clone())),
+        (_, Saved::Bad(bad)) => return Err(bad_settings(&survey.scope, bad, &restoring(survey))),
         (Wish::Remove, Saved::Absent) => None,
         // The missing parameter is a finding, and the rest is compared with itself.
         (Wish::Keep, Saved::Absent) if survey.has_lost_settings() => {
             return Ok((None, hub::live_options(&survey.scope, &survey.observed).into()));
         }
         (_, Saved::Absent) if survey.has_lost_settings() => {
-            return Err(Blocked::LostSettings(restoring(survey)));
+            return Err(lost_settings(&survey.scope, &restoring(survey)));
         }
         (Wish::Set(HubSetting::Bootstrap(_)), Saved::Absent) => None,
-        (Wish::Keep | Wish::Leave | Wish::Set(HubSetting::RollBack(_)), Saved::Absent) => return Err(Blocked::NoHub),
+        (Wish::Keep | Wish::Leave | Wish::Set(HubSetting::RollBack(_)), Saved::Absent) => {
+            return Err(no_hub(&survey.scope));
+        }
     };
     let saved = before.clone().unwrap_or_default();
     let after = match bootstraps {
@@ -146,7 +150,7 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
     let goal = router::rollback_goal(survey, version)?;
     let alias = router::moved_to(survey, goal)?;
     let Some(parameter) = survey.observed.parameter(survey.scope.settings_parameter()) else {
-        return Err(Blocked::NoHub);
+        return Err(no_hub(&survey.scope));
     };
     let parameter = Parameter {
         settings: Ok(Settings {
@@ -171,16 +175,24 @@ pub fn check_dead_letters(redrive: bool, survey: &Survey) -> Result<(), Blocked>
     let Survey { scope, observed, .. } = survey;
     let id = ResourceId::Queue(scope.dead_letter_queue());
     match survey.resource(&id) {
-        Fact::Unreadable(fault) => return Err(Blocked::unreadable(id, fault)),
+        Fact::Unreadable(fault) => return Err(unreadable(scope, id, fault)),
         Fact::Present(queue) if plan::is_ours(scope, queue, observed) => {}
-        Fact::NotAsked | Fact::Absent | Fact::Present(_) => return Err(Blocked::NoHub),
+        Fact::NotAsked | Fact::Absent | Fact::Present(_) => return Err(no_hub(scope)),
     }
     let invoked = [ResourceId::Function(scope.router_function()), router::live_id(scope)];
     for id in invoked.into_iter().filter(|_| redrive) {
         match survey.resource(&id) {
-            Fact::Unreadable(fault) => return Err(Blocked::unreadable(id, fault)),
-            Fact::Present(found) => plan::check_managed(scope, found, observed)?,
-            Fact::NotAsked | Fact::Absent => return Err(Blocked::NoRouter(id)),
+            Fact::Unreadable(fault) => return Err(unreadable(scope, id, fault)),
+            Fact::Present(found) => {
+                if let Some(refusal) = plan::check_managed(scope, found, observed, false) {
+                    return Err(refusal.into());
+                }
+            }
+            Fact::NotAsked | Fact::Absent => {
+                let sentence = format!("no router to invoke: {id} does not exist");
+                let message = Message::new(MessageKind::Blocked, id, sentence);
+                return Err(message.then("to create it:", scope.kibus("bootstrap-hub")).into());
+            }
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::role_policies::roles_with_policy;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{LetsIn, lets_rules_in};
+use crate::message::Message;
 use crate::model::answer::Fact;
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
@@ -15,13 +16,13 @@ use crate::model::resource::Resource;
 use crate::model::scope::Scope;
 use crate::model::settings::{Settings, Until};
 use crate::model::signal::Signal;
-use crate::plan::finding::{self, Finding};
+use crate::plan::finding;
 use crate::survey::Survey;
 
 #[derive(Default)]
 pub(super) struct KeyCheck {
     /// The finding, if the key blocks EventBridge.
-    pub(super) finding: Option<Finding>,
+    pub(super) finding: Option<Message>,
     /// The warning, if the verdict is unknown.
     pub(super) unclear: Option<Hint>,
 }

@@ -9,6 +9,7 @@ mod guards;
 mod hub;
 mod keys;
 mod outcome;
+pub mod queue_setting;
 mod role_policies;
 mod roles;
 mod router;
@@ -16,8 +17,7 @@ pub mod status;
 mod target;
 mod warnings;
 
-pub use adoption::NothingToAdopt;
-pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
+pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role};
 pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
 pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, options_afterwards};
@@ -26,12 +26,12 @@ pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
 
 use crate::error::Hint;
+use crate::message::Message;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::resource::{Desired, Observed, ResourceId};
 use crate::model::settings::Settings;
-use crate::plan::finding::Finding;
-use crate::plan::{self, Plan, Refusal};
+use crate::plan::{self, Plan};
 use crate::survey::Survey;
 
 /// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
@@ -43,7 +43,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     clusters::clusters_known(survey, target, follow)?;
     let mut refusals = guards::of_request(survey, target, before.as_ref(), &after);
     if !refusals.is_empty() && !target.is_check() {
-        return Err(Blocked::Refused(refusals));
+        return Err(Blocked(refusals));
     }
     clusters::none_unknown(survey, target)?;
     clusters::known_to_eks(survey, target)?;
@@ -111,7 +111,7 @@ impl<'a> Case<'a> {
         }
         // A check reports what could not be read.
         if !target.is_check() {
-            clusters::readable(&observed)?;
+            clusters::readable(&survey.scope, &observed)?;
         }
         let (not_managed, not_created) = match target.hub {
             Wish::Remove => (
@@ -141,8 +141,11 @@ impl<'a> Case<'a> {
 pub struct Intent {
     pub plan: Plan,
     /// The reasons not to apply the plan.
-    pub refusals: Vec<Refusal>,
-    pub findings: Vec<Finding>,
+    pub refusals: Vec<Message>,
+    /// The findings of a check.
+    pub findings: Vec<Message>,
+    /// What was checked and has no problem.
+    pub passed: Vec<Message>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
     /// The controllers that must stop using their queues before the changes are applied.

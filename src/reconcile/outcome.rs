@@ -1,5 +1,6 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
+use super::blocked::no_hub;
 use super::role_policies::roles_with_policy;
 use super::target::{ClusterSetting, HubSetting, RoleOption, Wish};
 use super::{Blocked, Case, ClusterSummary, Controller, NextStep, clusters, roles, router};
@@ -25,7 +26,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
             scope.bus, scope.region, scope.account
         ),
         Wish::Set(HubSetting::RollBack(_)) => {
-            let live = router::live_alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
+            let live = router::live_alias(scope, &case.survey.observed).ok_or_else(|| no_hub(scope))?;
             let warning = router::not_newest_warning(case.survey);
             format!(
                 "No changes. {}.",

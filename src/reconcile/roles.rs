@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocked::{MissingRole, RoleSearch, RoleSource};
 use super::role_policies::{policy, read_policy, roles_with_policy};
 use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
-use crate::error::Hint;
+use crate::error::{Hint, quoted};
 use crate::iam::grants::names_service_account;
+use crate::message::Message;
 use crate::model::answer::{AccessDecision, Fact, Fault};
+use crate::model::finding_code::FindingCode;
 use crate::model::karpenter::{
     KarpenterVersion, NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles,
 };
@@ -16,7 +18,6 @@ use crate::model::name::{ClusterName, RoleName};
 use crate::model::policy::ASKS_EC2;
 use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
-use crate::plan::Refusal;
 use crate::survey::{ListedRole, Survey};
 
 /// Which role a cluster's controller runs as.
@@ -242,30 +243,52 @@ pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
 }
 
 /// What a check reports about a registered cluster whose role is unclear.
-pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
+pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
     let FoundRole::NotOne(search) = find(survey, cluster) else {
         return Vec::new();
     };
     let policy = survey.scope.controller_policy(cluster);
     let holders = roles_with_policy(survey, cluster);
     let tagged = tagged(survey, cluster);
-    let tagged_holder = tagged.clone().filter(|role| holders.contains(role));
-    let Some(first) = tagged_holder.or(holders.first().cloned()) else {
-        let refusal = |role: RoleName| Refusal::UnconfirmedRole {
-            cluster: cluster.clone(),
-            is_only: search.candidates.keys().eq([&role]),
-            role,
-            policy,
+    let add_with = |role: &RoleName| {
+        let role = quoted(role.as_str());
+        survey
+            .scope
+            .kibus(format!("add-cluster {cluster} --controller-role {role}"))
+    };
+    let Some(first) = tagged
+        .clone()
+        .filter(|role| holders.contains(role))
+        .or(holders.first().cloned())
+    else {
+        let refusal = |role: RoleName| {
+            let is_only = search.candidates.keys().eq([&role]);
+            let (text, command) = match is_only {
+                true => (
+                    format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
+                    add_with(&role),
+                ),
+                false => (
+                    "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them"
+                        .to_owned(),
+                    survey.scope.kibus(format!("add-cluster {cluster}")),
+                ),
+            };
+            let id = ResourceId::RolePolicy(role, policy.clone());
+            let sentence =
+                format!("{id} is missing, and only a tag of the queue of cluster `{cluster}` names this role");
+            Message::refusal(FindingCode::ControllerPolicyMissing, id, sentence).then(text, command)
         };
         let exists = gone(survey, cluster).is_none();
         return tagged.filter(|_| exists).map(refusal).into_iter().collect();
     };
     let others = holders.into_iter().filter(|role| *role != first);
-    let refusal = |role| Refusal::SecondRole {
-        cluster: cluster.clone(),
-        role,
-        policy: policy.clone(),
-        first: first.clone(),
+    // As an interrupted change of role leaves it.
+    let refusal = |role| {
+        let id = ResourceId::RolePolicy(role, policy.clone());
+        let sentence = format!("{id} exists, and role `{first}` has the policy of cluster `{cluster}` too");
+        let text = format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`");
+        Message::refusal(FindingCode::NotConfigured, id, sentence).then(text, add_with(&first))
     };
     others.map(refusal).collect()
 }

@@ -4,18 +4,20 @@
 
 use std::collections::BTreeSet;
 
+use super::blocked::{call_failed, no_hub};
 use super::target::Bootstrap;
 use super::{Blocked, Case};
-use crate::error::Hint;
+use crate::error::{Hint, listed};
+use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::answer::Fact;
+use crate::model::finding_code::FindingCode;
 use crate::model::hub::Hub;
 use crate::model::options::HubOptions;
 use crate::model::resource::{
     Alias, Architecture, Code, Desired, FunctionSettings, NoRollbackVersion, Observed, Resource, ResourceId,
 };
 use crate::model::scope::{LIVE, Scope};
-use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
-use crate::plan::{self, Refusal};
+use crate::plan;
 use crate::survey::Survey;
 
 #[derive(Clone, Debug)]
@@ -86,7 +88,7 @@ pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desire
 
 /// Refuses what needs a new version while a rollback is kept: another option, another code that is named, or a setting that
 /// the live version does not have.
-pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
+pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
     let given = case.target.bootstraps()?;
     let live = kept_rollback(given, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {
@@ -108,10 +110,17 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     );
     let mut fields: BTreeSet<String> = changed.into_iter().map(|field| field.path).collect();
     fields.extend(plan::rollback_conflicts(&wanted, &live));
-    (!fields.is_empty()).then(|| Refusal::RollbackKept {
-        version: live.moves_to.or(live.version).unwrap_or_default(),
-        fields,
-        given: typed(&case.target.router, given),
+    let version = live.moves_to.or(live.version).unwrap_or_default();
+    let sentence = format!(
+        "a rollback keeps version {version} of the router live, and a new version is needed to change: {}",
+        listed(&fields)
+    );
+    let scope = &case.survey.scope;
+    (!fields.is_empty()).then(|| {
+        Message::refusal(FindingCode::OptionNotApplicable, live_id(scope), sentence).then(
+            "a rollback is kept until you end it; to end it and apply the change",
+            scope.kibus(format!("{END_ROLLBACK} {}", typed(&case.target.router, given)).trim_end()),
+        )
     })
 }
 
@@ -181,16 +190,16 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
 
 /// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
 /// ends it.
-pub(super) fn fix_by_option(case: &Case<'_>, findings: &mut [Finding]) {
+pub(super) fn fix_by_option(case: &Case<'_>, findings: &mut [Message]) {
     let alias = live_id(&case.survey.scope);
     // A conflict keeps the pinned version from being expected.
     let pinned = rolled_back(case.survey);
     let wanted = case.desired.get(&alias).and_then(Resource::as_alias);
     let is_prevented = pinned.is_some_and(|pinned| wanted.is_none_or(|wanted| wanted.version != pinned.version));
     for finding in findings {
-        let ends = is_prevented && finding.subject == Subject::Resource(alias.clone());
+        let ends = is_prevented && finding.about == Subject::Resource(alias.clone());
         let named = match &case.target.router {
-            OfferedRouter::Named(_, options) if finding.code == FindingCode::CodeChanged => Some(options),
+            OfferedRouter::Named(_, options) if finding.code == Some(FindingCode::CodeChanged) => Some(options),
             _ => None,
         };
         let command = match (ends, named) {
@@ -304,21 +313,54 @@ pub(super) fn rolled_back(survey: &Survey) -> Option<&Alias> {
 
 /// The version that a rollback makes live. Without a number, a rollback that was begun before is finished.
 pub(super) fn rollback_goal(survey: &Survey, version: Option<u64>) -> Result<u64, Blocked> {
-    let live = live_alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
+    let live = live_alias(&survey.scope, &survey.observed).ok_or_else(|| no_hub(&survey.scope))?;
     match pinned(survey) {
         Some(pinned) if version.is_none_or(|version| version == pinned) => Ok(pinned),
         pinned => live.rollback_target(version).map_err(|none| {
-            Blocked::NoVersion(NoRollbackVersion {
-                rolled_back_from: pinned.and(live.later()),
-                ..none
-            })
+            let rolled_back_from = pinned.and(live.later());
+            no_version(
+                &survey.scope,
+                &NoRollbackVersion {
+                    rolled_back_from,
+                    ..none
+                },
+            )
         }),
     }
 }
 
+/// There is no version of the router to roll back to.
+fn no_version(scope: &Scope, none: &NoRollbackVersion) -> Blocked {
+    let mut message = Message::new(MessageKind::Refused, "version", none.to_string());
+    if let Some(latest) = none.kept.first() {
+        let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
+        message = message.note(format!("available: {}", kept.join(", "))).then(
+            "to roll back to one of them:",
+            scope.kibus(format!("rollback {latest}")),
+        );
+    } else if none.rolled_back_from.is_none() {
+        message = message.note("kibus has published no other version");
+    }
+    if let Some(from) = none.rolled_back_from {
+        let note =
+            format!("the router was rolled back from version {from}, and a rollback goes to earlier versions only");
+        message = message
+            .note(note)
+            .then("to end the rollback and upgrade again:", scope.kibus(END_ROLLBACK));
+    }
+    message.into()
+}
+
+/// A version to roll back to that was deleted, or that kibus did not publish.
+fn unusable_version(scope: &Scope, sentence: String) -> Blocked {
+    Message::new(MessageKind::Refused, "version", sentence)
+        .then("if a rollback keeps it, end the rollback:", scope.kibus(END_ROLLBACK))
+        .into()
+}
+
 /// The live alias once it points to this version. Fails if kibus did not publish it: its code is unknown.
 pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> {
-    let live = live_alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
+    let live = live_alias(&survey.scope, &survey.observed).ok_or_else(|| no_hub(&survey.scope))?;
     let alias = match live.version == Some(version) {
         true => live.clone(),
         false => Alias {
@@ -330,7 +372,10 @@ pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> 
     };
     match alias.settings.code.has_version() {
         true => Ok(alias),
-        false => Err(Blocked::NotPublished(version)),
+        false => Err(unusable_version(
+            &survey.scope,
+            format!("kibus did not publish version {version} of the router"),
+        )),
     }
 }
 
@@ -379,8 +424,11 @@ pub(super) fn not_newest_warning(survey: &Survey) -> Option<String> {
 fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, Blocked> {
     match survey.versions(&version) {
         Fact::Present(settings) => Ok(settings),
-        Fact::Unreadable(fault) => Err(Blocked::call_failed("read the version of the router", fault)),
-        Fact::Absent | Fact::NotAsked => Err(Blocked::VersionGone(version)),
+        Fact::Unreadable(fault) => Err(call_failed(&survey.scope, "read the version of the router", fault)),
+        Fact::Absent | Fact::NotAsked => Err(unusable_version(
+            &survey.scope,
+            format!("version {version} of the router was deleted"),
+        )),
     }
 }
 

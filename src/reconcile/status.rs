@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Blocked, ClusterSummary, clusters, hub as hub_of_target, router};
+use serde::Serialize;
+
+use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
 use crate::model::answer::Fact;
-use crate::model::answer::Fault;
 use crate::model::hub;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::resource::{Alias, Architecture, ResourceId};
@@ -12,38 +13,56 @@ use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};
 
-/// The status of a hub and its clusters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The state of the hub and its clusters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "StatusObject"))]
 pub struct StatusReport {
     pub router: Option<RouterReport>,
-    /// Why the live router is not the newest, as after a rollback.
+    /// An explanation if the live router is not the newest one.
     pub standing: Option<String>,
     pub mapping: Option<MappingState>,
-    /// Every queue that could be counted, the hub's first, without the probe queue.
-    pub queues: Vec<(QueueName, Depth)>,
+    // Every queue that could be counted, the hub's first, without the probe queue.
+    pub queues: Vec<QueueReport>,
+    #[serde(skip)]
     pub dead_letter_queue: Option<QueueName>,
-    /// The rules that exist, and whether each is enabled.
-    pub rules: Vec<(RuleName, bool)>,
-    /// The missing resources of the hub.
+    pub rules: Vec<RuleReport>,
     pub missing: Vec<ResourceId>,
-    /// The resources that could not be read, and why.
-    pub unreadable: Vec<(ResourceId, Fault)>,
-    /// Why the clusters are unknown, if they are.
-    pub undiscovered: Option<Fault>,
+    pub unreadable: Vec<ResourceId>,
+    /// What is unknown, and why.
+    #[serde(skip)]
+    pub unknown: Vec<String>,
 }
 
 /// The live router.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RouterObject"))]
 pub struct RouterReport {
-    /// Its version, of kibus; empty if kibus did not publish it.
+    // Its version, of kibus; empty if kibus did not publish it.
     pub version: String,
-    /// Its version number in Lambda.
+    /// The version number that Lambda assigned.
     pub published: Option<u64>,
+    #[cfg_attr(test, schemars(with = "String"))]
     pub architecture: Architecture,
-    /// Lambda's word for its state.
     pub state: Option<String>,
-    /// The version number that was live before a rollback.
+    /// The version that was live before `kibus rollback`.
     pub rolled_back_from: Option<u64>,
+}
+
+/// A queue and the number of its messages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "QueueObject"))]
+pub struct QueueReport {
+    pub name: QueueName,
+    #[serde(flatten)]
+    pub depth: Depth,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RuleObject"))]
+pub struct RuleReport {
+    pub name: RuleName,
+    pub enabled: bool,
 }
 
 /// What [`status`] will certainly ask for.
@@ -66,13 +85,19 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Kept(_) => {}
         // The missing parameter is among what is missing.
         Saved::Absent if survey.has_lost_settings() => {}
-        Saved::Absent => return Err(Blocked::NoHub),
-        Saved::Bad(bad) => return Err(Blocked::bad_settings(survey, bad.clone())),
-        Saved::Unreadable(fault) => return Err(Blocked::unreadable(survey.settings_id(), fault)),
+        Saved::Absent => return Err(blocked::no_hub(&survey.scope)),
+        Saved::Bad(bad) => {
+            return Err(blocked::bad_settings(
+                &survey.scope,
+                bad,
+                &hub_of_target::restoring(survey),
+            ));
+        }
+        Saved::Unreadable(fault) => return Err(blocked::unreadable(&survey.scope, survey.settings_id(), fault)),
     }
     if survey.discovered().fault().is_none() {
         let registered = survey.registered().into_keys().collect();
-        clusters::all_known(survey, &(names - &registered), BTreeSet::new())?;
+        clusters::all_known(survey, &(names - &registered), &BTreeSet::new())?;
     }
     let mut summaries = clusters::summaries(survey);
     summaries.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
@@ -82,25 +107,29 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let queues = hub_queues
         .into_iter()
         .chain(summaries.iter().map(|cluster| cluster.queue.clone()));
-    let depth = |queue| survey.depth(&queue).map(|depth| (queue, depth));
+    let report = |name: QueueName| {
+        let depth = survey.depth(&name)?;
+        Some(QueueReport { name, depth })
+    };
     let rule = |signal| {
         let rule = survey.observed.rule(scope.rule(signal))?;
-        Some((rule.name.clone(), rule.enabled))
+        let (name, enabled) = (rule.name.clone(), rule.enabled);
+        Some(RuleReport { name, enabled })
     };
+    let unread = survey.observed.faults();
+    let unread = unread.map(|(id, fault)| format!("{id} could not be read: {fault}"));
+    let unlisted = survey.discovered().fault();
+    let unlisted = unlisted.map(|fault| format!("the clusters are unknown: {fault}"));
     let report = StatusReport {
         dead_letter_queue: Some(scope.dead_letter_queue()),
         router: router(survey),
         standing: router::why_not_newest(survey),
         mapping: survey.mapping().cloned(),
-        queues: queues.filter_map(depth).collect(),
+        queues: queues.filter_map(report).collect(),
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
         missing: missing(survey),
-        unreadable: survey
-            .observed
-            .faults()
-            .map(|(id, fault)| (id.clone(), fault.clone()))
-            .collect(),
-        undiscovered: survey.discovered().fault().cloned(),
+        unreadable: survey.observed.faults().map(|(id, _)| id.clone()).collect(),
+        unknown: unread.chain(unlisted).collect(),
     };
     Ok((report, summaries))
 }

@@ -86,13 +86,10 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
     let permissions = survey.function_permissions().present().into_iter().flatten();
     let added = permissions.filter(|_| !is_check).map(|permission| {
         let finding = finding::invoke_permission(&survey.scope, permission);
-        let (code, name, message) = (finding.code, finding.name(), &finding.message);
+        let step = finding.fix.steps().into_iter().next();
         Hint {
-            text: format!(
-                "{code}: {name}: {message}; {}. Find out who added it, then remove it:",
-                code.meaning()
-            ),
-            command: finding.fix.command().map(str::to_owned),
+            text: format!("{}. Find out who added it, then remove it:", finding.as_warning()),
+            command: step.and_then(|step| step.command),
         }
     });
     let fault = survey
@@ -151,11 +148,8 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     }
     let blocks = check.finding.map(|finding| {
         let text = format!(
-            "{}: {}: {}; {}. Use another key, or add this statement to its policy:",
-            finding.code,
-            finding.name(),
-            finding.message,
-            finding.code.meaning()
+            "{}. Use another key, or add this statement to its policy:",
+            finding.as_warning()
         );
         Hint::command(text, keys::statement(&survey.scope))
     });

@@ -1,74 +1,123 @@
-//! The one JSON document that a command writes to stdout, for one hub and for many. `docs/plan.schema.json` describes it,
-//! and is made from the same types: `KIBUS_TEST_UPDATE=1` and the tests of this module write it.
-
-mod hub;
-mod object;
-mod preflight;
-mod printed;
-mod status;
+//! What a command reports about its hubs, and the one JSON document that it writes to stdout. serde writes it from these types,
+//! and schemars describes them in `docs/plan.schema.json`: `KIBUS_TEST_UPDATE=1` and the tests of this module write it. A member
+//! that may be missing is never null.
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::Heading;
-use super::text::release_queues;
+use super::text::{hint, release_queues};
 use crate::dead_letters::DeadLetterReport;
 use crate::discover::Discovery;
 use crate::error::{Error, Hint};
-use crate::model::answer::Slowdown;
+use crate::message::Message;
 use crate::model::document::Document;
-use crate::model::status::Probed;
-use crate::plan::Plan;
-use crate::plan::finding::Finding;
-use crate::preflight::PreflightReport;
+use crate::model::finding_code::{FindingCode, Severity};
+use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region};
+use crate::model::resource::{FieldValue, ResourceId};
+use crate::model::scope::Scope;
+use crate::model::status::{ProbeResult, Probed};
+use crate::plan::{Action, Change, Plan};
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
-use hub::{ErrorObject, HubObject};
-use object::objects;
-pub use printed::{Build, DemoResult, EmbeddedRouter, Environment, Explanation, SandboxServer, SandboxState};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 const FORMAT_VERSION: u32 = 2;
 
-/// The report of a command about every hub.
-#[derive(Clone, Debug, Default)]
+/// One document on standard output. The shape is the same for one hub and for several, on success and on failure.
+/// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
+/// output of the kibus version that it ships with.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
+    /// One entry per hub. Empty for a command about no hub, and if the command failed before any hub was known;
+    /// `error` then has the reason.
     pub hubs: Vec<HubReport>,
-    /// What AWS has throttled.
-    pub slowdown: Slowdown,
+    /// Present only if AWS throttled calls, which were repeated: how many, by service.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
+    pub throttled_calls: BTreeMap<&'static str, u64>,
+    /// Present for `explain CODE` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// Present for `explain` without a code only: one entry per code.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub explanations: Vec<Explanation>,
+    /// Present for `version` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
+    /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxState>,
+    /// Present for `sandbox env` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
+    /// Present for `sandbox demo` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub demo: Option<DemoResult>,
-    /// An error from before any hub was known.
+    /// Present only if the command failed before any hub was known. Later errors are in their hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
-/// The report of a command about one hub.
-#[derive(Clone, Debug)]
+/// A bus with its account and Region.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Heading {
+    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
+    pub bus: BusName,
+    /// Null only for one of several hubs that could not be reached.
+    #[cfg_attr(test, schemars(with = "Option<String>", regex(pattern = "^[0-9]{12}$")))]
+    pub account: Option<AccountId>,
+    /// Null only for one of several hubs for which no Region is configured.
+    pub region: Option<Region>,
+    // What tells it from the other hubs of the command; empty without others.
+    #[serde(skip)]
+    pub label: String,
+}
+
+/// The report about one hub.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "HubObject"))]
 pub struct HubReport {
-    /// Its bus, account and Region.
+    #[serde(flatten)]
     pub heading: Heading,
-    pub plan: Plan,
-    /// The clusters of the command.
+    /// The planned or applied changes, in the order of execution.
+    pub changes: Vec<Change>,
+    /// The clusters that the command covers.
     pub clusters: Vec<ClusterSummary>,
-    pub findings: Vec<Finding>,
-    pub probes: Vec<Probed>,
+    /// The findings of a check.
+    pub problems: Vec<Problem>,
+    /// Warnings. They do not stop the command.
+    #[serde(serialize_with = "as_texts")]
+    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub warnings: Vec<Hint>,
-    pub status: Option<StatusReport>,
-    /// The policy that the command prints.
-    pub policy: Option<Document>,
-    pub dead_letters: Option<DeadLetterReport>,
-    /// What the plan needs, if that was checked.
-    pub preflight: Option<PreflightReport>,
-    /// What other tools set up for Karpenter.
-    pub discovery: Option<Discovery>,
-    /// Whether the plan was applied completely.
+    /// The number of changes per action.
+    pub summary: Summary,
+    /// Whether every change was applied.
     pub applied: bool,
-    /// The error that the command ended with.
+    /// The results of probes. Present only if any were sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<Probe>,
+    /// Present for `status` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<StatusReport>,
+    /// The policy document. Present for `policy` only.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_document")]
+    #[cfg_attr(test, schemars(with = "Option<serde_json::Map<String, Value>>"))]
+    pub policy: Option<Document>,
+    /// Present for `dead-letters` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dead_letters: Option<DeadLetterReport>,
+    /// Present for `bootstrap-hub --check` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preflight: Option<Preflight>,
+    /// Present for `discover` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<Discovery>,
+    /// Present only if the command failed for this hub.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
@@ -80,22 +129,21 @@ impl HubReport {
 
     /// The report of an intent that was not applied.
     pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
+        let release = release_queues(&intent.release, None);
         Self {
             heading: heading.into(),
-            plan: intent.plan.clone(),
+            changes: intent.plan.changes.clone(),
+            summary: Summary::from(&intent.plan),
             clusters: intent.clusters.clone(),
-            findings: intent.findings.clone(),
+            problems: intent.findings.iter().map(Problem::from).collect(),
+            warnings: release.into_iter().chain(intent.warnings.iter().cloned()).collect(),
+            applied: false,
             probes: Vec::new(),
-            warnings: release_queues(&intent.release)
-                .into_iter()
-                .chain(intent.warnings.iter().cloned())
-                .collect(),
             status: None,
             policy: None,
             dead_letters: None,
             preflight: None,
             discovery: None,
-            applied: false,
             error: None,
         }
     }
@@ -104,43 +152,330 @@ impl HubReport {
 impl Report {
     /// The document.
     pub fn to_json(&self) -> Value {
-        json!(DocumentObject::of(self))
+        let mut document = json!(self);
+        document["format_version"] = FORMAT_VERSION.into();
+        document
     }
 }
 
-objects! {
-    /// One document on standard output. The shape is the same for one hub and for several, on success and on failure.
-    /// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
-    /// output of the kibus version that it ships with.
-    #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
-    DocumentObject<'a>(
-        Report { hubs, slowdown, explanation, explanations, build, sandbox, environment, demo, error } in &'a Report
-    ) {
-        #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
-        format_version: u32 = FORMAT_VERSION,
-        /// One entry per hub. Empty for a command about no hub, and if the command failed before any hub was known;
-        /// `error` then has the reason.
-        hubs: Vec<HubObject<'a>> = hubs.iter().map(HubObject::of).collect(),
-    } optional {
-        /// Present only if AWS throttled calls, which were repeated: how many, by service.
-        #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
-        throttled_calls: &'a BTreeMap<&'static str, u64> =
-            (!slowdown.throttled.is_empty()).then_some(&slowdown.throttled),
-        /// Present for `explain CODE` only.
-        explanation: &'a Explanation = explanation.as_ref(),
-        /// Present for `explain` without a code only: one entry per code.
-        explanations: &'a Vec<Explanation> = (!explanations.is_empty()).then_some(explanations),
-        /// Present for `version` only.
-        build: &'a Build = build.as_ref(),
-        /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
-        sandbox: &'a SandboxState = sandbox.as_ref(),
-        /// Present for `sandbox env` only.
-        environment: &'a Environment = environment.as_ref(),
-        /// Present for `sandbox demo` only.
-        demo: &'a DemoResult = demo.as_ref(),
-        /// Present only if the command failed before any hub was known. Later errors are in their hub.
-        error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
+impl From<&Scope> for Heading {
+    fn from(scope: &Scope) -> Self {
+        Self {
+            bus: scope.bus.clone(),
+            account: Some(scope.account.clone()),
+            region: Some(scope.region.clone()),
+            label: String::new(),
+        }
     }
+}
+
+impl Heading {
+    /// The account as text.
+    pub(super) fn account(&self) -> &str {
+        self.account.as_ref().map_or("unknown", AccountId::as_str)
+    }
+
+    /// The Region as text.
+    pub(super) fn region(&self) -> &str {
+        self.region.as_ref().map_or("no Region", Region::as_str)
+    }
+
+    /// Labels the hubs of a command with the parts in which they differ: account, Region and bus.
+    pub fn tell_apart<'a>(headings: impl IntoIterator<Item = &'a mut Self>) {
+        let mut headings: Vec<_> = headings.into_iter().collect();
+        let parts = |heading: &Self| {
+            let account = heading.account.as_ref().map_or("unknown account", AccountId::as_str);
+            [account.to_owned(), heading.region().to_owned(), heading.bus.to_string()]
+        };
+        let all: Vec<[String; 3]> = headings.iter().map(|heading| parts(heading)).collect();
+        let differs = |at: usize| all.iter().any(|parts| parts[at] != all[0][at]);
+        for (heading, parts) in headings.iter_mut().zip(&all) {
+            let label: Vec<&str> = (0..3).filter(|at| differs(*at)).map(|at| parts[at].as_str()).collect();
+            heading.label = label.join(" ");
+        }
+    }
+}
+
+/// The number of changes per action.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "SummaryObject"))]
+pub struct Summary {
+    create: usize,
+    update: usize,
+    delete: usize,
+}
+
+impl From<&Plan> for Summary {
+    fn from(plan: &Plan) -> Self {
+        Self {
+            create: plan.count(Action::Create),
+            update: plan.count(Action::Update),
+            delete: plan.count(Action::Delete),
+        }
+    }
+}
+
+/// A finding.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ProblemObject"))]
+pub struct Problem {
+    /// The code of the finding. A code never changes its meaning.
+    #[cfg_attr(test, schemars(schema_with = "tests::code"))]
+    code: &'static str,
+    /// How urgent it is. Findings are ordered by it, then by the number of the code. `verify` exits with 2 only for
+    /// critical findings and errors.
+    pub severity: Severity,
+    /// The cluster concerned. Null for the hub.
+    cluster: Option<ClusterName>,
+    /// The kind of the resource concerned, or `cluster`. Empty if it is neither.
+    #[cfg_attr(test, schemars(schema_with = "tests::subject"))]
+    kind: &'static str,
+    /// The name of the resource or cluster concerned.
+    name: String,
+    /// The problem.
+    message: String,
+    fix: ProblemFix,
+}
+
+/// What fixes a problem.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FixObject"))]
+struct ProblemFix {
+    /// What to do, if a command alone does not fix it.
+    text: Option<String>,
+    /// The command to run, if there is one.
+    command: Option<String>,
+    /// The same step by step, each with its own command. A command without text fixes the problem alone.
+    steps: Vec<Hint>,
+}
+
+impl From<&Message> for Problem {
+    fn from(finding: &Message) -> Self {
+        let steps = finding.fix.steps();
+        let texts: Vec<&str> = steps.iter().map(|step| step.text.as_str()).collect();
+        let text = texts.join(" ").trim().to_owned();
+        Self {
+            code: finding.code.map_or("", FindingCode::as_str),
+            severity: finding.severity,
+            cluster: finding.cluster.clone(),
+            kind: finding.kind_of_subject(),
+            name: finding.name(),
+            message: finding.sentence.clone(),
+            fix: ProblemFix {
+                text: (!text.is_empty()).then_some(text),
+                command: steps.iter().find_map(|step| step.command.clone()),
+                steps,
+            },
+        }
+    }
+}
+
+/// What the plan of the hub needs, and whether it has it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PreflightObject"))]
+pub struct Preflight {
+    checks: Vec<Check>,
+}
+
+/// The result about one subject.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CheckObject"))]
+struct Check {
+    /// The subject, in one or two words.
+    subject: String,
+    #[cfg_attr(test, schemars(schema_with = "tests::result"))]
+    result: &'static str,
+    /// The reason for the result, in one line.
+    message: String,
+    /// More about it, such as the denied calls.
+    details: Vec<String>,
+    /// The next steps.
+    hints: Vec<Hint>,
+}
+
+impl From<Vec<Message>> for Preflight {
+    fn from(checks: Vec<Message>) -> Self {
+        let check = |check: Message| Check {
+            subject: check.name(),
+            result: check.kind.result(),
+            hints: check.fix.steps(),
+            message: check.sentence,
+            details: check.notes,
+        };
+        Self {
+            checks: checks.into_iter().map(check).collect(),
+        }
+    }
+}
+
+/// The result of a probe.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ProbeObject"))]
+pub struct Probe {
+    /// The probed cluster. Null for a probe of the bus.
+    cluster: Option<ClusterName>,
+    /// The destination queue of the probe.
+    queue_name: QueueName,
+    verdict: Verdict,
+    milliseconds: u64,
+}
+
+impl From<&Probed> for Probe {
+    fn from(probed: &Probed) -> Self {
+        Self {
+            cluster: probed.cluster.clone(),
+            queue_name: probed.queue.clone(),
+            verdict: (&probed.result).into(),
+            milliseconds: u64::try_from(probed.took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// The result of a probe.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+enum Verdict {
+    /// The bus delivered it.
+    Delivered,
+    /// The bus did not deliver it in time.
+    Lost,
+    /// The router did not deliver it.
+    NotDelivered,
+    /// Karpenter received it.
+    Read,
+    /// Karpenter did not receive it.
+    NotRead,
+    /// The result is unknown.
+    Unknown,
+}
+
+impl From<&ProbeResult> for Verdict {
+    fn from(result: &ProbeResult) -> Self {
+        match result {
+            ProbeResult::Delivered => Self::Delivered,
+            ProbeResult::Lost => Self::Lost,
+            ProbeResult::NotDelivered(_) => Self::NotDelivered,
+            ProbeResult::Read => Self::Read,
+            ProbeResult::NotRead => Self::NotRead,
+            ProbeResult::Unknown(_) => Self::Unknown,
+        }
+    }
+}
+
+/// A resource is its kind and its name.
+impl Serialize for ResourceId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map([("kind", self.kind()), ("name", self.name().as_str())])
+    }
+}
+
+impl Serialize for FieldValue {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unset => to.serialize_none(),
+            Self::Text(text) => text.serialize(to),
+            Self::Number(number, _) => number.serialize(to),
+            Self::Flag(flag) => flag.serialize(to),
+            Self::List(items) => items.serialize(to),
+            Self::Document(document) => document.value().serialize(to),
+            Self::Code(code) => {
+                let version = code.has_version().then_some(&code.version);
+                to.collect_map([("version", version), ("sha256", Some(&code.sha256))])
+            }
+        }
+    }
+}
+
+fn as_texts<S: Serializer>(warnings: &[Hint], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(warnings.iter().map(hint))
+}
+
+#[expect(clippy::ref_option, reason = "serde gives a reference to the member")]
+fn as_document<S: Serializer>(policy: &Option<Document>, to: S) -> Result<S::Ok, S::Error> {
+    policy.as_ref().map(Document::value).serialize(to)
+}
+
+/// What a finding means and how to fix it.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Explanation {
+    /// The code of the finding.
+    pub code: &'static str,
+    pub title: String,
+    /// Paragraphs of text. Indented lines are commands.
+    pub text: String,
+}
+
+/// The build of kibus.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Build {
+    pub version: &'static str,
+    pub commit: &'static str,
+    pub target: &'static str,
+    /// The version of the router that it ships with.
+    pub router: &'static str,
+    /// The routers that it contains. Empty if it uploads the router beside it.
+    pub embedded_routers: Vec<EmbeddedRouter>,
+}
+
+/// A router that kibus contains.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EmbeddedRouter {
+    pub architecture: &'static str,
+    /// The SHA-256 of the archive, in hex. Lambda reports the same hash, in Base64, as `CodeSha256`.
+    pub archive_sha256: &'static str,
+    /// The SHA-256 of the router binary, in hex, as `--router-sha256` takes it.
+    pub binary_sha256: &'static str,
+    /// The commit that it was built from.
+    pub commit: &'static str,
+    /// The version of the compiler.
+    pub rustc: &'static str,
+}
+
+/// The sandbox.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SandboxState {
+    pub running: bool,
+    /// The process. Null if none is running.
+    pub server: Option<SandboxServer>,
+}
+
+/// The process of the sandbox.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SandboxServer {
+    /// Whether it responds.
+    pub responds: bool,
+    pub endpoint_url: String,
+    pub pid: u32,
+    /// The path of its log.
+    pub log: String,
+}
+
+/// Changes to environment variables.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Environment {
+    /// Variables to set, with their values.
+    pub set: BTreeMap<&'static str, String>,
+    /// Variables to remove.
+    pub unset: Vec<String>,
+}
+
+/// The events of the demo. No event was lost or misrouted, or the demo fails.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DemoResult {
+    pub sent: usize,
+    /// Events that at least one cluster received.
+    pub delivered: usize,
+    /// Delivered events that several clusters received, each its part.
+    pub split: usize,
+    pub dropped: usize,
 }
 
 #[cfg(test)]

@@ -3,15 +3,9 @@
 //! Stdout has data, stderr has messages: with `--output text` a plan is data, with `--output json` the document is,
 //! and the plan goes to stderr.
 
-mod heading;
 pub mod json;
-pub mod paint;
 mod progress;
-mod progress_term;
 mod prompt;
-mod settings;
-mod stdout;
-pub mod table;
 mod terminal;
 pub mod text;
 
@@ -21,19 +15,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use console::Term;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 
-pub use heading::Heading;
-pub use json::{HubReport, Report};
+pub use json::{Heading, HubReport, Report};
 pub use progress::{PlanProgress, Spinner};
-pub use settings::{Color, Output, Talk};
-pub use stdout::not_written;
-pub use table::Table;
+pub use terminal::{Color, Output, Paint, Talk, not_written};
+pub use text::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
 use crate::reconcile::{ClusterSummary, Controller, Intent, NextStep};
-use progress_term::ProgressTerm;
-use stdout::{STDOUT_CLOSED, write_line};
-use terminal::{ColorVariables, Stream};
+use progress::ProgressTerm;
+use terminal::{ColorVariables, STDOUT_CLOSED, Stream, write_line};
 use text::Style;
 
 /// The terminal or the pipeline that runs kibus. What writes to stdout fails if that cannot be written to, like a full disk.
@@ -42,11 +33,11 @@ use text::Style;
 pub struct Ui {
     /// Which of several hubs what is written to stderr is about.
     label: String,
-    output: Output,
+    pub(crate) output: Output,
     quiet: bool,
     /// Why no person can answer, if that is so.
-    why_no_question: Option<&'static str>,
-    verbose: u8,
+    pub(crate) why_no_question: Option<&'static str>,
+    pub(crate) verbose: u8,
     stdout: Stream,
     stderr: Stream,
     /// Whether stderr is a terminal that can move its cursor.
@@ -112,26 +103,6 @@ impl Ui {
             Output::Json => Err(Error::usage("this command has no JSON output")
                 .hint("pass `--output text`, also if `KIBUS_OUTPUT` is set")),
         }
-    }
-
-    /// The format of stdout.
-    pub fn output(&self) -> Output {
-        self.output
-    }
-
-    /// Whether a person asked for more, with `-v`.
-    pub fn is_verbose(&self) -> bool {
-        self.verbose > 0
-    }
-
-    /// Whether a person can answer: stdin and stderr are terminals.
-    pub fn can_ask(&self) -> bool {
-        self.why_no_question.is_none()
-    }
-
-    /// Why no person can answer.
-    pub fn why_no_question(&self) -> Option<&'static str> {
-        self.why_no_question
     }
 
     /// The style of text for [`Ui::result`].
@@ -227,14 +198,14 @@ impl Ui {
 
     /// Writes what the controller roles of a plan were found by, where the plan is shown.
     pub fn found_roles(&self, clusters: &[ClusterSummary], asks: bool) {
-        if self.output == Output::Text || (asks && self.can_ask()) {
+        if self.output == Output::Text || (asks && self.why_no_question.is_none()) {
             text::found_roles(clusters).iter().for_each(|line| self.say(line));
         }
     }
 
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
-        for step in text::release_queues(controllers) {
+        for step in text::release_queues(controllers, self.stderr_style().width) {
             self.warn(&step);
         }
     }
@@ -249,7 +220,7 @@ impl Ui {
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
     /// agree to it.
     pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool, dry_run: bool) -> Result<(), Error> {
-        let asks = asks && self.can_ask();
+        let asks = asks && self.why_no_question.is_none();
         let text = text::plan(heading, plan, asks || dry_run, self.result_style());
         match self.output {
             Output::Text => self.out(&text),
@@ -287,11 +258,6 @@ impl Ui {
     /// Asks for a word to be typed, for changes that cannot be undone. It blocks its thread.
     pub fn confirm_typed(&self, question: &str, word: &str) -> Result<bool, Error> {
         self.bars.suspend(|| prompt::confirm_typed(question, word))
-    }
-
-    /// Shows progress while a plan runs.
-    pub fn progress(&self, plan: &Plan) -> PlanProgress {
-        PlanProgress::new(self, plan)
     }
 
     /// Writes to stderr how a long operation goes. On a terminal its live line shows it.

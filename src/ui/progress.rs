@@ -1,11 +1,12 @@
 //! Progress while a plan runs: live lines on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use console::truncate_str;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use console::{Term, truncate_str};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle, TermLike};
 
 use super::Ui;
 use super::text::{escape, name};
@@ -66,7 +67,8 @@ struct RunningBars {
 }
 
 impl PlanProgress {
-    pub(super) fn new(ui: &Ui, plan: &Plan) -> Self {
+    /// Shows the live lines, if stderr is a terminal.
+    pub fn new(ui: &Ui, plan: &Plan) -> Self {
         let live = ui.moves.then(|| {
             let total = ui.bars.add(ProgressBar::new(plan.changes.len() as u64));
             total.set_style(style(TOTAL));
@@ -214,6 +216,60 @@ fn duration(took: Duration) -> String {
         format!("{:.1}s", took.as_secs_f64())
     } else {
         format!("{}s", took.as_secs())
+    }
+}
+
+/// Stderr for progress lines. Indicatif leaves the cursor at the right edge, where the `^C` that the terminal echoes
+/// wraps to the next line and shifts all progress lines. So each flush moves the cursor to the left edge.
+#[derive(Debug)]
+pub(super) struct ProgressTerm(Term);
+
+impl ProgressTerm {
+    pub(super) fn stderr() -> Self {
+        Self(Term::buffered_stderr())
+    }
+}
+
+impl TermLike for ProgressTerm {
+    fn width(&self) -> u16 {
+        self.0.size().1
+    }
+
+    fn height(&self) -> u16 {
+        self.0.size().0
+    }
+
+    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_up(n)
+    }
+
+    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_down(n)
+    }
+
+    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_right(n)
+    }
+
+    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
+        self.0.move_cursor_left(n)
+    }
+
+    fn write_line(&self, s: &str) -> io::Result<()> {
+        self.0.write_line(s)
+    }
+
+    fn write_str(&self, s: &str) -> io::Result<()> {
+        self.0.write_str(s)
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.0.clear_line()
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.0.write_str("\r")?;
+        self.0.flush()
     }
 }
 

@@ -1,12 +1,43 @@
-//! The streams for text: which is a terminal, and whether it has color.
+//! The streams for text: which is a terminal, whether it has color, and what a person wants to read on it.
 
 use std::env;
+use std::io::{self, Write};
 
 use console::Term;
 
-use super::Color;
-use super::paint::Paint;
 use super::text::Style;
+use crate::error::Error;
+
+/// What is written to stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// Text for people.
+    #[default]
+    Text,
+    /// One JSON document, as docs/plan.schema.json describes it.
+    Json,
+}
+
+/// When text is colored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// How much kibus says besides results and errors, and whether it asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// No progress, warnings or next steps.
+    pub quiet: bool,
+    /// No questions.
+    pub no_input: bool,
+}
 
 /// Stdout or stderr.
 #[derive(Clone, Debug)]
@@ -21,7 +52,6 @@ impl Stream {
         Self { term, paint }
     }
 
-    /// The style of text on it.
     pub(super) fn style(&self, verbose: u8) -> Style {
         Style {
             paint: self.paint,
@@ -69,34 +99,73 @@ impl ColorVariables {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Colors text, or returns it unchanged. A color repeats what the text already says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paint {
+    on: bool,
+}
 
-    #[test]
-    fn flag_then_variables_then_terminal_decide_on_color() {
-        for (flag, environment, terminal, colors) in [
-            (Color::Auto, "", true, true),
-            (Color::Auto, "", false, false),
-            (Color::Auto, "NO_COLOR=1", true, false),
-            (Color::Auto, "NO_COLOR=", true, true),
-            (Color::Auto, "CLICOLOR=0", true, false),
-            (Color::Auto, "CLICOLOR_FORCE=1", false, true),
-            (Color::Auto, "CLICOLOR_FORCE=0", false, false),
-            (Color::Auto, "NO_COLOR=1 CLICOLOR_FORCE=1", false, false),
-            (Color::Auto, "TERM=dumb", true, false),
-            (Color::Always, "NO_COLOR=1", false, true),
-            (Color::Never, "CLICOLOR_FORCE=1", true, false),
-        ] {
-            let variable = |name: &str| {
-                environment
-                    .split(' ')
-                    .filter_map(|pair| pair.split_once('='))
-                    .find(|(key, _)| *key == name)
-                    .map(|(_, value)| value.to_owned())
-            };
-            let got = ColorVariables::of(variable).colors(flag, terminal);
-            assert_eq!(got, colors, "{flag:?} with `{environment}`, terminal: {terminal}");
+impl Paint {
+    pub(super) fn new(on: bool) -> Self {
+        Self { on }
+    }
+
+    /// For additions and success.
+    pub(super) fn green(self, text: &str) -> String {
+        self.with(console::Style::new().green(), text)
+    }
+
+    /// For changes and warnings.
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.with(console::Style::new().yellow(), text)
+    }
+
+    /// For deletions and failures.
+    pub(super) fn red(self, text: &str) -> String {
+        self.with(console::Style::new().red(), text)
+    }
+
+    /// For titles and totals.
+    pub(super) fn bold(self, text: &str) -> String {
+        self.with(console::Style::new().bold(), text)
+    }
+
+    /// For unchanged and secondary text.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.with(console::Style::new().dim(), text)
+    }
+
+    pub(super) fn is_on(self) -> bool {
+        self.on
+    }
+
+    fn with(self, style: console::Style, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
         }
+        style.force_styling(self.on).apply_to(text).to_string()
     }
 }
+
+/// The message of the error for a closed stdout. It is not shown, because nobody reads the output.
+pub(super) const STDOUT_CLOSED: &str = "standard output is closed";
+
+/// Writes text and a newline.
+pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
+    writeln!(to, "{text}")
+        .and_then(|()| to.flush())
+        .map_err(|e| not_written(&e))
+}
+
+/// The error of a failed write to stdout: a closed pipe, or a full disk.
+pub fn not_written(e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::BrokenPipe {
+        return Error::failed(STDOUT_CLOSED);
+    }
+    Error::failed("the output could not be written to standard output")
+        .note(e.to_string())
+        .note("the output is incomplete; what was changed stays changed")
+}
+
+#[cfg(test)]
+mod tests;

@@ -148,7 +148,7 @@ pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> P
             intent.plan
         }
         // Without a hub there is nothing to do for a cluster.
-        Err(Blocked::NoHub) => Plan::default(),
+        Err(blocked) if blocked.is_no_hub() => Plan::default(),
         Err(blocked) => panic!("{blocked:?}"),
     }
 }

@@ -3,6 +3,7 @@
 use futures_util::future::join_all;
 use kibus::apply::{Outcome, apply};
 use kibus::cloud::FaultKind;
+use kibus::model::finding_code::FindingCode;
 use kibus::model::options::HubOptions;
 use kibus::model::resource::ResourceId;
 use kibus::plan::{Action, Plan};
@@ -104,7 +105,8 @@ fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
     });
     for (command, intent) in commands.iter().zip(wait(join_all(intents))) {
         match intent {
-            Err(Blocked::LostSettings(restoring)) => {
+            Err(Blocked(messages)) if messages[0].code == Some(FindingCode::SettingsMissing) => {
+                let restoring = messages[0].fix.steps()[0].command.clone().unwrap();
                 let words = [
                     "--restore-settings",
                     "--tag team=a",

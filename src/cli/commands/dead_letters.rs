@@ -103,7 +103,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
     };
     let pass = |survey: &Survey| check_dead_letters(redrive, survey);
     let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
-    checked.map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
+    checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");
     let count = survey.depth(&hub.scope.dead_letter_queue()).map_or(0, Depth::messages);
     let letters = dead_letters::read(&hub.cloud, &hub.scope, count, now()).await;
@@ -132,7 +132,11 @@ fn show(
         hub.ui
             .result(&format!("\n{}", text::treatment(treatment, ids.len(), letters)))?;
     }
-    if !ids.is_empty() && args.consent.dry_run(true).is_none() && hub.ui.output() == Output::Json && hub.ui.can_ask() {
+    if !ids.is_empty()
+        && args.consent.dry_run(true).is_none()
+        && hub.ui.output == Output::Json
+        && hub.ui.why_no_question.is_none()
+    {
         hub.ui.say(&shown);
     }
     Ok(ids)
@@ -211,11 +215,11 @@ fn ended(hub: &ConnectedHub, treatment: Treatment, treated: &Treated, interrupte
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
         let error = failure::because(hub, Error::failed(what), fault).note(state);
-        return Some(error.hint_command(again, hub.command_line.as_str()));
+        return Some(error.hint_command(again, hub.scope.again("")));
     }
     if treated.stopped {
         let error = Error::new(interrupted, "stopped before the end").note(state);
-        return Some(error.hint_command("to continue, run again:", hub.command_line.as_str()));
+        return Some(error.hint_command("to continue, run again:", hub.scope.again("")));
     }
     if returned == 0 {
         return None;

@@ -1,6 +1,6 @@
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::plan::finding::FindingCode;
+use crate::model::finding_code::FindingCode;
 use crate::ui::json::Explanation;
 use crate::ui::{Report, Ui, text};
 

@@ -4,10 +4,9 @@ use super::status::report_of;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
-use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
+use crate::reconcile::Intent;
 use crate::reconcile::status::{guess, status};
-use crate::reconcile::{Blocked, Intent};
 use crate::survey;
 use crate::ui::{HubReport, text};
 
@@ -46,10 +45,10 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     for (hub, survey) in hubs.list.iter().zip(surveys) {
         let report = match survey.map(|(_, status)| status) {
             // A bus without a hub: only other resources have its tag.
-            Ok(Err(Blocked::NoHub)) => continue,
+            Ok(Err(blocked)) if blocked.is_no_hub() => continue,
             // One hub's settings keep nobody from the list of the others.
-            Ok(Err(bad @ (Blocked::BadSettings { .. } | Blocked::Unreadable(ResourceId::Parameter(_), _)))) => {
-                let error = failure::blocked(hub, &bad);
+            Ok(Err(bad)) => {
+                let error = Error::from(bad);
                 hub.ui
                     .warn_text(&format!("the clusters of this bus are not listed: {error}"));
                 HubReport {

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use clap::Subcommand;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::{Ending, failure, stages};
+use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint, quoted};
 use crate::iam::operator_policy::{self, RolePattern};
 use crate::model::document::Document;
@@ -17,7 +17,7 @@ use crate::model::resource::calls::{events, kms, lambda, sqs};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::signal::PROBE_SOURCE;
-use crate::reconcile::{Intent, SavedRoles, unnamed_queues};
+use crate::reconcile::{Intent, SavedRoles, no_single_role, unnamed_queues};
 use crate::survey::{Query, Saved, Survey, role_arns};
 use crate::ui::HubReport;
 
@@ -203,7 +203,7 @@ fn fits(hub: &ConnectedHub, document: Document) -> Document {
     if let Some(over) = operator_policy::too_long(&fitted) {
         let count = operator_policy::parts(&document).len();
         let commands: Vec<String> = (1..=count)
-            .map(|part| format!("{} --part {part}", hub.command_line))
+            .map(|part| format!("{} --part {part}", hub.scope.options.again))
             .collect();
         let text = format!(
             "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
@@ -274,7 +274,7 @@ async fn known_for_queues(
 ) -> Result<Settings, Error> {
     let known = known(hubs, hub, given, used).await?;
     match unnamed_queues(&hub.scope, &known.options) {
-        Some(refusal) => Err(failure::refused(hub, &[refusal], false)),
+        Some(refusal) => Err(Error::from([refusal].as_slice())),
         None => Ok(known),
     }
 }
@@ -349,8 +349,8 @@ impl RoleFlags {
                 roles.insert(role.clone());
                 continue;
             }
-            let candidates = [usual, suffixed].concat();
-            let text = failure::no_single_role(cluster, &candidates);
+            let candidates = usual.iter().chain(&suffixed).collect();
+            let text = no_single_role(cluster, candidates);
             hub.ui.warn_text(&format!("{text}; name it with --controller-role"));
         }
         roles
@@ -390,5 +390,5 @@ fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
          `{cluster}` has this role:"
     );
     hub.ui
-        .warn(&Hint::command(text, format!("{} {flag}", hub.command_line)));
+        .warn(&Hint::command(text, format!("{} {flag}", hub.scope.options.again)));
 }

@@ -91,7 +91,7 @@ pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<Cl
             clusters,
             ..hub.report(&Intent::default())
         },
-        Err(blocked) => hub.failed(failure::blocked(hub, &blocked)),
+        Err(blocked) => hub.failed(Error::from(blocked)),
     }
 }
 
@@ -128,14 +128,8 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
         let style = hub.ui.result_style();
         let is_new = report.status.is_some();
         if let Some(status) = &report.status {
-            for (id, fault) in &status.unreadable {
-                hub.ui.warn_text(&format!("{id} could not be read: {fault}"));
-            }
-            if let Some(fault) = &status.undiscovered {
-                hub.ui.warn_text(&format!("the clusters are unknown: {fault}"));
-            }
-            let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = failure::incomplete(hub, unread);
+            status.unknown.iter().for_each(|text| hub.ui.warn_text(text));
+            report.error = failure::incomplete(hub, status.unknown.len());
         }
         if let Some((read, last)) = seen {
             // A pipe gets each status once.

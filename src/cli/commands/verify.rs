@@ -4,13 +4,14 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
+use crate::message::fixes;
 use crate::model::answer::Fact;
 use crate::model::name::ClusterName;
 use crate::model::notation::counted;
-use crate::model::status::{ProbeResult, Probed};
-use crate::plan::finding::fixes;
-use crate::reconcile::{Intent, Target, Trial, checked_clusters, reconcile};
+use crate::model::status::Probed;
+use crate::reconcile::{Intent, Target, Trial, reconcile};
 use crate::survey::{Query, Survey};
+use crate::ui::json::Probe;
 use crate::ui::{HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
@@ -43,7 +44,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             Ok((survey, target)) => check(&hubs, hub, &survey, &target)?,
             Err(error) => hub.left_out(error)?,
         };
-        if report.error.is_none() && report.findings.iter().any(|finding| finding.severity.needs_work()) {
+        if report.error.is_none() && report.problems.iter().any(|problem| problem.severity.needs_work()) {
             ending = Ending::With(ErrorKind::Differences);
         }
         reports.push(report);
@@ -71,33 +72,28 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
     let intent = reconcile(survey, target);
     if !survey.known.probes.is_empty() {
         hubs.part(hub, false)?;
-        show_probes(hub, survey, target)?;
+        show_probes(hub, survey)?;
     } else if let Ok(intent) = &intent {
         hubs.part(hub, !intent.findings.is_empty())?;
     }
     let intent = match intent {
         Ok(intent) => intent,
-        Err(blocked) => return Ok(hub.failed(failure::blocked(hub, &blocked))),
+        Err(blocked) => return Ok(hub.failed(Error::from(blocked))),
     };
     hub.ui.warn_of(&intent);
     show(hub, survey, &intent)?;
     Ok(HubReport {
-        probes: probed(survey).cloned().collect(),
+        probes: probed(survey).map(Probe::from).collect(),
         error: failure::incomplete(hub, intent.incomplete),
         ..hub.report(&intent)
     })
 }
 
-fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(), Error> {
-    let (clusters, style) = (checked_clusters(survey, target), hub.ui.result_style());
+fn show_probes(hub: &ConnectedHub, survey: &Survey) -> Result<(), Error> {
+    let style = hub.ui.result_style();
     for probed in probed(survey) {
-        if probed.finding(&hub.scope).is_none() {
+        if probed.finding(&hub.scope, None).is_none() {
             hub.ui.result(&text::block(&probed.sentence(), style))?;
-        }
-        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
-        if let (ProbeResult::NotRead | ProbeResult::Unknown(_), Some(tags)) = (&probed.result, tags) {
-            hub.ui
-                .result(&text::block(&text::how_to_check(&probed.queue, tags), style))?;
         }
     }
     Ok(())
@@ -123,6 +119,9 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
     let ConnectedHub { ui, heading, .. } = hub;
     if intent.findings.is_empty() {
         let bus = &heading.bus;
+        if ui.verbose > 0 {
+            ui.result(&text::passed(&intent.passed, ui.result_style()).join("\n"))?;
+        }
         return ui.result(&match clusters.as_str() {
             "0 clusters" => format!("No findings. Hub {bus} is up to date; no clusters yet."),
             _ => format!("No findings. Hub {bus} and {clusters} are up to date."),

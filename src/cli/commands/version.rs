@@ -34,7 +34,7 @@ pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
         })
         .collect();
     ui.result(&format!("kibus {LONG}"))?;
-    if ui.is_verbose() {
+    if ui.verbose > 0 {
         ui.result(&embedded(&routers))?;
     }
     ui.report(&Report {

@@ -11,7 +11,8 @@ use crate::model::name::{FunctionName, NameError};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Architecture {
     X86_64,
     Arm64,

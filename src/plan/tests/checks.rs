@@ -256,9 +256,9 @@ fn a_resource_of_another_tool_is_refused_by_name() {
     for (name, edit, expected) in CHANGED {
         let mut bench = Bench::new();
         edit(&mut bench);
-        let mut refusals: Vec<String> = check(&bench.scope, &bench.plan(), &bench.observed)
+        let mut refusals: Vec<String> = check(&bench.scope, &bench.plan(), &bench.observed, false)
             .iter()
-            .map(ToString::to_string)
+            .map(|refusal| refusal.sentence.clone())
             .collect();
         let mut expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
         refusals.sort();
@@ -270,12 +270,12 @@ fn a_resource_of_another_tool_is_refused_by_name() {
 #[test]
 fn a_resource_of_another_tool_is_not_deleted() {
     let mut bench = Bench::new();
-    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
+    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed, false), []);
     bench.queue("kibus-probe", |q| disown(&mut q.tags));
     bench.rule(SPOT, |r| disown(&mut r.tags));
     bench.role_policy(CONTROLLER, |p| p.document = statement("Theirs"));
     bench.answer("log-group", "/aws/lambda/kibus-router", Fact::Absent);
-    let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
+    let refused = check(&bench.scope, &bench.teardown(), &bench.observed, false);
     assert_eq!(refused.len(), 3, "{refused:?}");
 }
 
@@ -287,5 +287,5 @@ fn drift_does_not_prevent_a_teardown() {
         bench.see(resource.clone());
     }
     bench.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned()));
-    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
+    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed, false), []);
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::{Bench, MAPPING};
 use crate::error::Hint;
+use crate::message::{Fix, Message, sort};
 use crate::model::answer::Fact;
 use crate::model::resource::Code;
 use crate::plan::check;
-use crate::plan::finding::{self, Fix};
+use crate::plan::finding;
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
 
@@ -128,12 +129,12 @@ fn each_difference_has_its_code() {
         let mut bench = Bench::new();
         edit(&mut bench);
         let plan = bench.plan();
-        let refusals = check(&bench.scope, &plan, &bench.observed);
+        let refusals = check(&bench.scope, &plan, &bench.observed, false);
         let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new());
-        findings.extend(finding::refused(&bench.scope, &refusals));
+        findings.extend(refusals.into_iter().map(Message::into_finding));
         let said: Vec<String> = findings
             .iter()
-            .map(|finding| format!("{} {}", finding.code, finding.message))
+            .map(|finding| format!("{} {}", finding.code.unwrap(), finding.sentence))
             .collect();
         assert_eq!(said, *expected, "{name}");
     }
@@ -151,7 +152,7 @@ fn the_most_urgent_finding_comes_first() {
     let plan = bench.plan();
     let mut findings = finding::changed(&bench.scope, &plan, &[], &BTreeSet::new());
     findings.reverse();
-    finding::sort(&mut findings);
+    sort(&mut findings);
     let found: Vec<String> = findings
         .iter()
         .map(|finding| {
@@ -159,8 +160,8 @@ fn the_most_urgent_finding_comes_first() {
             format!(
                 "{:?} {} {cluster} {} {}",
                 finding.severity,
-                finding.code,
-                finding.kind(),
+                finding.code.unwrap(),
+                finding.kind_of_subject(),
                 finding.name()
             )
         })
@@ -185,7 +186,7 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
         (BTreeSet::new(), Fix::add_cluster(&bench.scope, "base".parse().unwrap())),
         (
             BTreeSet::from(["controller".parse().unwrap()]),
-            Fix::Advice(Hint::command(
+            Fix::advice(Hint::command(
                 "role `controller` does not exist; pass the role that Karpenter runs as",
                 bench.scope.kibus("add-cluster base --controller-role ROLE"),
             )),
@@ -194,7 +195,7 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
         let findings = finding::changed(&bench.scope, &plan, &[], &absent);
         let found: Vec<_> = findings
             .iter()
-            .map(|finding| (finding.code.as_str(), &finding.fix))
+            .map(|finding| (finding.code.unwrap().as_str(), &finding.fix))
             .collect();
         assert_eq!(found, [("K111", &fix)]);
     }

@@ -40,14 +40,14 @@ fn first(scope: &Scope) -> Plan {
 }
 
 /// The item of a subject, as its result and its text, with the details and what helps.
-fn item(subject: &str, report: &PreflightReport) -> (String, Vec<String>, Vec<String>) {
-    let item = report.items.iter().find(|item| item.subject == subject).unwrap();
+fn item(subject: &str, report: &[Message]) -> (String, Vec<String>, Vec<String>) {
+    let item = report.iter().find(|item| item.name() == subject).unwrap();
     let hint = |hint: &Hint| match &hint.command {
         Some(command) => command.clone(),
         None => hint.text.clone(),
     };
-    let line = format!("{}: {}", item.result.as_str(), item.text);
-    (line, item.details.clone(), item.hints.iter().map(hint).collect())
+    let line = format!("{}: {}", item.kind.result(), item.sentence);
+    (line, item.notes.clone(), item.fix.steps().iter().map(hint).collect())
 }
 
 /// What is known of a first hub in `us-west-2`, before a test changes something.
@@ -73,19 +73,19 @@ impl Case {
         }
     }
 
-    fn report(&self) -> PreflightReport {
+    fn report(&self) -> Vec<Message> {
         let findings = Findings {
             scope: &self.scope,
             read: 14,
             unread: self.unread.clone(),
-            router: PreflightItem::new("router", PreflightResult::Ok, ""),
-            planned: PreflightItem::new("plan", PreflightResult::Ok, ""),
+            router: check("router", Passed, ""),
+            planned: check("plan", Passed, ""),
             plan: self.plan.as_ref(),
             calls: &self.calls,
             concurrency: &self.concurrency,
             policy: self.scope.kibus("policy operator"),
         };
-        items(findings, &self.answers)
+        checks(findings, &self.answers)
     }
 }
 

@@ -2,11 +2,10 @@
 
 use super::router_code::{codes, deployed, edit_alias, found, named, not_at_hand, ours, verified, warned};
 use super::*;
+use crate::message::Fix;
 use crate::model::answer::Fact;
 use crate::model::resource::{Alias, FunctionSettings, Parameter};
 use crate::model::settings::Settings;
-use crate::plan::Refusal;
-use crate::plan::finding::Fix;
 use crate::reconcile::OfferedRouter::{self, Named, Packaged};
 
 #[test]
@@ -159,9 +158,12 @@ fn a_rollback_is_kept_until_it_is_ended() {
         };
         let intent = reconcile(&rolled_back(latest, |_| {}), &bootstrap_with(given, router)).unwrap();
         assert_eq!(codes(&intent), planned, "{name}");
-        let fields = intent.refusals.iter().flat_map(|refusal| match refusal {
-            Refusal::RollbackKept { fields, .. } => fields.clone(),
-            other => panic!("{name}: {other:?}"),
+        let fields = intent.refusals.iter().flat_map(|refusal| {
+            let (_, fields) = refusal
+                .sentence
+                .split_once("live, and a new version is needed to change: ")
+                .unwrap();
+            fields.split(", ").map(|field| field.trim_matches('`'))
         });
         assert_eq!(fields.collect::<Vec<_>>(), refused, "{name}");
     }
@@ -171,8 +173,8 @@ fn a_rollback_is_kept_until_it_is_ended() {
 fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
     let target = bootstrap_with(setting(options(Some("1024"))), named());
     let intent = reconcile(&rolled_back("cc", |_| {}), &target).unwrap();
-    let advice = intent.refusals[0].advice(&scope(), false);
-    let command = advice.command.unwrap();
+    let steps = intent.refusals[0].fix.steps();
+    let command = steps[0].command.as_deref().unwrap();
     assert_eq!(
         command,
         "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00"

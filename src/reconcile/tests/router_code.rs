@@ -2,8 +2,8 @@
 //! kibus.
 
 use super::*;
+use crate::message::{Fix, Message};
 use crate::model::resource::{Alias, FieldValue};
-use crate::plan::finding::Fix;
 use crate::reconcile::OfferedRouter::{self, Named, OfVersion, Packaged};
 
 /// The live version: its router and its hash; no version if kibus did not publish it.
@@ -229,7 +229,7 @@ pub(super) fn verified(survey: &Survey, router: OfferedRouter) -> Intent {
 }
 
 pub(super) fn found(intent: &Intent) -> Vec<String> {
-    let about = |finding: &Finding| format!("{} {}", finding.code, finding.name());
+    let about = |finding: &Message| format!("{} {}", finding.code.unwrap(), finding.name());
     let mut found: Vec<String> = intent.findings.iter().map(about).collect();
     found.sort();
     found

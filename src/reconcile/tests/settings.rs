@@ -1,7 +1,9 @@
 //! What the parameter of a hub decides, and what becomes of a hub without usable settings.
 
 use super::*;
+use crate::message::{MessageKind, Subject};
 use crate::model::answer::{Fault, FaultKind};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::KmsKey;
 use crate::model::resource::{Encryption, Parameter};
 use crate::model::settings::{Settings, Until};
@@ -69,11 +71,17 @@ fn every_command_decides_by_the_settings_or_refuses() {
     let outcome = |survey: &Survey, target: &Target| match reconcile(survey, target) {
         Ok(intent) if intent.refusals.is_empty() => "plans",
         Ok(_) => "refuses the plan",
-        Err(Blocked::NoHub) => "no hub",
-        Err(Blocked::LostSettings(_)) => "lost",
-        Err(Blocked::BadSettings { .. }) => "bad",
-        Err(Blocked::Unreadable(id, _)) if id == parameter() => "unreadable",
-        Err(other) => panic!("{other:?}"),
+        Err(blocked) if blocked.is_no_hub() => "no hub",
+        Err(blocked) => {
+            let message = only(blocked);
+            assert_eq!(message.about, Subject::Resource(parameter()));
+            match (message.kind, message.code) {
+                (MessageKind::Refused, Some(FindingCode::SettingsMissing)) => "lost",
+                (MessageKind::Refused, None) => "bad",
+                (MessageKind::Blocked, None) => "unreadable",
+                _ => panic!("{message:?}"),
+            }
+        }
     };
     let targets = [
         ("bootstrap-hub", bootstrap(HubOptions::default())),
@@ -110,6 +118,19 @@ fn every_command_decides_by_the_settings_or_refuses() {
     }
 }
 
+/// The only message of a block.
+fn only(blocked: Blocked) -> Message {
+    let [message] = <[Message; 1]>::try_from(blocked.0).unwrap();
+    message
+}
+
+/// The command that restores lost settings.
+fn restores(blocked: Blocked) -> String {
+    let message = only(blocked);
+    assert_eq!(message.code, Some(FindingCode::SettingsMissing), "{message:?}");
+    message.fix.steps()[0].command.clone().unwrap()
+}
+
 #[test]
 fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
     let options = HubOptions {
@@ -129,10 +150,8 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
     };
     let mut survey = survey_of(options.clone(), &[]);
     survey.observed.insert(parameter(), Fact::Absent);
-    let Err(Blocked::LostSettings(command)) = reconcile(&survey, &bootstrap(HubOptions::default())) else {
-        panic!("it is planned");
-    };
-    let typed = ["bootstrap-hub --restore-settings".to_owned()]
+    let command = restores(reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err());
+    let typed = ["kibus bootstrap-hub --restore-settings".to_owned()]
         .into_iter()
         .chain(options.typed());
     assert_eq!(command, typed.collect::<Vec<_>>().join(" "));
@@ -146,15 +165,12 @@ fn the_command_names_only_what_differs_from_the_defaults() {
     let mut survey = survey_of(HubOptions::default(), &[]);
     survey.observed.insert(parameter(), Fact::Absent);
     let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
-    assert_eq!(
-        blocked,
-        Blocked::LostSettings("bootstrap-hub --restore-settings".to_owned())
-    );
+    assert_eq!(restores(blocked), "kibus bootstrap-hub --restore-settings");
     let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
     let findings: Vec<_> = intent
         .findings
         .iter()
-        .map(|one| (one.code.as_str(), one.name()))
+        .map(|one| (one.code.unwrap().as_str(), one.name()))
         .collect();
     assert_eq!(findings, [("K113", "/kibus/kibus".to_owned())]);
 }
@@ -187,7 +203,7 @@ fn settings_that_are_too_long_name_the_longest_tags() {
         ..HubOptions::default()
     };
     let intent = reconcile(&survey(&[]), &bootstrap(options)).unwrap();
-    let refusals: Vec<_> = intent.refusals.iter().map(ToString::to_string).collect();
+    let refusals: Vec<_> = intent.refusals.iter().map(|refusal| refusal.sentence.clone()).collect();
     let [refusal] = refusals.as_slice() else {
         panic!("{refusals:?}")
     };

@@ -1,17 +1,20 @@
 //! The document as it is written, and the schema that describes it.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::*;
 use crate::dead_letters::{DeadLetter, Treatment};
 use crate::error::Progress;
+use crate::model::finding_code::FindingCode;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Desired, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::signal::{Signal, sample_event};
-use crate::plan::finding::FindingCode;
 use crate::ui::text::tests::{
     assert_file, assert_snapshot, between, cluster_resources, drifted_resources, hub_resources,
 };
@@ -33,6 +36,102 @@ pub(super) fn code(_: &mut SchemaGenerator) -> Schema {
     words(FindingCode::ALL.iter().map(|code| code.as_str()))
 }
 
+pub(super) fn result(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "The result about one subject.",
+        "oneOf": [
+            {"const": "ok", "description": "The plan has what it needs.", "type": "string"},
+            {"const": "warning", "description": "It may lack something.", "type": "string"},
+            {"const": "failed", "description": "It lacks something.", "type": "string"},
+            {"const": "unknown", "description": "AWS did not answer the question. It is not a success.", "type": "string"},
+        ],
+    })
+}
+
+impl JsonSchema for ResourceId {
+    fn schema_name() -> Cow<'static, str> {
+        "ResourceObject".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A resource.",
+            "type": "object",
+            "properties": {
+                "kind": kind(generator),
+                "name": {"description": "The name of the resource, unique within its kind.", "type": "string", "minLength": 1},
+            },
+            "required": ["kind", "name"],
+        })
+    }
+}
+
+/// The value of a field.
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum FieldObjectValue {
+    /// Not set.
+    Unset,
+    Text(String),
+    /// Durations are in seconds, or in days where the path says so. Sizes are in bytes, memory in MiB; the largest message
+    /// of a queue may be larger than `to`.
+    Number(u64),
+    Flag(bool),
+    List(BTreeSet<String>),
+    Code(CodeObject),
+    /// A policy or a pattern.
+    Document(serde_json::Map<String, Value>),
+}
+
+/// A function's code.
+#[derive(schemars::JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct CodeObject {
+    /// The version of the router; null if it is unknown.
+    version: Option<String>,
+    sha256: String,
+}
+
+impl JsonSchema for FieldValue {
+    fn schema_name() -> Cow<'static, str> {
+        FieldObjectValue::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        FieldObjectValue::json_schema(generator)
+    }
+}
+
+/// Allows no other members in an object, and no null for a member that may be missing.
+fn close(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let required: Vec<Value> = object
+        .get("required")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let Some(Value::Object(properties)) = object.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties.iter_mut() {
+        let Some(property) = property.as_object_mut().filter(|_| !required.contains(&json!(name))) else {
+            continue;
+        };
+        if let Some(Value::Array(types)) = property.get_mut("type") {
+            types.retain(|of| *of != "null");
+            let only = types.remove(0);
+            property.insert("type".to_owned(), only);
+        }
+        if let Some(Value::Array(any)) = property.get("anyOf") {
+            let only = any[0].as_object().unwrap().clone();
+            property.remove("anyOf");
+            property.extend(only);
+        }
+    }
+    object.insert("additionalProperties".to_owned(), false.into());
+}
+
 /// The schema of the document. A description is on one line, and a number has no format: those of Rust are no standard.
 fn schema() -> Schema {
     let plain = RecursiveTransform(|schema: &mut Schema| {
@@ -40,9 +139,17 @@ fn schema() -> Schema {
         if let Some(Value::String(text)) = schema.get_mut("description") {
             *text = text.replace('\n', " ");
         }
+        close(schema);
     });
     let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(plain);
-    settings.into_generator().into_root_schema_for::<DocumentObject<'_>>()
+    let mut schema = settings.into_generator().into_root_schema_for::<Report>();
+    schema.insert("$id".to_owned(), json!("plan.schema.json"));
+    schema.insert("title".to_owned(), json!("Document of kibus --output json"));
+    let version = json!({"type": "integer", "const": FORMAT_VERSION, "minimum": 0});
+    schema.get_mut("properties").unwrap()["format_version"] = version;
+    let required = schema.get_mut("required").unwrap().as_array_mut().unwrap();
+    required.insert(0, json!("format_version"));
+    schema
 }
 
 /// Why a document does not match the schema; `None` if it does.
@@ -62,18 +169,22 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         controller_role: role.map(|role| role.parse().unwrap()),
         found_by: Default::default(),
     };
+    let third: ClusterName = "third".parse().unwrap();
     let intent = Intent {
         plan: plan.clone(),
         clusters: vec![
             cluster("base", Some("KarpenterServiceAccount-base")),
             cluster("other", None),
         ],
-        findings: vec![crate::plan::finding::not_registered(
-            &scope(),
-            "third".parse().unwrap(),
-            &std::collections::BTreeSet::new(),
-            crate::plan::finding::Fix::add_cluster(&scope(), "third".parse().unwrap()),
-        )],
+        findings: vec![
+            Message::finding(
+                &scope(),
+                FindingCode::ClusterNotRegistered,
+                third.clone(),
+                "not registered",
+            )
+            .fixed_by(crate::message::Fix::add_cluster(&scope(), third)),
+        ],
         warnings: vec![Hint::text("a warning")],
         ..Intent::default()
     };
@@ -224,5 +335,40 @@ fn the_schema_refuses_what_is_not_written() {
         let mut document = document.clone();
         *document.pointer_mut(at).unwrap() = wrong;
         assert!(objection(&document).is_some(), "{at} is taken");
+    }
+}
+
+#[test]
+fn labels_are_what_differs() {
+    let one = Heading::from(&scope());
+    let elsewhere = Heading {
+        region: Some("eu-west-1".parse().unwrap()),
+        ..one.clone()
+    };
+    let other = Heading {
+        bus: "other".parse().unwrap(),
+        ..one.clone()
+    };
+    let unreached = Heading {
+        account: None,
+        ..elsewhere.clone()
+    };
+    for (hubs, labels) in [
+        (vec![&one], vec![""]),
+        (vec![&one, &elsewhere], vec!["us-west-2", "eu-west-1"]),
+        (vec![&one, &other], vec!["kibus", "other"]),
+        (
+            vec![&one, &elsewhere, &other],
+            vec!["us-west-2 kibus", "eu-west-1 kibus", "us-west-2 other"],
+        ),
+        (
+            vec![&one, &unreached],
+            vec!["111122223333 us-west-2", "unknown account eu-west-1"],
+        ),
+    ] {
+        let mut hubs: Vec<Heading> = hubs.into_iter().cloned().collect();
+        Heading::tell_apart(&mut hubs);
+        let got: Vec<&str> = hubs.iter().map(|hub| hub.label.as_str()).collect();
+        assert_eq!(got, labels);
     }
 }

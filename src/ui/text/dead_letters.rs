@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::escape::escape;
-use super::{Style, capitalized};
+use super::layout::{Style, capitalized, escape};
 use crate::dead_letters::{
     DeadLetter, DeadLetterCause, DeadLetterReport, DeliveryError, LetterEvent, LetterResult, LetterStatus, Treatment,
     Useful,

@@ -4,14 +4,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::error::hint;
-use super::escape::escape;
-use super::group::by_count;
-use super::{Style, capitalized, sentences};
+use super::layout::{Style, Table, by_count, capitalized, escape, sentences};
+use super::message::hint;
 use crate::discover::{Discovery, FoundQueue, FoundRule, Reader, Removal};
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::notation::counted;
-use crate::ui::{Heading, Table};
+use crate::ui::Heading;
 
 /// The indentation of tables.
 const INDENT: usize = 2;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::escape::at_the_edge;
+use super::layout::at_the_edge;
 use super::tests::{between, cluster_resources, hub_resources};
 use super::*;
 use crate::dead_letters::readings::any_letter;
@@ -15,8 +15,8 @@ use crate::model::resource::{Desired, Encryption, Redrive, Resource};
 use crate::model::scope::tests::scope;
 use crate::reconcile::NextStep;
 use crate::ui::Heading;
+use crate::ui::Paint;
 use crate::ui::json::HubReport;
-use crate::ui::paint::Paint;
 
 /// Whether a text controls the terminal by more than lines and the colors of kibus. No part of the text may depend on
 /// [`at_the_edge`].
@@ -85,7 +85,7 @@ proptest! {
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
         let mut report = HubReport::of(&scope());
-        report.plan = planned;
+        report.changes = planned.changes;
         let json = json_text(&crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json());
         prop_assert!(is_safe(&json, Style::default()), "{json:?}");
     }

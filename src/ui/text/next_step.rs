@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::error::{hint, indented};
-use super::group::by_count;
-use super::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
-use super::{Style, escape};
+use super::layout::{Style, Table, by_count, escape, indented};
+use super::message::hint;
 use crate::error::{Hint, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, QueueName};
+use crate::model::name::ClusterName;
 use crate::model::notation::first_of;
-use crate::model::tags::Tags;
+use crate::reconcile::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
 use crate::reconcile::{ClusterSummary, Controller, NextStep};
-use crate::ui::Table;
 
 /// The maximum length of a line of a command, with the margin.
 const WIDTH: usize = 100;
@@ -34,7 +31,7 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
             controllers,
             check,
             older,
-        } => configure(controllers, check, older.as_deref(), width(style)),
+        } => configure(controllers, check, older.as_deref(), width(style.width)),
         NextStep::RemindOfSettings { controllers, show } => remind(controllers, show),
         NextStep::DetachPolicy(controllers) => format!(
             "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
@@ -171,8 +168,9 @@ pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version.
-pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
+/// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version, with
+/// commands that fit into these columns.
+pub(in crate::ui) fn release_queues(controllers: &[Controller], columns: Option<usize>) -> Vec<Hint> {
     by_version(controllers)
         .into_iter()
         .map(|(version, group)| {
@@ -188,32 +186,10 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
             };
             Hint::command(
                 format!("first remove the queue from the settings of {karpenter} in {clusters}: {why}"),
-                shell(&QueueSetting::new(version, "").commands, WIDTH),
+                shell(&QueueSetting::new(version, "").commands, width(columns)),
             )
         })
         .collect()
-}
-
-/// How to check which queue a cluster's Karpenter reads.
-pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
-    let setting = Setting::of(tags.karpenter_version());
-    let (key, shows) = if setting == Setting::HelmValue {
-        (
-            "settings.interruptionQueue",
-            r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
-        )
-    } else {
-        (
-            "settings.aws.interruptionQueueName",
-            r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
-        )
-    };
-    let kubectl = format!("kubectl -n {}", setting.namespace());
-    format!(
-        "In that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
-         wrong key is ignored silently):\n    {kubectl} {shows}\nThis prints whether Karpenter runs, and its errors \
-         about the queue:\n    {kubectl} logs deployment/karpenter --tail=200"
-    )
 }
 
 fn by_version(controllers: &[Controller]) -> BTreeMap<Option<KarpenterVersion>, Vec<&Controller>> {
@@ -239,10 +215,8 @@ fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
 }
 
 /// The longest line of a command.
-fn width(style: Style) -> usize {
-    style
-        .width
-        .map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
+fn width(columns: Option<usize>) -> usize {
+    columns.map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 
 /// Commands for a shell, each over several lines if it is longer than `width` with its margin.

@@ -1,30 +1,35 @@
 //! A plan as text: one line per change, its changed fields below it, and a last line with the totals.
 
-use super::columns::{Columns, shortened};
-use super::escape::escape;
-use super::fold::fold;
-use super::group::{Group, groups};
-use super::name::{name, rest_of_name, short_name};
-use super::value::value;
-use super::{Style, document};
+use std::collections::BTreeMap;
+
+use console::measure_text_width;
+use similar::{ChangeTag, DiffTag, TextDiff};
+
+use super::layout::{NARROW, Style, Table, counted, escape, fold, gap, name, shortened};
+use crate::model::document::Document;
 use crate::model::name::ClusterName;
-use crate::model::resource::FieldValue;
+use crate::model::resource::{Code, FieldName, FieldValue, LogGroupField, ResourceId};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
-use crate::ui::paint::Paint;
-use crate::ui::table::{Table, gap};
+use crate::ui::terminal::Paint;
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
+/// The widest name column. Longer names reach into the next column.
+pub(super) const NAME_COLUMN: usize = 48;
+/// The indentation of text below a row.
+const BELOW: usize = 6;
+/// How many unchanged lines of a document are shown around a change.
+const CONTEXT: usize = 3;
 
 /// The first line of every text about a hub.
 pub fn heading(heading: &Heading, style: Style) -> String {
     heading_of("hub", heading, style)
 }
 
-/// The same about a hub or a bus, which have the same name.
+/// The first line about a hub or a bus, which have the same name.
 pub(super) fn heading_of(what: &str, heading: &Heading, style: Style) -> String {
     style.paint.bold(&format!(
         "kibus · account {} · {} · {what} {}",
@@ -46,19 +51,17 @@ pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
     let groups = groups(plan);
     let brief = brief_actions(&groups, style);
     let is_brief = |group: &&Group<'_>| brief.iter().any(|action| is_whole_cluster(group, *action));
-    let titled = groups.iter().any(|group| group.cluster.is_some());
+    let titled = groups.iter().any(|(cluster, _)| cluster.is_some());
     for group in groups.iter().filter(|group| !is_brief(group)) {
         lines.push(String::new());
         if titled {
             let title = group
-                .cluster
+                .0
                 .map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
             let title = shortened(&escape(&title), style.width, 2);
             lines.push(format!("  {}", style.paint.bold(&title)));
         }
-        for change in &group.changes {
-            lines.extend(change_lines(change, columns, style));
-        }
+        lines.extend(group.1.iter().flat_map(|change| change_lines(change, columns, style)));
     }
     for action in &brief {
         lines.push(String::new());
@@ -72,18 +75,28 @@ pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
         lines.extend(columns.row(&style.paint.yellow("?"), id.label(), &name(id), about, style));
     }
     if !plan.is_empty() {
+        let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
+        let more = if hidden { "; -v shows every document" } else { "" };
+        let yet = if open { ". Nothing is changed yet" } else { "" };
+        let line = format!("{}{yet}{more}.", style.paint.bold(&plan.counts()));
         lines.push(String::new());
-        lines.extend(last_lines(plan, open, style));
+        lines.extend(fold(&line, style.width.unwrap_or(usize::MAX)));
     }
     lines.join("\n")
 }
 
-fn last_lines(plan: &Plan, open: bool, style: Style) -> Vec<String> {
-    let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
-    let more = if hidden { "; -v shows every document" } else { "" };
-    let yet = if open { ". Nothing is changed yet" } else { "" };
-    let line = format!("{}{yet}{more}.", style.paint.bold(&plan.counts()));
-    fold(&line, style.width.unwrap_or(usize::MAX))
+/// Changes that belong together, in the order of the plan: those of a cluster, or of the hub.
+type Group<'a> = (Option<&'a ClusterName>, Vec<&'a Change>);
+
+/// The groups of a plan, the hub's first, the clusters' in the order in which people count.
+fn groups(plan: &Plan) -> Vec<Group<'_>> {
+    let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
+    for change in &plan.changes {
+        let cluster = change.cluster.as_ref();
+        let place = cluster.map(|name| counted(name.as_str()));
+        groups.entry(place).or_insert((cluster, Vec::new())).1.push(change);
+    }
+    groups.into_values().collect()
 }
 
 /// Whether the fields are shown without `-v`.
@@ -91,7 +104,7 @@ fn shows_fields(change: &Change) -> bool {
     change.action == Action::Update
 }
 
-pub(super) fn sign(action: Action, paint: Paint) -> String {
+fn sign(action: Action, paint: Paint) -> String {
     match action {
         Action::Create => paint.green("+"),
         Action::Update => paint.yellow("~"),
@@ -140,7 +153,7 @@ fn below(path: &str, lines: Vec<String>) -> Vec<String> {
 /// A field of a created or deleted resource.
 fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     match of {
-        FieldValue::Document(document) => below(path, document::plain(document)),
+        FieldValue::Document(document) => below(path, plain(document)),
         other => vec![beside(path, width) + &value(path, other)],
     }
 }
@@ -161,10 +174,10 @@ pub(super) fn field_lines(
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
-            return below(&field.path, document::diff(from, to, style.verbose > 0, style.paint));
+            return below(&field.path, diff(from, to, style.verbose > 0, style.paint));
         }
-        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', style.paint)),
-        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', style.paint)),
+        (FieldValue::Document(from), _) => return below(&field.path, whole(from, '-', style.paint)),
+        (_, FieldValue::Document(to)) => return below(&field.path, whole(to, '+', style.paint)),
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
@@ -181,7 +194,7 @@ pub(super) fn field_lines(
 
 /// Whether all that happens to a cluster is this.
 fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
-    group.cluster.is_some() && group.changes.iter().all(|change| change.action == action)
+    group.0.is_some() && group.1.iter().all(|change| change.action == action)
 }
 
 /// For which actions each whole cluster is one line: there are many, and `-v` is not set.
@@ -195,7 +208,7 @@ fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
 /// One line per whole cluster, with its controller role.
 fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<String> {
     let groups: Vec<_> = groups.iter().filter(|group| is_whole_cluster(group, action)).collect();
-    let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
+    let changes: usize = groups.iter().map(|(_, changes)| changes.len()).sum();
     let title = format!(
         "{} clusters, {changes} to {}; -v shows each change",
         groups.len(),
@@ -203,13 +216,13 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
     );
     let mut table = Table::default();
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
-    for group in groups {
+    for (cluster, changes) in groups {
         let policy = |change: &&Change| {
             let resource = change.after.as_ref().or(change.before.as_ref())?;
             resource.as_role_policy().map(|policy| policy.role.to_string())
         };
-        let cluster = group.cluster.map_or("", ClusterName::as_str);
-        let role = group.changes.iter().find_map(policy);
+        let cluster = cluster.map_or("", ClusterName::as_str);
+        let role = changes.iter().find_map(policy);
         table.row([
             format!("{} {cluster}", sign(action, style.paint)),
             role.unwrap_or_default(),
@@ -217,6 +230,203 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
     }
     let title = shortened(&title, style.width, 2);
     vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
+}
+
+/// The name in the name column of a plan. For a role policy it is the role, because the summary has the policy's name.
+fn short_name(id: &ResourceId) -> String {
+    if let ResourceId::RolePolicy(role, _) = id {
+        return role.to_string();
+    }
+    name(id)
+}
+
+/// The part of the name that [`short_name`] omits, for a resource whose fields are shown instead of its summary.
+fn rest_of_name(id: &ResourceId) -> String {
+    if let ResourceId::RolePolicy(role, policy) = id
+        && role.as_str() != policy.as_str()
+    {
+        return policy.to_string();
+    }
+    String::new()
+}
+
+/// The widths of the columns for kinds and names.
+#[derive(Clone, Copy)]
+struct Columns {
+    kind: usize,
+    name: usize,
+}
+
+impl Columns {
+    /// The columns for rows of these kinds and names.
+    fn of(rows: impl IntoIterator<Item = (&'static str, String)>, style: Style) -> Self {
+        let (mut kinds, mut names) = (0, 0);
+        for (kind, name) in rows {
+            kinds = kinds.max(kind.chars().count());
+            names = names.max(
+                Some(name.chars().count())
+                    .filter(|width| *width <= NAME_COLUMN)
+                    .unwrap_or(0),
+            );
+        }
+        let room = style
+            .width
+            .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kinds + 2));
+        Self {
+            kind: kinds,
+            name: names.min(room),
+        }
+    }
+
+    /// The column at which the text about a resource begins.
+    fn last(self) -> usize {
+        4 + self.kind + 2 + self.name + 2
+    }
+
+    /// A sign, a kind, a name, and a text beside it.
+    fn line(self, sign: &str, kind: &str, name: &str, about: &str) -> String {
+        let line = format!(
+            "  {sign} {kind}{}  {name}{}  {about}",
+            gap(kind, self.kind),
+            gap(name, self.name)
+        );
+        line.trim_end().to_owned()
+    }
+
+    /// The same with the text beside the name or, if it does not fit there, below it. On a terminal, a long name is
+    /// shortened.
+    fn row(self, sign: &str, kind: &str, name: &str, about: &str, style: Style) -> Vec<String> {
+        let name = shortened(&escape(name), style.width, 4 + self.kind + 2);
+        let line = |about: &str| self.line(sign, kind, &name, about);
+        let Some(width) = style.width else {
+            return vec![line(about)];
+        };
+        let room = width.saturating_sub(self.last());
+        let mut lines = Vec::new();
+        if room >= NARROW && measure_text_width(&name) <= self.name {
+            for (at, text) in fold(about, room).iter().enumerate() {
+                let text = shortened(text, Some(room), 0);
+                lines.push(match at {
+                    0 => line(&text),
+                    _ => " ".repeat(self.last()) + &text,
+                });
+            }
+        } else {
+            lines.push(line(""));
+            let texts = fold(about, width.saturating_sub(BELOW))
+                .into_iter()
+                .filter(|text| !text.is_empty());
+            lines.extend(texts.map(|text| " ".repeat(BELOW) + &shortened(&text, style.width, BELOW)));
+        }
+        lines
+    }
+}
+
+/// The value of the field at `path`, on one line. A document has lines of its own.
+fn value(path: &str, value: &FieldValue) -> String {
+    match value {
+        FieldValue::Unset if path == LogGroupField::RetentionDays.path() => "unlimited".to_owned(),
+        FieldValue::Unset => "not set".to_owned(),
+        FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
+        FieldValue::Text(text) => escape(text).into_owned(),
+        FieldValue::Number(number, unit) => unit.text(*number),
+        FieldValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
+        FieldValue::List(items) if items.is_empty() => "none".to_owned(),
+        FieldValue::List(items) => {
+            let items: Vec<_> = items.iter().map(|item| escape(item)).collect();
+            items.join(", ")
+        }
+        FieldValue::Document(_) => "a document".to_owned(),
+        FieldValue::Code(code) => code_of(code),
+    }
+}
+
+fn code_of(code: &Code) -> String {
+    let first_digits: String = code.sha256.chars().take(12).collect();
+    let (version, sha256) = (escape(&code.version), escape(&first_digits));
+    match (version.is_empty(), sha256.is_empty()) {
+        (true, true) => "unknown".to_owned(),
+        (true, false) => format!("sha256 {sha256}"),
+        (false, true) => version.into_owned(),
+        (false, false) => format!("{version} (sha256 {sha256})"),
+    }
+}
+
+/// The lines of a whole document, each after the same sign.
+fn whole(document: &Document, sign: char, paint: Paint) -> Vec<String> {
+    let lines = document.pretty();
+    lines.lines().map(|line| signed(sign, line, paint)).collect()
+}
+
+/// The lines of a whole document, for copying.
+fn plain(document: &Document) -> Vec<String> {
+    let lines = document.pretty();
+    lines.lines().map(|line| escape(line).into_owned()).collect()
+}
+
+/// The lines that differ between two documents, with [`CONTEXT`] lines around them, or all lines if `full`.
+fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> Vec<String> {
+    let (from, to) = (from.pretty() + "\n", to.pretty() + "\n");
+    let diff = TextDiff::from_lines(from.as_str(), to.as_str());
+    let context = if full { usize::MAX / 4 } else { CONTEXT };
+    let mut lines = Vec::new();
+    for ops in diff.grouped_ops(context) {
+        // In a long policy the context lines do not show which statement a change is in.
+        let hidden = ops.first().map_or(0, |op| op.new_range().start) > 0;
+        let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
+        if hidden && let Some(first) = changed.map(|op| op.new_range().start) {
+            let header = format!("... {}", escape(&place(&to, first)));
+            lines.push(paint.dim(header.trim_end()));
+        }
+        for change in ops.iter().flat_map(|op| diff.iter_changes(op)) {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => '-',
+                ChangeTag::Insert => '+',
+            };
+            lines.push(signed(sign, change.value().trim_end_matches('\n'), paint));
+        }
+    }
+    lines
+}
+
+/// The path to a line of a document: keys from the outside in, and the `Sid` of a statement.
+fn place(text: &str, line: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let depth = |at: usize| lines[at].len() - lines[at].trim_start().len();
+    let mut keys = Vec::new();
+    let mut inside = depth(line);
+    for at in (0..line).rev() {
+        if depth(at) >= inside {
+            continue;
+        }
+        inside = depth(at);
+        let opening = lines[at].trim();
+        if opening == "{" {
+            let members = (at + 1..lines.len()).take_while(|member| depth(*member) > inside);
+            let mut own = members.filter(|member| depth(*member) == inside + 2);
+            keys.extend(own.find_map(|member| member_text(lines[member], "Sid")));
+        } else if let Some((key, _)) = opening.split_once("\": ") {
+            keys.push(key.trim_start_matches('"').to_owned());
+        }
+    }
+    keys.reverse();
+    keys.join(" / ")
+}
+
+/// The text value of this key, if the line holds it.
+fn member_text(line: &str, key: &str) -> Option<String> {
+    let value = line.trim().strip_prefix(&format!("\"{key}\": "))?;
+    serde_json::from_str(value.trim_end_matches(',')).ok()
+}
+
+fn signed(sign: char, line: &str, paint: Paint) -> String {
+    let line = format!("{sign} {}", escape(line));
+    match sign {
+        '+' => paint.green(&line),
+        '-' => paint.red(&line),
+        _ => paint.dim(&line),
+    }
 }
 
 #[cfg(test)]

@@ -1,15 +1,11 @@
 //! The status of a hub and its clusters, as text.
 
-use super::escape::escape;
-use super::fold::fold;
-use super::group::by_count;
-use super::{Style, name};
+use super::layout::{Style, Table, by_count, escape, fold, name};
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
 use crate::reconcile::ClusterSummary;
-use crate::reconcile::status::{RouterReport, StatusReport};
-use crate::ui::paint::Paint;
-use crate::ui::{Heading, Table};
+use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
+use crate::ui::{Heading, Paint};
 
 /// The indentation of tables.
 const INDENT: usize = 2;
@@ -45,12 +41,12 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
     let mut queues = Table::with_numbers([1, 2]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
-    let hub = status.queues.iter().filter(|(queue, _)| !of_cluster(queue));
-    for (queue, depth) in hub {
-        let dead = status.dead_letter_queue.as_ref() == Some(queue);
+    let hub = status.queues.iter().filter(|queue| !of_cluster(&queue.name));
+    for QueueReport { name, depth } in hub {
+        let dead = status.dead_letter_queue.as_ref() == Some(name);
         let after = if dead { "dead letters" } else { "" };
         queues.row([
-            queue.to_string(),
+            name.to_string(),
             waiting(*depth, dead, paint),
             depth.in_flight.to_string(),
             paint.dim(after),
@@ -112,11 +108,11 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
     let mut sorted: Vec<&ClusterSummary> = clusters.iter().collect();
     sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     for cluster in sorted {
-        let depth = status.queues.iter().find(|(queue, _)| *queue == cluster.queue);
+        let depth = status.queues.iter().find(|queue| queue.name == cluster.queue);
         let number = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
         let rest = [
-            number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
-            number(depth.map(|(_, depth)| depth.in_flight.to_string())),
+            number(depth.map(|queue| waiting(queue.depth, false, paint))),
+            number(depth.map(|queue| queue.depth.in_flight.to_string())),
             match &cluster.controller_role {
                 Some(role) => role.to_string(),
                 None => paint.dim(NO_ROLE),
@@ -167,12 +163,12 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
 }
 
 fn rules(status: &StatusReport, paint: Paint) -> String {
-    let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|(_, enabled)| *enabled);
+    let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|rule| rule.enabled);
     let enabled = format!("{} enabled", enabled.len());
     if disabled.is_empty() {
         return enabled;
     }
-    let names: Vec<&str> = disabled.iter().map(|(name, _)| name.as_str()).collect();
+    let names: Vec<&str> = disabled.iter().map(|rule| rule.name.as_str()).collect();
     format!("{enabled}, {}", paint.red(&format!("disabled: {}", names.join(", "))))
 }
 

@@ -56,7 +56,7 @@ fn a_rollback_from_a_version_in_a_network_is_allowed() {
     });
     let plan = bench.plan();
     assert!(plan.changes[0].touches(FunctionField::Extras), "{:?}", plan.changes);
-    assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
+    assert_eq!(check(&bench.scope, &plan, &bench.observed, false), []);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_rollback_must_not_change_where_events_go() {
         let only = Observed::from_iter([(back.id(), Fact::Present(Resource::Alias(live)))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only, 0);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");
-        let refusals = check(&bench.scope, &plan, &bench.observed);
-        let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        let refusals = check(&bench.scope, &plan, &bench.observed, false);
+        let refusals: Vec<String> = refusals.into_iter().map(|refusal| refusal.sentence).collect();
         assert_eq!(refusals, *expected, "{name}");
     }
 }

@@ -1,7 +1,6 @@
 //! The steps as a person reads them.
 
 use super::*;
-use crate::model::tags::KARPENTER_VERSION;
 
 fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {
     clusters
@@ -79,28 +78,11 @@ fn the_first_step_depends_on_the_version() {
         (Some("1.4.0"), "it logs an error", "--version 1.4.0"),
         (None, "v0.33 to v1.3 panics", "--version VERSION"),
     ] {
-        let steps = release_queues(&controllers(&[("base", version), ("b", version)]));
+        let steps = release_queues(&controllers(&[("base", version), ("b", version)]), None);
         assert_eq!(steps.len(), 1);
         for part in [why, command, "in b, base:"] {
             let step = format!("{} {}", steps[0].text, steps[0].command.as_ref().unwrap());
             assert!(step.contains(part), "{version:?}: no `{part}` in {step}");
         }
-    }
-}
-
-#[test]
-fn the_check_fits_the_version() {
-    let queue = "karpenter-base".parse().unwrap();
-    for (version, says) in [
-        (None, "INTERRUPTION_QUEUE"),
-        (Some("0.31.0"), "karpenter-global-settings"),
-        (Some("1.6.3"), "INTERRUPTION_QUEUE"),
-    ] {
-        let tags = version.map(|version| Tags::default().with(KARPENTER_VERSION, version));
-        let text = how_to_check(&queue, &tags.unwrap_or_default());
-        assert!(
-            text.contains(says) && text.contains("karpenter-base"),
-            "{version:?}: {text}"
-        );
     }
 }

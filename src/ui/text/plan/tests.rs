@@ -1,9 +1,10 @@
 //! Whole texts of real plans.
 
+use serde_json::json;
+
 use super::*;
-use crate::model::document::Document;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Desired, Resource, ResourceId};
+use crate::model::resource::{Desired, Resource, ResourceId, Unit};
 use crate::model::scope::tests::scope;
 use crate::ui::text::tests::{
     assert_snapshot, between, cluster_of, cluster_resources, drifted, drifted_resources, hub_resources, style,
@@ -192,4 +193,54 @@ fn color_changes_no_text() {
     );
     assert!(colored.contains('\u{1b}'));
     assert_eq!(console::strip_ansi_codes(&colored), shown(&plan, Style::default()));
+}
+
+fn lines(from: serde_json::Value, to: serde_json::Value, full: bool) -> String {
+    diff(&Document::new(from), &Document::new(to), full, Paint::default()).join("\n")
+}
+
+#[test]
+fn order_of_keys_and_items_is_no_difference() {
+    let from = json!({"Action": ["b", "a"], "Effect": "Allow"});
+    let to = json!({"Effect": "Allow", "Action": ["a", "c"]});
+    assert_eq!(
+        lines(from, to, false),
+        "  {\n    \"Action\": [\n      \"a\",\n-     \"b\"\n+     \"c\"\n    ],\n    \"Effect\": \"Allow\"\n  }"
+    );
+}
+
+#[test]
+fn distant_changes_are_separated_and_full_shows_all_lines() {
+    let document =
+        |first: u32, last: u32| json!({"a": first, "b": 0, "c": 0, "d": 0, "e": 0, "f": 0, "g": 0, "h": 0, "i": last});
+    let short = lines(document(1, 1), document(2, 2), false);
+    assert!(short.contains("\n...\n") && !short.contains("\"e\""), "{short}");
+    let full = lines(document(1, 1), document(2, 2), true);
+    assert!(!full.contains("...") && full.contains("\"e\""), "{full}");
+}
+
+#[test]
+fn other_values_are_words() {
+    let list = |items: &[&str]| FieldValue::List(items.iter().map(|item| (*item).to_owned()).collect());
+    for (path, given, shown) in [
+        ("permissions_boundary", FieldValue::Unset, "not set"),
+        ("retention_days", FieldValue::Unset, "unlimited"),
+        ("retention", FieldValue::Number(90, Unit::Seconds), "90s"),
+        ("max_message_size", FieldValue::Number(262_144, Unit::Bytes), "256 KiB"),
+        ("enabled", FieldValue::Flag(false), "no"),
+        ("duplicates", list(&[]), "none"),
+        ("duplicates", list(&["a", "b"]), "a, b"),
+        ("tags.team", "".into(), "empty"),
+        ("tags.team", "a\u{1b}[2J".into(), "a\\u{1b}[2J"),
+        (
+            "code",
+            Code::of_archive("0.1.0", "0123456789abcdef").into(),
+            "0.1.0 (sha256 0123456789ab)",
+        ),
+        ("code", Code::of_archive("0.1.0", "").into(), "0.1.0"),
+        ("code", Code::of_unknown_version("aa").into(), "sha256 aa"),
+        ("code", Code::of_unknown_version("").into(), "unknown"),
+    ] {
+        assert_eq!(value(path, &given), shown, "{path}");
+    }
 }

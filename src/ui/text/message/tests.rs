@@ -1,16 +1,80 @@
-//! Findings of real plans, as whole texts.
+//! Errors, warnings and findings as a person reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::error::Progress;
+use crate::message::{self, sort};
+use crate::model::finding_code::FindingCode;
 use crate::model::options::HubOptions;
 use crate::model::resource::Resource;
 use crate::model::router_function::LiveTest;
 use crate::model::scope::tests::scope;
 use crate::model::scope::{GlobalOptions, Scope};
 use crate::model::status::{Depth, MappingState};
-use crate::plan::finding::{self, FindingCode, Traffic};
+use crate::plan::finding::{self, Traffic};
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
+
+#[test]
+fn an_error_says_what_failed_why_and_what_to_do() {
+    let mut refused = Error::failed("not allowed to create role `kibus-router-us-west-2`")
+        .note("AWS refused iam:CreateRole for arn:aws:iam::111122223333:user/operator")
+        .note("2 of 13 changes are done, this one was refused, 10 were not tried; nothing needs undoing")
+        .hint_command("what an operator needs:", "kibus policy operator")
+        .hint_command(
+            "when the permission is granted, run again",
+            "kibus bootstrap-hub \\\n  --yes",
+        )
+        .hint("or ask an administrator");
+    refused.progress = Some(Progress {
+        done: 2,
+        failed: 1,
+        unknown: 0,
+        not_tried: 10,
+    });
+    assert_snapshot("error.txt", &error(&refused, Style::default()));
+}
+
+#[test]
+fn an_error_escapes_what_a_terminal_would_obey() {
+    let hostile = Error::usage("`a\u{1b}]0;x\u{7}\nerror: b` is not a name")
+        .note("one\n\u{1b}[2Jtwo")
+        .hint_command("do\u{202e}", "kibus \u{1b}[31m");
+    assert_eq!(
+        error(&hostile, Style::default()),
+        "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\\n\\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
+    );
+}
+
+#[test]
+fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
+    let narrow = style(0, Some(30));
+    let long = Error::failed("a message that is longer than the terminal is wide")
+        .note("a note that is longer than the terminal is wide")
+        .hint_command(
+            "a step that is longer than the terminal",
+            "kibus add-cluster a-name-of-some-length",
+        );
+    assert_eq!(
+        error(&long, narrow),
+        "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
+         a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
+    );
+    let (sentence, command) = (
+        "a warning that is longer than the terminal",
+        "a command that is longer than the terminal",
+    );
+    let text = &format!("{sentence}\n    {command}");
+    assert_eq!(
+        warning(&Hint::command(sentence, command), narrow),
+        "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
+    );
+    assert_eq!(
+        sentences(text, narrow),
+        "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
+    );
+    assert_eq!(sentences(text, Style::default()), *text);
+}
 
 const OPTIONS: &str = " --region us-west-2 --sandbox";
 
@@ -25,7 +89,7 @@ fn reached() -> Scope {
 }
 
 fn shown(intent: &Intent, clusters: &str, style: Style) -> String {
-    let fixes = finding::fixes(&reached(), &intent.findings);
+    let fixes = message::fixes(&reached(), &intent.findings);
     findings(&Heading::from(&scope()), clusters, intent, &fixes, style)
 }
 
@@ -43,11 +107,7 @@ fn ten_faults() -> Intent {
     });
     let plan = between(&found, &wanted);
     let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new());
-    findings.push(finding::orphan(
-        &reached(),
-        &"KarpenterServiceAccount-one".parse().unwrap(),
-        "one".parse().unwrap(),
-    ));
+    findings.push(orphan("KarpenterServiceAccount-one"));
     let two = "karpenter-two".parse().unwrap();
     let waiting = Depth {
         waiting: 3,
@@ -64,7 +124,7 @@ fn ten_faults() -> Intent {
     };
     let clusters = BTreeMap::from([(two, "two".parse().unwrap())]);
     findings.extend(finding::traffic(&reached(), &traffic, &clusters));
-    finding::sort(&mut findings);
+    sort(&mut findings);
     Intent {
         plan,
         findings,
@@ -99,12 +159,12 @@ fn every_command_has_the_global_options() {
         Fix::add_cluster(&scope, name()),
         Fix::add_or_remove(&scope, name()),
         Fix::Command(scope.kibus("rollback")),
-        Fix::Advice(Hint::command("first", scope.kibus("verify --probe"))),
+        Fix::advice(Hint::command("first", scope.kibus("verify --probe"))),
     ];
-    let by_code = FindingCode::ALL.iter().map(|code| Fix::Advice(code.advice(&scope)));
+    let by_code = FindingCode::ALL.iter().map(|code| Fix::advice(code.advice(&scope)));
     for fix in fixes.into_iter().chain(by_code) {
         let found =
-            Finding::new(&scope, FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());
+            Message::finding(&scope, FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());
         let intent = Intent {
             findings: vec![found],
             ..Intent::default()
@@ -115,7 +175,11 @@ fn every_command_has_the_global_options() {
             .filter(|line| line.contains("kibus ") && !line.starts_with("kibus ·"))
             .collect();
         assert!(commands.iter().all(|line| line.ends_with(OPTIONS)), "{shown}");
-        assert_eq!(commands.is_empty(), fix.command().is_none(), "{shown}");
+        assert_eq!(
+            commands.is_empty(),
+            fix.steps().iter().all(|step| step.command.is_none()),
+            "{shown}"
+        );
     }
 }
 
@@ -123,11 +187,7 @@ fn every_command_has_the_global_options() {
 #[test]
 fn the_repair_comes_first() {
     let intent = Intent {
-        findings: vec![finding::orphan(
-            &reached(),
-            &"role".parse().unwrap(),
-            "one".parse().unwrap(),
-        )],
+        findings: vec![orphan("role")],
         ..Intent::default()
     };
     let shown = shown(&intent, "", Style::default());
@@ -142,4 +202,12 @@ fn the_repair_comes_first() {
             "remove-cluster one --region us-west-2 --sandbox"
         ]
     );
+}
+
+/// A cluster whose queue is missing, while this role has its policy.
+fn orphan(role: &str) -> Message {
+    let one: crate::model::name::ClusterName = "one".parse().unwrap();
+    let message = format!("queue missing; role `{role}` still has its policy");
+    Message::finding(&reached(), FindingCode::OrphanedPolicy, one.clone(), message)
+        .fixed_by(Fix::add_or_remove(&reached(), one))
 }

@@ -7,7 +7,7 @@ use crate::model::karpenter::KarpenterVersion;
 
 /// The setting from which Karpenter reads the name of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setting {
+pub enum Setting {
     /// v0.19 to v0.31: `aws.interruptionQueueName` in the ConfigMap `karpenter-global-settings`, at its start.
     ConfigMap,
     /// v0.32: the ConfigMap, or what later versions read.
@@ -19,7 +19,7 @@ pub(super) enum Setting {
 
 impl Setting {
     /// The setting of a version; the newest if the version is not known.
-    pub(super) fn of(version: Option<KarpenterVersion>) -> Self {
+    pub fn of(version: Option<KarpenterVersion>) -> Self {
         match version {
             Some(version) if version.is_before(0, 32) => Self::ConfigMap,
             Some(version) if version.is_before(0, 33) => Self::Both,
@@ -28,7 +28,7 @@ impl Setting {
     }
 
     /// The namespace that Karpenter's own guide installs it in (upgrade guide, "Upgrading to 0.33.0").
-    pub(super) fn namespace(self) -> &'static str {
+    pub fn namespace(self) -> &'static str {
         match self {
             Self::ConfigMap | Self::Both => "karpenter",
             Self::HelmValue => "kube-system",
@@ -38,7 +38,7 @@ impl Setting {
 
 /// The version of the Helm chart that installs a version of Karpenter, if it is known to the patch. Charts before v0.35
 /// have a `v` as a prefix (Karpenter's upgrade guide, "Upgrading to 0.35.0").
-pub(super) fn chart_version(version: Option<KarpenterVersion>) -> Option<String> {
+pub fn chart_version(version: Option<KarpenterVersion>) -> Option<String> {
     let version = version.filter(|version| version.has_patch())?;
     let v = if version.is_before(0, 35) { "v" } else { "" };
     Some(format!("{v}{version}"))
@@ -46,21 +46,21 @@ pub(super) fn chart_version(version: Option<KarpenterVersion>) -> Option<String>
 
 /// The setting that names the queue to read, or removes it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct QueueSetting {
+pub struct QueueSetting {
     /// Helm values, for the values file of the release.
-    pub(super) values: Document,
+    pub values: Document,
     /// The commands that apply it now, in this order; each is a program and its arguments.
-    pub(super) commands: Vec<Vec<String>>,
+    pub commands: Vec<Vec<String>>,
 }
 
 impl QueueSetting {
     /// The setting of a version, the current one if the version is not known. With an empty queue Karpenter reads none.
-    pub(super) fn new(version: Option<KarpenterVersion>, queue: &str) -> Self {
+    pub fn new(version: Option<KarpenterVersion>, queue: &str) -> Self {
         let setting = Setting::of(version);
         let values = match setting {
-            Setting::ConfigMap => include_str!("../../../templates/karpenter/values-until-0.31.yaml"),
-            Setting::Both => include_str!("../../../templates/karpenter/values-0.32.yaml"),
-            Setting::HelmValue => include_str!("../../../templates/karpenter/values-from-0.33.yaml"),
+            Setting::ConfigMap => include_str!("../../templates/karpenter/values-until-0.31.yaml"),
+            Setting::Both => include_str!("../../templates/karpenter/values-0.32.yaml"),
+            Setting::HelmValue => include_str!("../../templates/karpenter/values-from-0.33.yaml"),
         };
         let values = document::fill_yaml_template(values, &[("queue", queue.into())]);
         let namespace = setting.namespace();
@@ -88,7 +88,7 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
 }
 
 fn patch(namespace: &str, queue: &str) -> Vec<String> {
-    let patch = include_str!("../../../templates/karpenter/global-settings.json");
+    let patch = include_str!("../../templates/karpenter/global-settings.json");
     let patch = document::fill_template(patch, &[("queue", queue.into())]).compact();
     let mut command = words(&format!(
         "kubectl patch configmap karpenter-global-settings -n {namespace} --type merge -p"
@@ -102,7 +102,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 /// Helm values as `--set` takes them: `settings.interruptionQueue=QUEUE`.
-pub(super) fn helm_settings(values: &Document) -> Vec<String> {
+pub fn helm_settings(values: &Document) -> Vec<String> {
     leaves("", values.value())
 }
 

@@ -1,0 +1,374 @@
+//! What `verify` reports: from a plan, its refusals, the message counts and what else was read to findings, each with a
+//! stable code, its subject and a fix.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Action, Change, Plan};
+use crate::error::{Hint, quoted};
+use crate::iam::grants::{LetsIn, lets_anyone_send};
+use crate::message::{Fix, Message, Subject, explanation};
+use crate::model::answer::Fault;
+use crate::model::finding_code::{FindingCode, Severity};
+use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
+use crate::model::notation::{counted, first_of};
+use crate::model::policy;
+use crate::model::resource::{
+    AliasField, FieldValue, FunctionField, FunctionMapping, FunctionPermission, QueueField, Resource, ResourceId,
+};
+use crate::model::router_function::LiveTest;
+use crate::model::scope::{LIVE, Scope};
+use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
+
+/// How many fields a message names one by one.
+const NAMED_FIELDS: usize = 3;
+
+/// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
+/// to exist.
+pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &BTreeSet<RoleName>) -> Vec<Message> {
+    let is_refused = |change: &Change| {
+        refusals
+            .iter()
+            .any(|refusal| refusal.about == Subject::Resource(change.id.clone()))
+    };
+    let finding = |(place, change): (usize, &Change)| {
+        let cluster = change.cluster.clone();
+        let unconfirmed = cluster
+            .as_ref()
+            .and_then(|cluster| unconfirmed(scope, refusals, cluster));
+        // Which resource is not part of the configuration depends on the tag.
+        if is_refused(change) || (unconfirmed.is_some() && change.action == Action::Delete) {
+            return None;
+        }
+        let (code, message) = judge(change, cluster.is_some());
+        let fix = match (unconfirmed, &cluster, &change.id) {
+            (Some(refusal), ..) => refusal.fix.clone(),
+            (_, Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
+                another_role(scope, cluster, role)
+            }
+            (_, Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
+            (_, None, _) => Fix::bootstrap_hub(scope),
+        };
+        let finding = Message::finding(scope, code, change.id.clone(), message)
+            .of(cluster)
+            .fixed_by(fix);
+        let finding = Message {
+            change: Some(place),
+            ..finding
+        };
+        Some(match only_settings(code, change) {
+            true => finding.at_most(Severity::Error),
+            false => finding,
+        })
+    };
+    plan.changes.iter().enumerate().filter_map(finding).collect()
+}
+
+/// The refusal that asks for an option to confirm what a tag says about this cluster.
+fn unconfirmed<'a>(scope: &Scope, refusals: &'a [Message], cluster: &ClusterName) -> Option<&'a Message> {
+    let policy = scope.controller_policy(cluster);
+    refusals.iter().find(|refusal| {
+        let of_cluster =
+            matches!(&refusal.about, Subject::Resource(ResourceId::RolePolicy(_, name)) if *name == policy);
+        of_cluster
+            && matches!(
+                refusal.code,
+                Some(FindingCode::ControllerPolicyMissing | FindingCode::NotConfigured)
+            )
+    })
+}
+
+/// Whether a queue is changed and neither its policy nor its encryption differs: who can send and read is as configured.
+fn only_settings(code: FindingCode, change: &Change) -> bool {
+    let mut fields = change.fields.iter();
+    matches!(code, FindingCode::HubQueueChanged | FindingCode::ClusterQueueChanged)
+        && !fields.any(|field| field.is_of(QueueField::Policy) || field.is_of(QueueField::Encryption))
+}
+
+/// Adding the cluster again fails if the saved role does not exist.
+fn another_role(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> Fix {
+    Fix::advice(Hint::command(
+        format!("role `{role}` does not exist; pass the role that Karpenter runs as"),
+        scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
+    ))
+}
+
+/// Something that could not be read.
+pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
+    let code = match fault.is_denied() {
+        true => FindingCode::Denied,
+        false => FindingCode::Unreadable,
+    };
+    let (notes, hint) = explanation(fault, scope);
+    let finding = Message::finding(scope, code, subject, notes.join("; "));
+    match hint {
+        Some(hint) => finding.fixed_by(Fix::advice(hint)),
+        None => finding,
+    }
+}
+
+/// A finding if the key policy of the queues does not allow EventBridge. `policy` is `None` if the key does not exist.
+/// A policy that allows EventBridge, or may, is no finding.
+pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Message> {
+    let message = match policy {
+        None => "the key does not exist".to_owned(),
+        Some(LetsIn::No(missing)) => format!(
+            "the key policy does not allow EventBridge to call {}",
+            missing.iter().copied().collect::<Vec<_>>().join(" and ")
+        ),
+        Some(LetsIn::Yes | LetsIn::Unclear) => return None,
+    };
+    let advice = format!(
+        "add this statement to its policy, or use another key: {}",
+        policy::key_statement(scope).compact()
+    );
+    let message = format!("{message}; {}", policy::KEPT_DATA_KEY);
+    let subject = Subject::Other(format!("key {key}"));
+    Some(
+        Message::finding(scope, FindingCode::KeyBlocksEventBridge, subject, message)
+            .fixed_by(Fix::advice(Hint::text(advice))),
+    )
+}
+
+fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
+    let [missing, changed] = change.id.of_kind().codes(of_cluster);
+    match (change.action, &change.before) {
+        (Action::Create, _) => (missing, "missing".to_owned()),
+        (Action::Update, Some(before)) => different(change, before, changed),
+        _ => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
+    }
+}
+
+/// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
+fn different(change: &Change, before: &Resource, changed: FindingCode) -> (FindingCode, String) {
+    if let Some(found) = before.particulars().trouble().or_else(|| code_changed(change)) {
+        return found;
+    }
+    let code = match change.fields.iter().all(|field| field.tag().is_some()) {
+        true => FindingCode::TagsChanged,
+        false => changed,
+    };
+    let lets_anyone = change.fields.iter().any(|field| match &field.from {
+        FieldValue::Document(policy) => field.is_of(QueueField::Policy) && lets_anyone_send(policy),
+        _ => false,
+    });
+    let start = if lets_anyone { "lets anyone send: " } else { "" };
+    (code, format!("{start}{} changed", fields(change)))
+}
+
+fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
+    let field = change.fields.iter().find(|field| field.is_of(FunctionField::Code))?;
+    let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
+        return None;
+    };
+    // The same code, but something other than kibus published it.
+    (live.sha256 != wanted.sha256).then(|| (FindingCode::CodeChanged, "code changed".to_owned()))
+}
+
+/// The fields that differ, as a plan names them.
+fn fields(change: &Change) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for field in &change.fields {
+        let same_code = matches!(
+            (&field.from, &field.to),
+            (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
+        );
+        let word = field
+            .tag()
+            .map_or_else(|| field.path.clone(), |key| format!("tag {key}"));
+        // Deleted versions follow from the other fields.
+        if !field.is_of(AliasField::Versions) && !same_code && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    match words.is_empty() {
+        true => "record of the code".to_owned(),
+        false => first_of(words, NAMED_FIELDS),
+    }
+}
+
+/// The message flow of a hub.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many messages each queue held, in samples in the order of time.
+    pub queues: BTreeMap<QueueName, Vec<Depth>>,
+    /// Whether the samples cover the minute that SQS needs to count.
+    pub watched: bool,
+    /// The state of the mapping, if it exists.
+    pub mapping: Option<MappingState>,
+    /// The state of the router's live version, if it exists.
+    pub version: Option<VersionState>,
+    /// What became of a self-test of that version, if it was asked.
+    pub live: Option<LiveTest>,
+}
+
+/// What is wrong with the message flow. `clusters` are the registered ones, by their queues.
+pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
+    let mut findings = Vec::new();
+    findings.extend(seen.version.as_ref().and_then(|version| of_version(scope, version)));
+    findings.extend(seen.mapping.as_ref().and_then(|mapping| of_mapping(scope, mapping)));
+    findings.extend(seen.live.as_ref().and_then(|live| of_live(scope, live)));
+    for (queue, samples) in &seen.queues {
+        let finding = if *queue == scope.dead_letter_queue() {
+            dead_letters(scope, samples)
+        } else if *queue == scope.hub_queue() {
+            backlog(scope, samples)
+        } else {
+            clusters
+                .get(queue)
+                .and_then(|cluster| unread(scope, queue, cluster, samples))
+        };
+        findings.extend(finding.map(|finding| if seen.watched { finding } else { unwatched(finding) }));
+    }
+    findings
+}
+
+/// A finding whose counts may be a minute old. Messages that wait may be received now; dead letters stay until someone
+/// acts.
+fn unwatched(mut finding: Message) -> Message {
+    finding.sentence.push_str("; the counts may be stale");
+    let severity = match finding.code {
+        Some(FindingCode::DeadLetters) => Severity::Error,
+        _ => Severity::Warning,
+    };
+    finding.at_most(severity)
+}
+
+fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Message> {
+    let depth = samples.last()?;
+    let count = depth.waiting + depth.in_flight;
+    (count > 0).then(|| {
+        let queue = ResourceId::Queue(scope.dead_letter_queue());
+        let message = format!("about {}", counted(count, "dead letter"));
+        let advice = Hint::command("read the reason of each", scope.kibus("dead-letters"));
+        Message::finding(scope, FindingCode::DeadLetters, queue, message).fixed_by(Fix::advice(advice))
+    })
+}
+
+fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Message> {
+    let last = samples.last()?;
+    is_standing(samples).then(|| {
+        let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
+        let queue = ResourceId::Queue(scope.hub_queue());
+        let advice = Hint::command("read the reason in the router's log", router_log(scope));
+        Message::finding(scope, FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::advice(advice))
+    })
+}
+
+fn unread(scope: &Scope, queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option<Message> {
+    let last = samples.last()?;
+    is_unread(samples).then(|| {
+        let message = format!("about {} waiting and none in flight", counted(last.waiting, "message"));
+        let advice = format!(
+            "check that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and is allowed to read it"
+        );
+        Message::finding(
+            scope,
+            FindingCode::QueueUnread,
+            ResourceId::Queue(queue.clone()),
+            message,
+        )
+        .of(Some(cluster.clone()))
+        .fixed_by(Fix::advice(Hint::text(advice)))
+    })
+}
+
+fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Message> {
+    let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
+    let message = format!("in state {}", mapping.state);
+    (!mapping.has_settled()).then(|| Message::finding(scope, FindingCode::MappingInTransition, id, message))
+}
+
+/// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
+/// knows the duplicates.
+pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Message> {
+    let FunctionMapping { uuid, source, target } = mapping;
+    let function = scope.router_function();
+    if *source == scope.queue_arn(&scope.hub_queue()) && *target == scope.alias_arn(&function, LIVE) {
+        return None;
+    }
+    let source = match source.as_str() {
+        "" => "a source without ARN",
+        source => source,
+    };
+    let function = scope.function_arn(&function);
+    let message = match target.strip_prefix(&function).and_then(|rest| rest.strip_prefix(':')) {
+        Some(qualifier) => format!("passes messages of {source} to `{qualifier}` of the router"),
+        None => format!("passes messages of {source} to the router's unpublished version"),
+    };
+    let subject = Subject::Other(format!("mapping {uuid}"));
+    let advice = Hint::command(
+        "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
+        scope.aws(format!(
+            "lambda delete-event-source-mapping --uuid {} --region {}",
+            quoted(uuid),
+            scope.region
+        )),
+    );
+    Some(Message::finding(scope, FindingCode::ForeignMapping, subject, message).fixed_by(Fix::advice(advice)))
+}
+
+/// A finding about a statement of the router's resource policies: kibus adds none.
+pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Message {
+    let FunctionPermission {
+        qualifier,
+        sid,
+        action,
+        principal,
+    } = permission;
+    let function = scope.router_function();
+    let at = match qualifier {
+        Some(qualifier) => format!("`{qualifier}`"),
+        None => "its unpublished version".to_owned(),
+    };
+    let whom = match principal.as_str() {
+        "*" => "anyone",
+        principal => principal,
+    };
+    let message = format!("statement `{sid}` of its resource policy lets {whom} call {action} on {at}");
+    let qualified = qualifier
+        .as_ref()
+        .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
+    let advice = Hint::command(
+        "find out who added it (CloudTrail, AddPermission), then remove it:",
+        scope.aws(format!(
+            "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
+            quoted(sid),
+            scope.region
+        )),
+    );
+    let subject = Subject::Resource(ResourceId::Function(function));
+    Message::finding(scope, FindingCode::InvokePermission, subject, message).fixed_by(Fix::advice(advice))
+}
+
+fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {
+    let (code, message) = match live {
+        LiveTest::Passed => return None,
+        LiveTest::Failed(why) => (FindingCode::SelfTestFailed, format!("the self-test failed: {why}")),
+        LiveTest::KeyDenied(why) => (FindingCode::RouterKeyDenied, format!("Lambda reports: {why}")),
+        LiveTest::RoleNotAssumable(why) => (FindingCode::RouterRoleUnusable, format!("Lambda reports: {why}")),
+        LiveTest::Throttled(why) => (
+            FindingCode::RouterThrottled,
+            format!("Lambda throttled an invocation: {why}"),
+        ),
+    };
+    let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
+    Some(Message::finding(scope, code, id, message))
+}
+
+fn of_version(scope: &Scope, version: &VersionState) -> Option<Message> {
+    if version.can_run() {
+        return None;
+    }
+    let reason = version.reason.iter().map(|reason| format!(": {reason}"));
+    let message = format!("in state {}{}", version.state, reason.collect::<String>());
+    let function = ResourceId::Function(scope.router_function());
+    Some(Message::finding(scope, FindingCode::RouterNotActive, function, message))
+}
+
+fn router_log(scope: &Scope) -> String {
+    let (group, region) = (scope.router_log_group(), &scope.region);
+    scope.aws(format!("logs tail {group} --region {region} --since 15m"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Messages as text: errors, warnings and steps; findings, a line each with its severity and code; and the checks before the
+//! first change, a line each with its result.
+
+use std::collections::BTreeSet;
+
+use super::layout::{Style, capitalized, escape, fold, indented, name, sentences};
+use super::plan::{NAME_COLUMN, field_lines};
+use crate::error::{Error, Hint};
+use crate::message::{Fix, Message, MessageKind, Subject};
+use crate::model::finding_code::Severity;
+use crate::model::notation::counted;
+use crate::plan::Change;
+use crate::reconcile::Intent;
+use crate::ui::{Heading, Paint};
+
+/// The column at which the text of a finding begins.
+const TEXT: usize = 18;
+/// The columns of the result of a check and of its subject.
+const RESULT: usize = 9;
+const SUBJECT: usize = 13;
+
+/// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from
+/// outside could otherwise look like one.
+pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
+    let mut lines = vec![titled(&style.paint.red("error:"), &error.message, style)];
+    let below = |text: &str| format!("  {}", folded(&escape(text), style));
+    lines.extend(error.notes.iter().map(|note| below(note)));
+    for Hint { text, command } in &error.hints {
+        let end = match command {
+            Some(_) if !text.ends_with([':', '.']) => ":",
+            _ => "",
+        };
+        if !text.is_empty() {
+            lines.push(below(&format!("{text}{end}")));
+        }
+        let command = command.as_deref().unwrap_or_default();
+        let command = command
+            .lines()
+            .map(|line| format!("      {}", style.paint.bold(&escape(line))));
+        lines.extend(command);
+    }
+    lines.join("\n")
+}
+
+/// A warning, and the command to copy, if any.
+pub(in crate::ui) fn warning(Hint { text, command }: &Hint, style: Style) -> String {
+    let title = titled(&style.paint.yellow("warning:"), text, style);
+    let command = command.iter().flat_map(|command| command.lines());
+    let command = command.map(|line| format!("    {}", escape(line)));
+    std::iter::once(title).chain(command).collect::<Vec<_>>().join("\n")
+}
+
+/// A hint: the sentence, and below it the command to copy, if any.
+pub(in crate::ui) fn hint(hint: &Hint) -> String {
+    let text = escape(&hint.text);
+    match &hint.command {
+        None => text.into_owned(),
+        Some(command) => format!("{text}\n{}", indented(command)),
+    }
+}
+
+fn titled(title: &str, text: &str, style: Style) -> String {
+    folded(&format!("{title} {}", escape(text)), style)
+}
+
+/// Text whose continuation lines are indented.
+fn folded(text: &str, style: Style) -> String {
+    fold(text, style.room(2)).join("\n  ")
+}
+
+/// All findings of one hub, with the commands that fix them. `clusters` says how many were checked.
+/// With `-v`, also what was checked, what each code means and what differs.
+pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
+    let Intent { plan, findings, .. } = intent;
+    let mut lines = vec![
+        format!("{} · {clusters}", super::heading(heading, style)),
+        String::new(),
+    ];
+    if style.verbose > 0 {
+        lines.extend(passed(&intent.passed, style));
+    }
+    let mut explained = BTreeSet::new();
+    for finding in findings {
+        lines.extend(row(finding, style));
+        // The meaning of a code is printed once.
+        let meaning = finding.code.filter(|code| style.verbose > 0 && explained.insert(*code));
+        lines.extend(meaning.into_iter().flat_map(|code| below(code.meaning(), style)));
+        if let Fix::Advice(steps) = &finding.fix {
+            let starts = std::iter::once("fix: ").chain(std::iter::repeat(""));
+            lines.extend(starts.zip(steps).flat_map(|(start, step)| advice(start, step, style)));
+        }
+        let change = finding.change.and_then(|place| plan.changes.get(place));
+        let change = change.filter(|_| style.verbose > 0);
+        lines.extend(change.into_iter().flat_map(|change| differences(change, style)));
+    }
+    lines.push(String::new());
+    lines.extend(fold(&summary(findings, style), style.room(0)));
+    lines.extend(fixes.iter().map(hint));
+    lines.join("\n")
+}
+
+/// What was checked and has no problem.
+pub fn passed(messages: &[Message], style: Style) -> Vec<String> {
+    messages.iter().flat_map(|message| row(message, style)).collect()
+}
+
+/// The severity or a tick, the code, the subject and the sentence. On a narrow terminal, the rest is below the beginning.
+fn row(message: &Message, style: Style) -> Vec<String> {
+    let subject = match &message.about {
+        Subject::Resource(id) => format!("{} {}", id.label(), name(id)),
+        Subject::Cluster(cluster) => format!("cluster {cluster}"),
+        Subject::Other(what) => what.clone(),
+    };
+    let word = format!("{:8}", message.severity.as_str());
+    let word = match (message.kind, message.severity) {
+        (MessageKind::Passed, _) => style.paint.green(&format!("{:8}", "✓ ok")),
+        (_, Severity::Critical | Severity::Error) => style.paint.red(&word),
+        (_, Severity::Warning) => style.paint.yellow(&word),
+    };
+    let code = format!("{:4}", message.code.map_or("", |code| code.as_str()));
+    let begin = format!("  {word}  {}  ", style.paint.bold(&code));
+    beside(&begin, TEXT, [&format!("{subject}: {}", message.sentence)], style)
+}
+
+/// Texts after a beginning that takes this many columns.
+fn beside<'a>(begin: &str, columns: usize, texts: impl IntoIterator<Item = &'a String>, style: Style) -> Vec<String> {
+    let below = " ".repeat(columns);
+    let begins = std::iter::once(begin).chain(std::iter::repeat(below.as_str()));
+    let lines = texts
+        .into_iter()
+        .flat_map(|text| fold(&escape(text), style.room(columns)));
+    begins
+        .zip(lines)
+        .map(|(begin, line)| format!("{begin}{line}"))
+        .collect()
+}
+
+/// An explanation below a finding.
+fn below(text: &str, style: Style) -> Vec<String> {
+    let lines = fold(text, style.room(6)).into_iter();
+    lines.map(|line| format!("      {}", style.paint.dim(&line))).collect()
+}
+
+/// What to do, and the command for it, if any.
+fn advice(start: &str, Hint { text, command }: &Hint, style: Style) -> Vec<String> {
+    let open = command.is_some() && !text.ends_with(':');
+    let colon = if open { ":" } else { "" };
+    let mut lines = below(&format!("{start}{}{colon}", escape(text)), style);
+    lines.extend(command.iter().map(|command| format!("        {}", escape(command))));
+    lines
+}
+
+/// The fields of a resource that differ.
+fn differences(change: &Change, style: Style) -> Vec<String> {
+    if change.before.is_none() || change.after.is_none() {
+        return Vec::new();
+    }
+    let fields = change.fields.iter();
+    let width = fields.clone().map(|field| field.path.chars().count()).max();
+    let width = width.unwrap_or(0).min(NAME_COLUMN);
+    let inline = |old: &str, new: &str| format!("is {old}, should be {new}");
+    fields
+        .flat_map(|field| field_lines(field, width, style, inline))
+        .collect()
+}
+
+/// How many findings of each severity there are, and how to see more.
+fn summary(findings: &[Message], style: Style) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let counts = [
+        (Severity::Critical, format!("{} critical", count(Severity::Critical))),
+        (Severity::Error, counted(count(Severity::Error), "error")),
+        (Severity::Warning, counted(count(Severity::Warning), "warning")),
+    ];
+    let counts = counts.into_iter().filter(|(severity, _)| count(*severity) > 0);
+    let counts: Vec<String> = counts.map(|(_, text)| text).collect();
+    let total = style.paint.bold(&counted(findings.len(), "finding"));
+    let more = match style.verbose {
+        0 => "-v shows details.",
+        _ => "`kibus explain CODE` describes each code.",
+    };
+    format!("{total}: {}. {more}", counts.join(", "))
+}
+
+/// The results of the checks before the first change, in the order in which a person fixes them, and the steps that help.
+pub fn checks(heading: &Heading, checks: &[Message], style: Style) -> String {
+    let mut lines = vec![super::heading(heading, style), String::new()];
+    lines.extend(checks.iter().flat_map(|check| check_lines(check, style)));
+    let results = ["ok", "warning", "failed", "unknown"].map(|result| {
+        let count = checks.iter().filter(|check| check.kind.result() == result).count();
+        let plural = if result == "warning" && count > 1 { "s" } else { "" };
+        (count, format!("{count} {result}{plural}"))
+    });
+    let results = results.into_iter().filter(|(count, _)| *count > 0);
+    let results: Vec<String> = results.map(|(_, text)| text).collect();
+    lines.extend([
+        String::new(),
+        format!("{} checks: {}.", checks.len(), results.join(", ")),
+    ]);
+    let mut steps: Vec<Hint> = Vec::new();
+    for step in checks.iter().flat_map(|check| check.fix.steps()) {
+        if !steps.contains(&step) {
+            steps.push(step);
+        }
+    }
+    lines.extend(steps.iter().map(|step| sentences(&capitalized(&hint(step)), style)));
+    lines.join("\n")
+}
+
+fn check_lines(check: &Message, style: Style) -> Vec<String> {
+    let result = check.kind.result();
+    let (mark, paint): (_, fn(_, &str) -> String) = match result {
+        "ok" => ('✓', Paint::green),
+        "warning" => ('!', Paint::yellow),
+        "failed" => ('✗', Paint::red),
+        _ => ('?', Paint::yellow),
+    };
+    let word = paint(style.paint, &format!("{mark} {result:RESULT$}"));
+    let begin = format!("  {word}{:SUBJECT$}", check.name());
+    let texts = std::iter::once(&check.sentence).chain(&check.notes);
+    beside(&begin, 4 + RESULT + SUBJECT, texts, style)
+}
+
+#[cfg(test)]
+mod tests;
