@@ -103,6 +103,9 @@ macro_rules! questions {
                 /// What policies decide about the calls of a cluster's controller that runs as a role, by action, as far as IAM
                 /// says it. The role must be listed.
                 controller_access((ClusterName, RoleName)) -> BTreeMap<String, AccessDecision>;
+                /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take the actions
+                /// together, there is an answer to each.
+                simulated((String, Simulation)) -> Vec<Answered>;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 queue_activity(QueueName) -> QueueActivity;
                 /// One more sample of the counts of a queue, a moment later.
@@ -191,6 +194,9 @@ pub trait Read: Questions {
         &self,
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
+
+    /// The caller's ARN, as STS gives it.
+    fn caller(&self) -> &str;
 
     /// The role that the caller has assumed, if it is one.
     fn caller_role(&self) -> Option<RoleName>;

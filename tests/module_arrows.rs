@@ -58,13 +58,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plan", &["iam", "message", "model"]),
     ("cloud", &["model", "plan"]),
     ("wire", &["model"]),
-    (
-        "aws",
-        &["cloud", "dead_letters", "iam", "model", "plan", "preflight", "wire"],
-    ),
+    ("aws", &["cloud", "dead_letters", "iam", "model", "plan", "wire"]),
     ("apply", &["cloud", "model", "plan"]),
     ("survey", &["cloud", "model", "probe"]),
-    ("preflight", &["cloud", "iam", "message", "model", "plan"]),
+    ("preflight", &["iam", "message", "model", "plan", "survey"]),
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),
     (

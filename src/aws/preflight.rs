@@ -1,4 +1,4 @@
-//! What a preflight asks: simulations of the caller's permissions, and the number of rules.
+//! What IAM says of permissions: simulations.
 
 use crate::model::resource::calls::{CONDITION_KEYS, iam};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,21 +10,10 @@ use aws_sdk_iam::types::{
 
 use futures_util::future::join_all;
 
-use super::{AwsCloud, pages, rule};
+use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::answer::{AccessDecision, Answered, Call, Simulation};
-use crate::preflight::Preflight;
 use crate::wire::aws_code;
-
-impl Preflight for AwsCloud {
-    fn caller(&self) -> &str {
-        &self.caller
-    }
-
-    async fn rule_count(&self) -> Result<usize, Fault> {
-        Ok(rule::all_rules(self).await?.len())
-    }
-}
 
 /// IAM refuses some actions together that it takes alone: "require different authorization information".
 pub(super) async fn simulate(cloud: &AwsCloud, principal: &str, simulation: &Simulation) -> Vec<Answered> {

@@ -105,6 +105,10 @@ impl Read for AwsCloud {
         queue_metrics::of_last_day(self, queues).await
     }
 
+    fn caller(&self) -> &str {
+        &self.caller
+    }
+
     fn caller_role(&self) -> Option<RoleName> {
         session_role(&self.caller).and_then(|role| role.parse().ok())
     }

@@ -15,7 +15,7 @@ use crate::model::scope::Scope;
 use crate::plan::Plan;
 use crate::preflight::{self, Findings, PlannedCalls, check as check_of, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, options_afterwards, reconcile};
-use crate::survey::Survey;
+use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, text};
 
 /// Checks what the plan of each hub needs. Ends with findings if something is missing, and with a failure if something is
@@ -55,24 +55,27 @@ async fn of_hub(
 ) -> Result<(Intent, Vec<Message>), Error> {
     let pass = |survey: &Survey| {
         survey.unreserved_concurrency();
+        survey.event_rules();
         drop(reconcile(survey, &target));
     };
     let (survey, ()) = stages::survey_with(hubs, hub, &target, pass).await?;
+    // The code of the router is part of the plan, and the plan says which calls to ask about.
     let router = of_router(hub, router, &mut target, &survey);
-    let (planned, plan) = match reconcile(&survey, &target) {
-        Ok(intent) => (of_plan(&intent), Some(intent)),
-        Err(blocked) => (blocked_plan(blocked), None),
-    };
     let options = options_afterwards(&survey, &target);
     let document = operator_policy::operator(&hub.scope, &options, &BTreeSet::new());
-    let calls = plan
-        .as_ref()
-        .map(|intent| planned_calls(&hub.scope, &options, &document, &intent.plan));
-    let calls: PlannedCalls = calls.unwrap_or_default();
-    let answers = {
-        let _asking = hub.ui.spinner("asking IAM which calls it allows");
-        let asked = preflight::ask(&hub.cloud, &hub.scope, &calls.simulations);
-        hubs.slowed(hub, |_| {}, asked).await
+    let pass = |survey: &Survey| {
+        let plan = reconcile(survey, &target);
+        let calls = match &plan {
+            Ok(intent) => planned_calls(&hub.scope, &options, &document, &intent.plan),
+            Err(_) => PlannedCalls::default(),
+        };
+        let answers = preflight::answers(survey, &calls.simulations);
+        (plan, calls, answers)
+    };
+    let (survey, (plan, calls, answers)) = stages::extended(hubs, hub, survey, |_| Query::default(), pass).await?;
+    let (planned, plan) = match plan {
+        Ok(intent) => (of_plan(&intent), Some(intent)),
+        Err(blocked) => (blocked_plan(blocked), None),
     };
     let unread: Vec<_> = survey
         .observed

@@ -103,7 +103,7 @@ pub(super) async fn extended<T>(
     let report = |step: SlowStep| {
         let text = slow_step(step);
         match step {
-            SlowStep::Glance | SlowStep::Watch => {}
+            SlowStep::Glance | SlowStep::Watch | SlowStep::Simulate => {}
             SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
@@ -117,6 +117,7 @@ fn slow_step(step: SlowStep) -> String {
     match step {
         SlowStep::Glance => "messages wait: checking whether they are received".to_owned(),
         SlowStep::Watch => "messages wait: watching for a minute whether they are received".to_owned(),
+        SlowStep::Simulate => "asking IAM which calls it allows".to_owned(),
         SlowStep::Probe { bus, clusters } => {
             let clusters = (clusters > 0).then(|| counted(clusters, "cluster"));
             let probed: Vec<String> = bus.then(|| "the bus".to_owned()).into_iter().chain(clusters).collect();

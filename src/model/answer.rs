@@ -178,7 +178,7 @@ pub struct Call {
 }
 
 /// Calls whose requests hold the same. IAM answers for each action on each resource, also for pairs that are not asked about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Simulation {
     pub calls: BTreeSet<Call>,
     /// The condition keys of the requests, with their values.

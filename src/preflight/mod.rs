@@ -5,23 +5,11 @@ mod calls;
 mod report;
 mod verdict;
 
-use futures_util::future::join_all;
-
-use crate::cloud::{Fault, Read};
-use crate::model::answer::{Answered, Fact, Simulation};
+use crate::model::answer::{Answered, Fact, Fault, Simulation};
 use crate::model::name::RoleName;
-use crate::model::scope::Scope;
+use crate::survey::Survey;
 pub use calls::{PlannedCalls, planned_calls};
 pub use report::{Findings, check, checks};
-
-/// What a preflight asks of AWS beyond a survey. No method changes anything.
-pub trait Preflight: Send + Sync {
-    /// The caller's ARN, as STS gives it.
-    fn caller(&self) -> &str;
-
-    /// How many rules the default event bus has, whoever created them.
-    fn rule_count(&self) -> impl Future<Output = Result<usize, Fault>> + Send;
-}
 
 /// What AWS answered.
 #[derive(Clone, Debug)]
@@ -44,44 +32,52 @@ pub enum NoSimulation {
     #[error("the ARN of role `{0}` is needed, and it is not in the list of roles")]
     UnlistedRole(RoleName),
     #[error("the ARN of role `{0}` is needed, and the roles could not be listed: {1}")]
-    UnreadRoles(RoleName, Fault),
+    UnreadRoles(RoleName, Box<Fault>),
 }
 
-/// Asks AWS. Without a simulation, the caller's ARN is not looked for.
-pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[Simulation]) -> Answers {
-    let simulated = async {
-        if simulations.is_empty() {
-            return Ok(Vec::new());
-        }
-        let principal = principal(cloud, scope).await?;
-        let each = simulations.iter();
-        let each = each.map(|simulation| cloud.simulate(&principal, simulation));
-        Ok(join_all(each).await.into_iter().flatten().collect())
+/// What AWS says, as far as it was asked. Without a simulation, the caller's ARN is not looked for.
+pub fn answers(survey: &Survey, simulations: &[Simulation]) -> Answers {
+    let rules = survey.event_rules();
+    let principal = match simulations {
+        [] => Ok(None),
+        _ => principal(survey),
     };
-    let (rules, simulated) = tokio::join!(cloud.rule_count(), simulated);
+    let simulated = principal.map(|principal| {
+        let asked = principal.into_iter().flat_map(|principal| {
+            let simulations = simulations.iter().cloned();
+            simulations.map(move |simulation| (principal.clone(), simulation))
+        });
+        let answers = asked.filter_map(|asked| survey.simulated(&asked).present().cloned());
+        answers.flatten().collect()
+    });
     Answers {
-        caller: cloud.caller().to_owned(),
-        rules: Fact::of(rules),
+        caller: survey.caller.clone(),
+        rules: match rules.fault() {
+            Some(fault) => Fact::Unreadable(fault.clone()),
+            None => Fact::Present(rules.present().map_or(0, Vec::len)),
+        },
         simulated,
     }
 }
 
-/// The ARN of the user or role whose policies decide about the caller. The ARN of a session lacks the path of its role (API
-/// reference of STS, `GetCallerIdentity`), so the list of roles has it.
-async fn principal(cloud: &(impl Preflight + Read), scope: &Scope) -> Result<String, NoSimulation> {
-    let caller = cloud.caller();
-    if let Some(role) = cloud.caller_role() {
-        let mut roles = match cloud.listed_roles().await {
-            Ok(roles) => roles.unwrap_or_default(),
-            Err(fault) => return Err(NoSimulation::UnreadRoles(role, fault)),
+/// The ARN of the user or role whose policies decide about the caller; `None` if that is not known yet. The ARN of a session lacks
+/// the path of its role (API reference of STS, `GetCallerIdentity`), so the list of roles has it.
+fn principal(survey: &Survey) -> Result<Option<String>, NoSimulation> {
+    let Survey { scope, caller, .. } = survey;
+    if let Some(role) = &survey.caller_role {
+        return match survey.listed_roles() {
+            Fact::NotAsked => Ok(None),
+            Fact::Unreadable(fault) => Err(NoSimulation::UnreadRoles(role.clone(), Box::new(fault.clone()))),
+            roles => match roles.present().and_then(|roles| roles.get(role)) {
+                Some(listed) => Ok(Some(listed.arn.clone())),
+                None => Err(NoSimulation::UnlistedRole(role.clone())),
+            },
         };
-        let listed = roles.remove(&role).map(|listed| listed.arn);
-        return listed.ok_or(NoSimulation::UnlistedRole(role));
     }
     let iam = format!("arn:{}:iam::{}:", scope.partition, scope.account);
     match caller.strip_prefix(&iam) {
         Some("root") => Err(NoSimulation::RootUser),
-        Some(user) if user.starts_with("user/") => Ok(caller.to_owned()),
+        Some(user) if user.starts_with("user/") => Ok(Some(caller.clone())),
         _ => Err(NoSimulation::NoUserOrRole),
     }
 }

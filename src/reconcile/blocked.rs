@@ -230,7 +230,9 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
 /// The given options of a cluster besides its role, as one types them: a command to copy loses none.
 fn given(target: &Target, cluster: &ClusterName) -> String {
     let mut words = String::new();
-    let Some(setting) = target.setting(cluster) else { return words };
+    let Some(setting) = target.setting(cluster) else {
+        return words;
+    };
     words.push_str(setting.adopt.unwrap_or_default().option());
     let flags = [
         (setting.drop_old_senders == Some(true), " --drop-old-senders"),

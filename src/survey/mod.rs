@@ -31,6 +31,8 @@ use reader::Reader;
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
+    /// The caller's ARN, as STS gives it.
+    pub caller: String,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
     /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
@@ -55,6 +57,8 @@ pub enum SlowStep {
     Glance,
     /// The same for a minute.
     Watch,
+    /// IAM is asked which calls it allows.
+    Simulate,
     /// The bus, if so, and this many clusters are probed.
     Probe { bus: bool, clusters: usize },
     /// Results of probes are missing, after this time.
@@ -88,6 +92,7 @@ pub async fn survey<T>(
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Endless> {
     let reader = Reader::new(cloud, limit, report);
+    cloud.caller().clone_into(&mut survey.caller);
     survey.caller_role = cloud.caller_role();
     let prefix = survey.queue_prefix();
     let mut query = guess;
@@ -123,6 +128,7 @@ impl Survey {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
+            caller: String::new(),
             caller_role: None,
             now: 0,
             new_prefix: None,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Survey;
 use super::reader::{Reader, when};
 use crate::cloud::{ListedRole, Probe, Read, RolePolicies, questions};
-use crate::model::answer::{AccessDecision, Fact};
+use crate::model::answer::{AccessDecision, Answered, Fact, Simulation};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::Association;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, interval_at};
 
 use super::{Query, SlowStep, Survey};
 use crate::cloud::{Fault, Probe, Read, RolePolicies, Snapshot};
-use crate::model::answer::{AccessDecision, Fact};
+use crate::model::answer::{AccessDecision, Answered, Fact, Simulation};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy::{self, InlinePolicy};
 use crate::model::resource::ResourceId;
@@ -199,6 +199,20 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
             false => join_all(others.map(ask)).await,
         });
         answers
+    }
+
+    pub(super) async fn simulated(
+        &self,
+        _: &Survey,
+        simulations: &BTreeSet<(String, Simulation)>,
+    ) -> Vec<((String, Simulation), Fact<Vec<Answered>>)> {
+        if !simulations.is_empty() {
+            (self.report)(SlowStep::Simulate);
+        }
+        self.each(simulations, async |(principal, simulation)| {
+            Ok(Some(self.cloud.simulate(principal, simulation).await))
+        })
+        .await
     }
 
     pub(super) async fn queue_activity(

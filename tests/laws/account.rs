@@ -309,6 +309,10 @@ impl Read for Account {
         Ok(BTreeMap::new())
     }
 
+    fn caller(&self) -> &str {
+        ""
+    }
+
     fn caller_role(&self) -> Option<RoleName> {
         None
     }
