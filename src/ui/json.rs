@@ -234,26 +234,12 @@ pub struct Problem {
     name: String,
     /// The problem.
     message: String,
-    fix: ProblemFix,
-}
-
-/// What fixes a problem.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FixObject"))]
-struct ProblemFix {
-    /// What to do, if a command alone does not fix it.
-    text: Option<String>,
-    /// The command to run, if there is one.
-    command: Option<String>,
-    /// The same step by step, each with its own command. A command without text fixes the problem alone.
-    steps: Vec<Hint>,
+    /// What to do, step by step. A command without text fixes the problem alone.
+    fix: Vec<Hint>,
 }
 
 impl From<&Message> for Problem {
     fn from(finding: &Message) -> Self {
-        let steps = finding.fix.steps();
-        let texts: Vec<&str> = steps.iter().map(|step| step.text.as_str()).collect();
-        let text = texts.join(" ").trim().to_owned();
         Self {
             code: finding.code.map_or("", FindingCode::as_str),
             severity: finding.severity,
@@ -261,11 +247,7 @@ impl From<&Message> for Problem {
             kind: finding.kind_of_subject(),
             name: finding.name(),
             message: finding.sentence.clone(),
-            fix: ProblemFix {
-                text: (!text.is_empty()).then_some(text),
-                command: steps.iter().find_map(|step| step.command.clone()),
-                steps,
-            },
+            fix: finding.fix.steps(),
         }
     }
 }
