@@ -1,4 +1,4 @@
-//! What must hold before the plan of a hub is applied, asked without a change: who calls and whether the clock is right, which
+//! What must hold before the plan of a hub is applied, asked without a change: who calls, which
 //! calls of the plan AWS would allow, and how much of the quotas is left.
 
 mod calls;

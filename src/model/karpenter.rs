@@ -104,6 +104,12 @@ impl RoleTemplate {
     }
 }
 
+impl fmt::Display for RoleTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.roles_arn.as_deref().unwrap_or_default(), self.name)
+    }
+}
+
 impl FromStr for RoleTemplate {
     type Err = NameError;
 

@@ -157,14 +157,22 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 /// clusters that are removed and have lost their tags.
 pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Message> {
     let set = case.set.iter().filter_map(|cluster| {
-        let adopt = case.target.setting(&cluster.name)?.adopt.unwrap_or_default();
-        not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(&case.survey.scope, cluster, adopt))
+        let setting = case.target.setting(&cluster.name)?;
+        let adopt = setting.adopt.unwrap_or_default();
+        not_of_bus(case.survey, cluster, Some(setting)).or_else(|| with_permissions(&case.survey.scope, cluster, adopt))
     });
     set.chain(without_tags(case)).collect()
 }
 
-/// Why the queue of a cluster is not one that the command may change.
-pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Message> {
+/// Why the queue of a cluster is not one that the command may change, with this setting if it sets the cluster.
+pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, setting: Option<&ClusterSetting>) -> Option<Message> {
+    let adopt = setting.and_then(|setting| setting.adopt).unwrap_or_default();
+    let take_over = |adopt: Adopt| {
+        let given = setting.map_or_else(String::new, |setting| setting.role.typed() + &setting.typed());
+        survey
+            .scope
+            .kibus(format!("add-cluster {}{}{given}", cluster.name, adopt.option()))
+    };
     let live = survey.observed.queue(cluster.queue.clone())?;
     let (scope, queue, name) = (&survey.scope, &cluster.queue, &cluster.name);
     let foreign = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
@@ -195,7 +203,7 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Op
                     "if it is the interruption queue of cluster `{name}`, take it over, with the messages in it; otherwise \
                      give the bus its own queue names with `bootstrap-hub --queue-prefix`:"
                 ),
-                scope.kibus(format!("add-cluster {name} --adopt")),
+                take_over(Adopt::IfUsed),
             )
         }
         (_, Adopt::IfUsed) if !is_used(survey, cluster) => {
@@ -218,7 +226,7 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Op
                     ),
                 ),
             };
-            foreign(sentence).then(text, scope.kibus(format!("add-cluster {name} --adopt=unproven")))
+            foreign(sentence).then(text, take_over(Adopt::Unproven))
         }
         (_, Adopt::IfUsed | Adopt::Unproven) => return None,
     })

@@ -229,25 +229,10 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
 
 /// The given options of a cluster besides its role, as one types them: a command to copy loses none.
 fn given(target: &Target, cluster: &ClusterName) -> String {
-    let mut words = String::new();
-    let Some(setting) = target.setting(cluster) else {
-        return words;
-    };
-    words.push_str(setting.adopt.unwrap_or_default().option());
-    let flags = [
-        (setting.drop_old_senders == Some(true), " --drop-old-senders"),
-        (!setting.asks_eks(), " --no-eks-check"),
-    ];
-    words.extend(flags.into_iter().filter(|(given, _)| *given).map(|(_, flag)| flag));
-    let tags = setting.tags().0.into_iter();
-    words.extend(tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}")))));
-    words.extend(setting.untag.iter().map(|key| format!(" --untag {}", quoted(key))));
-    words.extend(
-        setting
-            .karpenter_version
-            .map(|version| format!(" --karpenter-version {version}")),
-    );
-    words
+    let setting = target.setting(cluster);
+    setting.map_or_else(String::new, |setting| {
+        setting.adopt.unwrap_or_default().option().to_owned() + &setting.typed()
+    })
 }
 
 fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -> Message {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue_setting::Setting;
-use super::target::{Adopt, Target, Trial, Wish, checked_by_queue, checked_clusters};
+use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
 use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
 use crate::error::{Hint, listed};
 use crate::message::{self, Fix, Message, MessageKind, Subject};
@@ -187,7 +187,7 @@ fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     let finding = |name: ClusterName| {
         let similar = clusters::close(&name, survey.registered().into_keys());
         let cluster = adoption::registered(survey, &case.after, name.clone(), None);
-        let fix = match adoption::not_of_bus(survey, &cluster, Adopt::No) {
+        let fix = match adoption::not_of_bus(survey, &cluster, None) {
             Some(refusal) => refusal.fix,
             None if clusters::leaves_traces(survey, &name) => Fix::add_cluster(&survey.scope, name.clone()),
             None => Fix::advice(Hint::command(

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
+use crate::error::quoted;
 use crate::model::hub;
 use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
 use crate::model::name::{ClusterName, NameError, QueueName};
@@ -127,6 +128,26 @@ impl ClusterSetting {
         self.no_eks_check != Some(true)
     }
 
+    /// The given options besides those about the role and the takeover, as one types them after other words.
+    pub(super) fn typed(&self) -> String {
+        let flags = [
+            (self.drop_old_senders == Some(true), " --drop-old-senders"),
+            (!self.asks_eks(), " --no-eks-check"),
+        ];
+        let flags = flags.into_iter().filter(|(given, _)| *given);
+        let tags = self.tags().0.into_iter();
+        let tags = tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}"))));
+        let untag = self.untag.iter().map(|key| format!(" --untag {}", quoted(key)));
+        let version = self.karpenter_version.iter();
+        let version = version.map(|version| format!(" --karpenter-version {version}"));
+        flags
+            .map(|(_, flag)| flag.to_owned())
+            .chain(tags)
+            .chain(untag)
+            .chain(version)
+            .collect()
+    }
+
     /// The user's tags to add to the queue, or to change.
     pub fn tags(&self) -> Tags {
         let tags = self.tags.iter().cloned();
@@ -179,6 +200,17 @@ pub enum RoleOption {
     Named(RoleTemplate),
     /// Kibus does not manage a policy on the controller role.
     Unmanaged,
+}
+
+impl RoleOption {
+    /// The option as one types it after other words.
+    pub(super) fn typed(&self) -> String {
+        match self {
+            Self::Search => String::new(),
+            Self::Named(role) => format!(" --controller-role {}", quoted(&role.to_string())),
+            Self::Unmanaged => " --no-controller-role".to_owned(),
+        }
+    }
 }
 
 impl Target {
