@@ -158,8 +158,8 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Message> {
     let set = case.set.iter().filter_map(|cluster| {
         let setting = case.target.setting(&cluster.name)?;
-        let adopt = setting.adopt.unwrap_or_default();
-        not_of_bus(case.survey, cluster, Some(setting)).or_else(|| with_permissions(&case.survey.scope, cluster, adopt))
+        not_of_bus(case.survey, cluster, Some(setting))
+            .or_else(|| with_permissions(&case.survey.scope, cluster, setting))
     });
     set.chain(without_tags(case)).collect()
 }
@@ -244,7 +244,7 @@ fn tags_lost(queue: &QueueName, fix: Fix) -> Message {
 }
 
 /// What the policy of an adopted queue would allow besides what its old rules need.
-fn with_permissions(scope: &Scope, cluster: &Cluster, adopt: Adopt) -> Option<Message> {
+fn with_permissions(scope: &Scope, cluster: &Cluster, setting: &ClusterSetting) -> Option<Message> {
     let owner = cluster.owner_policy.as_ref();
     let permissions = owner
         .filter(|_| cluster.origin == QueueOrigin::Adopted)
@@ -258,7 +258,12 @@ fn with_permissions(scope: &Scope, cluster: &Cluster, adopt: Adopt) -> Option<Me
         Message::refusal(FindingCode::OldSenders, queue.clone(), sentence).then(
             "remove these statements from the policy of the queue. To remove all statements that are not of kibus and allow \
              something, also those by which its old rules send:",
-            scope.kibus(format!("add-cluster {name}{} --drop-old-senders", adopt.option())),
+            scope.kibus(format!(
+                "add-cluster {name}{} --drop-old-senders{}{}",
+                setting.adopt.unwrap_or_default().option(),
+                setting.role.typed(),
+                setting.typed()
+            )),
         )
     })
 }
