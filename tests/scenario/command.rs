@@ -15,8 +15,9 @@ use crate::support::proxy::{Held, hold};
 use crate::support::transcript::{Line, Transcript};
 use crate::support::workbench::sha256;
 
-/// Longer than any wait of kibus in a scenario.
-const LONGEST: Duration = Duration::from_secs(150);
+/// Longer than any wait of kibus in a scenario: a command that is killed between the mark and the delete of a queue leaves a mark that
+/// counts for three minutes.
+const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a command wrote, and how it ended.
 pub(crate) struct Came {
