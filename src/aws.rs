@@ -4,30 +4,27 @@
 //! in the table below.
 
 mod alias;
-mod call_log;
-mod changes;
 mod document;
 mod error;
 mod event_source_mapping;
 mod function;
 mod http_client;
+mod interceptor;
 mod invoke;
 mod log_group;
 mod messages;
 mod pace;
-mod pages;
 mod parameter;
-
 mod queue;
 mod queue_metrics;
 mod read;
-mod retry;
 mod role;
 mod role_policy;
 mod rule;
 mod session;
 mod simulate;
 mod wait;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
@@ -55,10 +52,11 @@ use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
-use changes::Update;
-use error::{failed, if_present};
+use error::{failed, rejected};
+use interceptor::{CallLog, FinalAnswers, NoEmptyAnswer};
 use pace::Pace;
 use wait::WaitReason;
+use write::{Update, Writing};
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -98,18 +96,18 @@ impl AwsCloud {
             ($sdk:ident) => {
                 $sdk::Client::from_conf(
                     $sdk::config::Builder::from(config)
-                        .interceptor(call_log::CallLog)
-                        .interceptor(retry::NoEmptyAnswer)
-                        .retry_classifier(retry::FinalAnswers)
+                        .interceptor(CallLog)
+                        .interceptor(NoEmptyAnswer)
+                        .retry_classifier(FinalAnswers)
                         .build(),
                 )
             };
         }
         let further = || {
             let components = RuntimeComponentsBuilder::new("kibus")
-                .with_interceptor(call_log::CallLog)
-                .with_interceptor(retry::NoEmptyAnswer)
-                .with_retry_classifier(retry::FinalAnswers);
+                .with_interceptor(CallLog)
+                .with_interceptor(NoEmptyAnswer)
+                .with_retry_classifier(FinalAnswers);
             StaticRuntimePlugin::new().with_runtime_components(components)
         };
         let json = |service| JsonClient::new(config, service, further());
@@ -181,51 +179,41 @@ impl AwsCloud {
             .await
     }
 
-    /// Makes a call again as long as AWS refuses it for what passes by itself, like an earlier change in progress, and while it
-    /// may be too early for one of these reasons ([`wait::seen`]).
-    async fn seen<T, F: Sent<T>>(
+    /// The items of every page of a list, of which `page` asks for one by its token. A page that is throttled is asked for
+    /// again, and not the pages before it.
+    async fn pages<P, I, F: Sent<P>>(
         &self,
         action: &str,
-        unseen: &[WaitReason],
-        waiting: Waiting<'_>,
-        send: impl Fn() -> F,
-    ) -> Result<T, Fault> {
-        wait::seen(action, unseen, waiting, || self.call(action, &send)).await
+        page: impl Fn(Option<String>) -> F,
+        items: impl Fn(P) -> Page<I>,
+    ) -> Result<Vec<I>, Fault> {
+        let (mut all, mut token) = (Vec::new(), None);
+        for _ in 0..MOST_PAGES {
+            let (items, next) = items(self.call(action, || page(token.clone())).await?);
+            all.extend(items.unwrap_or_default());
+            token = next.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(all);
+            }
+        }
+        let message = format!("the list does not end after {MOST_PAGES} pages");
+        Err(rejected(action, message))
     }
 
-    /// The same for a write whose answer says nothing of interest, and which is not too early.
-    async fn write<T, F: Sent<T>>(
+    /// The items of every page of a call of AWS JSON. `members` are the names of the list and of the token.
+    async fn json_pages(
         &self,
-        action: &str,
-        waiting: Waiting<'_>,
-        send: impl Fn() -> F,
-    ) -> Result<(), Fault> {
-        self.seen(action, &[], waiting, send).await.map(drop)
-    }
-
-    /// Deletes what may be absent. Gives whether it was there.
-    async fn remove<T, F: Sent<T>>(
-        &self,
-        action: &str,
-        waiting: Waiting<'_>,
-        send: impl Fn() -> F,
-    ) -> Result<bool, Fault> {
-        Ok(if_present(self.write(action, waiting, send).await)?.is_some())
-    }
-
-    /// Waits for this reason until a read finds nothing.
-    async fn gone<T, F: Sent<T>>(
-        &self,
-        action: &str,
-        reason: WaitReason,
-        waiting: Waiting<'_>,
-        read: impl Fn() -> F,
-    ) -> Result<(), Fault> {
-        wait::settled(action, reason, waiting, || async {
-            let found = if_present(self.call(action, &read).await)?;
-            Ok(found.is_none().then_some(()))
-        })
-        .await
+        client: &JsonClient,
+        action: &'static str,
+        input: Value,
+        members: [&str; 2],
+    ) -> Result<Vec<Value>, Fault> {
+        let page = |token: Option<String>| {
+            let mut input = input.clone();
+            input[members[1]] = token.into();
+            client.call(operation(action), input)
+        };
+        self.pages(action, page, |page| taken(page, members)).await
     }
 
     /// Repeats what makes a call, at the pace that its service allows.
@@ -248,6 +236,20 @@ impl<T, E: ProvideErrorMetadata + StdError + 'static, F: Future<Output = Result<
     for F
 {
     type Error = E;
+}
+
+/// The most pages of one list. The shortest full pages have 50 items.
+const MOST_PAGES: usize = 1_000;
+
+/// The items of a page, and the token of the next one.
+type Page<I> = (Option<Vec<I>>, Option<String>);
+
+fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
+    let items = match page.get_mut(list).map(Value::take) {
+        Some(Value::Array(items)) => Some(items),
+        _ => None,
+    };
+    (items, page.get(token).and_then(Value::as_str).map(str::to_owned))
 }
 
 /// How long a create may rely on a read that was made ahead. Changes of IAM are eventually consistent (IAM user guide,
@@ -304,31 +306,27 @@ macro_rules! kinds {
                     })*
                 })
             }
+        }
 
-            async fn create(&self, resource: &Resource, waiting: Waiting<'_>) -> Result<(), Fault> {
+        impl Writing<'_> {
+            async fn create(&self, resource: &Resource) -> Result<(), Fault> {
                 match resource {
-                    $(Resource::$kind(resource) => $file::create(self, resource, waiting).await,)*
+                    $(Resource::$kind(resource) => $file::create(self, resource).await,)*
                 }
             }
 
-            async fn update(
-                &self,
-                from: &Resource,
-                to: &Resource,
-                fields: &[FieldChange],
-                waiting: Waiting<'_>,
-            ) -> Result<(), Fault> {
+            async fn update(&self, from: &Resource, to: &Resource, fields: &[FieldChange]) -> Result<(), Fault> {
                 match (from, to) {
                     $((Resource::$kind(from), Resource::$kind(to)) => {
-                        $file::update(self, Update { from, to, fields }, waiting).await
+                        $file::update(self, Update { from, to, fields }).await
                     })*
                     _ => unreachable!("an update is between two of a kind"),
                 }
             }
 
-            async fn delete(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+            async fn delete(&self, id: &ResourceId) -> Result<(), Fault> {
                 match id {
-                    $(ResourceId::$kind($($key),+) => $file::delete(self, $($key),+, waiting).await,)*
+                    $(ResourceId::$kind($($key),+) => $file::delete(self, $($key),+).await,)*
                 }
             }
         }
@@ -355,7 +353,8 @@ impl Write for AwsCloud {
             ResourceId::Function(_) => (lambda::GET_FUNCTION, WaitReason::FunctionUnknown),
             _ => return self.read(id).await,
         };
-        wait::settled(action, unseen, waiting, || self.read(id)).await.map(Some)
+        let cloud = Writing { cloud: self, waiting };
+        cloud.settled(action, unseen, || self.read(id)).await.map(Some)
     }
 
     async fn read_ahead(&self, change: &Change) {
@@ -372,10 +371,11 @@ impl Write for AwsCloud {
             has_written: Arc::default(),
             ..self.clone()
         };
+        let write = Writing { cloud: &cloud, waiting };
         let answer = match (change.action, &change.before) {
-            (Action::Update, Some(from)) => cloud.update(from, change.resource(), &change.fields, waiting).await,
-            (Action::Delete, _) => cloud.delete(&change.id, waiting).await,
-            _ => cloud.create(change.resource(), waiting).await,
+            (Action::Update, Some(from)) => write.update(from, change.resource(), &change.fields).await,
+            (Action::Delete, _) => write.delete(&change.id).await,
+            _ => write.create(change.resource()).await,
         };
         answer.map_err(|mut fault| {
             if fault.kind == FaultKind::Stopped && !cloud.has_written.load(Ordering::Relaxed) {

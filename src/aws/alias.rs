@@ -13,11 +13,10 @@ use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration, St
 use futures_util::future::try_join_all;
 use serde_json::Value;
 
-use super::changes::Update;
 use super::error::{if_present, in_use, rejected};
 use super::invoke::pass_self_test;
-use super::wait::Waiting;
-use super::{AwsCloud, function, pages};
+use super::write::{Update, Writing};
+use super::{AwsCloud, function};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::document::{Document, texts};
 use crate::model::name::FunctionName;
@@ -82,27 +81,23 @@ fn weights(answer: &GetAliasOutput) -> HashMap<String, f64> {
     weights.cloned().unwrap_or_default()
 }
 
-pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let version = published_and_tested(cloud, alias, None, waiting).await?;
+pub(super) async fn create(cloud: &Writing<'_>, alias: &Alias) -> Result<(), Fault> {
+    let version = published_and_tested(cloud, alias, None).await?;
     let call = cloud.lambda.create_alias().function_name(&alias.function);
     let call = call.name(&alias.name).function_version(version.to_string());
     let send = || call.clone().send();
-    cloud.write(lambda::CREATE_ALIAS, waiting, send).await
+    cloud.write(lambda::CREATE_ALIAS, send).await
 }
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    Update { from, to, .. }: Update<'_, Alias>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, Update { from, to, .. }: Update<'_, Alias>) -> Result<(), Fault> {
     if let Some(version) = to.moves_to {
-        tested(cloud, to, version, from.version, waiting).await?;
+        tested(cloud, to, version, from.version).await?;
         // Newer versions stay, so that a later upgrade can use them.
-        return point(cloud, from, version, waiting).await;
+        return point(cloud, from, version).await;
     }
-    let version = published_and_tested(cloud, to, from.version, waiting).await?;
-    point(cloud, from, version, waiting).await?;
+    let version = published_and_tested(cloud, to, from.version).await?;
+    point(cloud, from, version).await?;
     let unused = from
         .versions
         .difference(&to.versions)
@@ -111,14 +106,9 @@ pub(super) async fn update(
 }
 
 /// Publishes a version that works, while the alias points to version `live`, if it exists.
-async fn published_and_tested(
-    cloud: &AwsCloud,
-    alias: &Alias,
-    live: Option<u64>,
-    waiting: Waiting<'_>,
-) -> Result<u64, Fault> {
-    let version = publish(cloud, alias, waiting).await?;
-    match tested(cloud, alias, version, live, waiting).await {
+async fn published_and_tested(cloud: &Writing<'_>, alias: &Alias, live: Option<u64>) -> Result<u64, Fault> {
+    let version = publish(cloud, alias).await?;
+    match tested(cloud, alias, version, live).await {
         Ok(()) => Ok(version),
         Err(fault) => {
             // Lambda answers with the live version if nothing has changed. A stop is no verdict.
@@ -133,22 +123,16 @@ async fn published_and_tested(
     }
 }
 
-async fn tested(
-    cloud: &AwsCloud,
-    alias: &Alias,
-    version: u64,
-    live: Option<u64>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+async fn tested(cloud: &Writing<'_>, alias: &Alias, version: u64, live: Option<u64>) -> Result<(), Fault> {
     let state = match live {
         Some(live) => format!("alias `{}` stays at version {live}", alias.name),
         None => format!("alias `{}` points to no version yet", alias.name),
     };
-    pass_self_test(cloud, (&alias.function, version), &alias.settings, &state, waiting).await
+    pass_self_test(cloud, (&alias.function, version), &alias.settings, &state).await
 }
 
 /// Points the alias that was read to this version alone, unless it has changed since.
-async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn point(cloud: &Writing<'_>, read: &Alias, version: u64) -> Result<(), Fault> {
     let Alias {
         function,
         name,
@@ -165,7 +149,7 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
     let send = || call.clone().send();
-    match cloud.write(lambda::UPDATE_ALIAS, waiting, send).await {
+    match cloud.write(lambda::UPDATE_ALIAS, send).await {
         // If the answer was lost, the SDK has repeated the call, and the first one made the change.
         Err(fault) if fault.kind == FaultKind::Changed => {
             let now = get(cloud, function, name).await?;
@@ -178,7 +162,7 @@ async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_
 }
 
 /// Its versions stay until the function is deleted.
-pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str, _: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &FunctionName, alias: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name).name(alias);
     if_present(cloud.call(lambda::DELETE_ALIAS, || call.clone().send()).await).map(drop)
 }
@@ -219,18 +203,16 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
 /// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If kibus did not
 /// publish it, its description differs; then the function's own description is changed, so that there is something new
 /// to publish.
-async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<u64, Fault> {
+async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
     let (name, planned) = (&alias.function, &alias.settings.code);
     let description = description(planned);
-    let mut version = publish_as(cloud, alias, &description, waiting).await?;
+    let mut version = publish_as(cloud, alias, &description).await?;
     if version.description() != Some(&description) {
         let call = cloud.lambda.update_function_configuration().function_name(name);
         let call = call.description(&description);
         let send = || call.clone().send();
-        cloud
-            .write(lambda::UPDATE_FUNCTION_CONFIGURATION, waiting, send)
-            .await?;
-        version = publish_as(cloud, alias, &description, waiting).await?;
+        cloud.write(lambda::UPDATE_FUNCTION_CONFIGURATION, send).await?;
+        version = publish_as(cloud, alias, &description).await?;
     }
     let number = version.version().unwrap_or_default();
     // The answer of Lambda, and not only its refusal, decides.
@@ -247,21 +229,16 @@ async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Resul
 }
 
 /// Publishes the function as the wait for its last update found it. Lambda refuses if it has changed since.
-async fn publish_as(
-    cloud: &AwsCloud,
-    alias: &Alias,
-    description: &str,
-    waiting: Waiting<'_>,
-) -> Result<FunctionConfiguration, Fault> {
+async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Result<FunctionConfiguration, Fault> {
     let name = &alias.function;
     // The revision of an update changes once more when Lambda has finished it.
-    let updated = function::ready(cloud, name, None, waiting).await?;
+    let updated = function::ready(cloud, name, None).await?;
     let call = cloud.lambda.publish_version().function_name(name);
     let call = call.description(description).set_revision_id(updated.revision_id);
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
     let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
     cloud.last_versions.lock().await.take();
-    let number = match cloud.seen(PUBLISH, &[], waiting, || call.clone().send()).await {
+    let number = match cloud.seen(PUBLISH, &[], || call.clone().send()).await {
         // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
         Err(fault) if fault.kind == FaultKind::Changed => {
             let latest = all_versions(cloud, name).await?.into_iter();
@@ -272,7 +249,7 @@ async fn publish_as(
         }
         answer => answer?.version,
     };
-    function::ready(cloud, name, number.as_deref(), waiting).await
+    function::ready(cloud, name, number.as_deref()).await
 }
 
 /// A list of versions, and when it was read.
@@ -289,12 +266,11 @@ pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Resul
         return Ok(versions);
     }
     let call = cloud.lambda.list_versions_by_function().function_name(name);
-    let page = |marker| {
-        let call = call.clone().set_marker(marker);
-        async { call.send().await.map(|page| (page.versions, page.next_marker)) }
-    };
-    let versions = pages::all(cloud, lambda::LIST_VERSIONS_BY_FUNCTION, page).await;
-    let versions = if_present(versions)?.unwrap_or_default();
+    let page = |marker| call.clone().set_marker(marker).send();
+    let versions = cloud.pages(lambda::LIST_VERSIONS_BY_FUNCTION, page, |page| {
+        (page.versions, page.next_marker)
+    });
+    let versions = if_present(versions.await)?.unwrap_or_default();
     *last = Some((Instant::now(), versions.clone()));
     Ok(versions)
 }

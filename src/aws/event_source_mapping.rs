@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use aws_sdk_lambda::operation::list_event_source_mappings::ListEventSourceMappingsOutput;
 use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
-use super::changes::{Changes, Update};
 use super::error::{fault, if_present, rejected};
-use super::wait::{WaitReason, Waiting, clock, retried};
-use super::{AwsCloud, pages, signed};
+use super::wait::{WaitReason, retried};
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::calls::lambda;
@@ -57,12 +58,12 @@ pub(super) async fn read(
     Ok(Some((mapping, state)))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, mapping: &EventSourceMapping) -> Result<(), Fault> {
     let action = lambda::CREATE_EVENT_SOURCE_MAPPING;
     // Not every server refuses a second one; and one that is still being deleted blocks a new one.
     for other in list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await? {
         match (other.state(), other.uuid()) {
-            (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
+            (Some("Deleting"), Some(uuid)) => gone(cloud, uuid).await?,
             _ => {
                 let message = "the event source mapping already exists";
                 return Err(fault(FaultKind::Exists, action, message));
@@ -91,19 +92,18 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         .set_function_response_types(Some(response_types(mapping)))
         .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
         .enabled(*enabled);
-    let made = cloud.seen(action, &[], waiting, || call.clone().send()).await?;
+    let made = cloud.seen(action, &[], || call.clone().send()).await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
-    in_force(cloud, &uuid, mapping.enabled, waiting).await
+    in_force(cloud, &uuid, mapping.enabled).await
 }
 
 pub(super) async fn update(
-    cloud: &AwsCloud,
+    cloud: &Writing<'_>,
     Update {
         from,
         to: mapping,
         fields,
     }: Update<'_, EventSourceMapping>,
-    waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = lambda::UPDATE_EVENT_SOURCE_MAPPING;
     let theirs = list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await?;
@@ -135,25 +135,24 @@ pub(super) async fn update(
             // Without filters, every message passes.
             .filter_criteria(FilterCriteria::builder().build())
             .enabled(mapping.enabled);
-        cloud.write(action, waiting, || call.clone().send()).await?;
-        in_force(cloud, uuid, mapping.enabled, waiting).await?;
+        cloud.write(action, || call.clone().send()).await?;
+        in_force(cloud, uuid, mapping.enabled).await?;
     }
     for duplicate in &from.duplicates {
-        remove(cloud, duplicate, waiting).await?;
+        remove(cloud, duplicate).await?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(
-    cloud: &AwsCloud,
+    cloud: &Writing<'_>,
     queue: &QueueName,
     function: &FunctionName,
     alias: &str,
-    waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let found = list(cloud, queue, function, alias).await?;
     for uuid in found.iter().filter_map(|mapping| mapping.uuid()) {
-        remove(cloud, uuid, waiting).await?;
+        remove(cloud, uuid).await?;
     }
     Ok(())
 }
@@ -196,37 +195,32 @@ async fn listed(
     cloud: &AwsCloud,
     call: ListEventSourceMappingsFluentBuilder,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
-    let page = |marker| {
-        let call = call.clone().set_marker(marker);
-        async {
-            let page = call.send().await?;
-            Ok((page.event_source_mappings, page.next_marker))
-        }
-    };
-    let mut found = pages::all(cloud, lambda::LIST_EVENT_SOURCE_MAPPINGS, page).await?;
+    let page = |marker| call.clone().set_marker(marker).send();
+    let items = |page: ListEventSourceMappingsOutput| (page.event_source_mappings, page.next_marker);
+    let mut found = cloud.pages(lambda::LIST_EVENT_SOURCE_MAPPINGS, page, items).await?;
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }
 
-async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn remove(cloud: &Writing<'_>, uuid: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
     let send = || call.clone().send();
-    match cloud.remove(lambda::DELETE_EVENT_SOURCE_MAPPING, waiting, send).await? {
-        true => gone(cloud, uuid, waiting).await,
+    match cloud.remove(lambda::DELETE_EVENT_SOURCE_MAPPING, send).await? {
+        true => gone(cloud, uuid).await,
         false => Ok(()),
     }
 }
 
-async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn gone(cloud: &Writing<'_>, uuid: &str) -> Result<(), Fault> {
     let read = || cloud.lambda.get_event_source_mapping().uuid(uuid).send();
-    cloud.gone(GET, WaitReason::MappingLeaving, waiting, read).await
+    cloud.gone(GET, WaitReason::MappingLeaving, read).await
 }
 
 /// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one, and a new one
 /// may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
-async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn in_force(cloud: &Writing<'_>, uuid: &str, enabled: bool) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
-    retried(clock(), GET, &[], waiting, || async move {
+    retried(GET, &[], cloud.waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
         Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             None => Err(WaitReason::MappingUnknown),

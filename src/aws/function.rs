@@ -15,9 +15,9 @@ use aws_sdk_lambda::types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::changes::{Changes, Update};
 use super::error::{fault, if_present, refusal, rejected};
-use super::wait::{WaitReason, Waiting, settled};
+use super::wait::WaitReason;
+use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
@@ -53,7 +53,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     }))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, function: &Function) -> Result<(), Fault> {
     let action = lambda::CREATE_FUNCTION;
     let Function {
         name,
@@ -92,15 +92,15 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
         .set_environment((!environment.is_empty()).then(|| variables(environment)))
         .logging_config(logging_config(logging))
         .set_tags(Some(tags.0.into_iter().collect()));
-    cloud.write(action, waiting, || call.clone().send()).await?;
-    ready(cloud, name, None, waiting).await?;
+    cloud.write(action, || call.clone().send()).await?;
+    ready(cloud, name, None).await?;
     match reserved_concurrency {
-        Some(_) => reserve(cloud, function, waiting).await,
+        Some(_) => reserve(cloud, function).await,
         None => Ok(()),
     }
 }
 
-pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Function>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Function>) -> Result<(), Fault> {
     let (action, function) = (lambda::UPDATE_FUNCTION_CONFIGURATION, update.to);
     let settings = &function.settings;
     let Changes { fields, tags } = Changes::among(action, update.fields)?;
@@ -134,16 +134,16 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Function>, waiti
         }
     }
     if code {
-        upload(cloud, function, waiting).await?;
+        upload(cloud, function).await?;
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
         let call = configuration.function_name(&function.name);
         let send = || call.clone().send_with(&cloud.lambda);
-        cloud.write(action, waiting, send).await?;
-        ready(cloud, &function.name, None, waiting).await?;
+        cloud.write(action, send).await?;
+        ready(cloud, &function.name, None).await?;
     }
     if concurrency {
-        reserve(cloud, function, waiting).await?;
+        reserve(cloud, function).await?;
     }
     let untag = cloud.lambda.untag_resource();
     let untag = untag.resource(cloud.scope.function_arn(&function.name));
@@ -161,7 +161,7 @@ async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: Tags) -> Result<(), Fa
     cloud.call(lambda::TAG_RESOURCE, || call.clone().send()).await.map(drop)
 }
 
-async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn upload(cloud: &Writing<'_>, function: &Function) -> Result<(), Fault> {
     let action = lambda::UPDATE_FUNCTION_CODE;
     let settings = &function.settings;
     let archive = archive(cloud, action, &settings.code)?;
@@ -169,31 +169,31 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
     let call = cloud.lambda.update_function_code();
     let call = call.function_name(&function.name).zip_file(archive);
     let call = call.architectures(settings.architecture.as_str().into());
-    cloud.write(action, waiting, || call.clone().send()).await?;
-    ready(cloud, &function.name, None, waiting).await.map(drop)
+    cloud.write(action, || call.clone().send()).await?;
+    ready(cloud, &function.name, None).await.map(drop)
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &FunctionName) -> Result<(), Fault> {
     let call = cloud.lambda.delete_function().function_name(name);
     let send = || call.clone().send();
-    if !cloud.remove(lambda::DELETE_FUNCTION, waiting, send).await? {
+    if !cloud.remove(lambda::DELETE_FUNCTION, send).await? {
         return Ok(());
     }
     // Its name cannot be used before.
     let read = || cloud.lambda.get_function().function_name(name).send();
-    cloud.gone(GET, WaitReason::FunctionLeaving, waiting, read).await
+    cloud.gone(GET, WaitReason::FunctionLeaving, read).await
 }
 
-async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn reserve(cloud: &Writing<'_>, function: &Function) -> Result<(), Fault> {
     let (lambda, name) = (&cloud.lambda, &function.name);
     let Some(number) = function.reserved_concurrency else {
         let send = || lambda.delete_function_concurrency().function_name(name).send();
-        return cloud.write(lambda::DELETE_FUNCTION_CONCURRENCY, waiting, send).await;
+        return cloud.write(lambda::DELETE_FUNCTION_CONCURRENCY, send).await;
     };
     let call = lambda.put_function_concurrency().function_name(name);
     let call = call.reserved_concurrent_executions(signed(number));
     let send = || call.clone().send();
-    cloud.write(lambda::PUT_FUNCTION_CONCURRENCY, waiting, send).await
+    cloud.write(lambda::PUT_FUNCTION_CONCURRENCY, send).await
 }
 
 fn code_tags(code: &Code) -> Tags {
@@ -328,32 +328,32 @@ const GET: &str = lambda::GET_FUNCTION;
 
 /// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
 pub(super) async fn ready(
-    cloud: &AwsCloud,
+    cloud: &Writing<'_>,
     name: &FunctionName,
     version: Option<&str>,
-    waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
     let call = cloud.lambda.get_function().function_name(name);
     let call = &call.set_qualifier(version.map(str::to_owned));
-    settled(GET, WaitReason::FunctionBusy, waiting, || async move {
-        // It was found a moment ago, or is new.
-        let unseen = &[WaitReason::FunctionUnknown];
-        let answer = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
-        let configuration = answer.configuration.unwrap_or_else(nothing);
-        match failures(&configuration) {
-            (Some(reason), _) => {
-                let function = name.clone();
-                return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
+    cloud
+        .settled(GET, WaitReason::FunctionBusy, || async move {
+            // It was found a moment ago, or is new.
+            let unseen = &[WaitReason::FunctionUnknown];
+            let answer = cloud.seen(GET, unseen, || call.clone().send()).await?;
+            let configuration = answer.configuration.unwrap_or_else(nothing);
+            match failures(&configuration) {
+                (Some(reason), _) => {
+                    let function = name.clone();
+                    return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
+                }
+                (_, Some(reason)) => return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason)),
+                (None, None) => {}
             }
-            (_, Some(reason)) => return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason)),
-            (None, None) => {}
-        }
-        // An invocation activates an inactive function. Not every server reports a state.
-        let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));
-        let is_updated = configuration.last_update_status() != Some(&LastUpdateStatus::InProgress);
-        Ok((is_ready && is_updated).then_some(configuration))
-    })
-    .await
+            // An invocation activates an inactive function. Not every server reports a state.
+            let is_ready = matches!(configuration.state(), None | Some(State::Active | State::Inactive));
+            let is_updated = configuration.last_update_status() != Some(&LastUpdateStatus::InProgress);
+            Ok((is_ready && is_updated).then_some(configuration))
+        })
+        .await
 }
 
 /// The planned archive. Any other is refused, so that only code is uploaded that was shown.

@@ -12,7 +12,8 @@ use serde_json::Value;
 use super::AwsCloud;
 use super::error::{NOT_ASSUMABLE, failed, of_the_caller, rejected};
 pub(super) use super::wait::INVOKE;
-use super::wait::{WaitReason, Waiting, pause, seen, settling};
+use super::wait::{WaitReason, Waiting, pause, settling};
+use super::write::Writing;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::model::name::FunctionName;
@@ -134,18 +135,17 @@ fn may_pass(code: &str) -> bool {
 /// Runs the self-test of a version with these settings. While AWS denies the router's calls, it repeats it for two minutes.
 /// A failure says what state things are in.
 pub(super) async fn pass_self_test(
-    cloud: &AwsCloud,
+    cloud: &Writing<'_>,
     (function, version): (&FunctionName, u64),
     settings: &FunctionSettings,
     state: &str,
-    waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    waiting.report("the published version runs its self-test");
+    cloud.waiting.report("the published version runs its self-test");
     let (number, request) = (version.to_string(), self_test_request());
-    let verdict = allowed(tokio::time::sleep, waiting, || async {
+    let verdict = allowed(cloud.waiting, || async {
         // What Lambda cannot do with a version that was just published is a reason to wait for minutes.
         let invoke = || invoke_once(cloud, function, &number, &request);
-        let invoked = seen(INVOKE, &[], waiting, invoke).await?;
+        let invoked = cloud.until_seen(INVOKE, &[], invoke).await?;
         Ok(Verdict::of(invoked, settings))
     })
     .await?;
@@ -187,13 +187,8 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
 
 /// Repeats a test until AWS does not deny the router's calls any more, or [`NOT_YET`] is over. Every change of the codes is
 /// reported.
-async fn allowed<S, F>(
-    sleep: impl Fn(Duration) -> S,
-    waiting: Waiting<'_>,
-    test: impl Fn() -> F,
-) -> Result<Verdict, Fault>
+async fn allowed<F>(waiting: Waiting<'_>, test: impl Fn() -> F) -> Result<Verdict, Fault>
 where
-    S: Future<Output = ()>,
     F: Future<Output = Result<Verdict, Fault>>,
 {
     let mut reported = None;
@@ -210,7 +205,7 @@ where
             waiting.report(&format!("{NOT_ALLOWED}: {why}"));
             reported = Some(codes.clone());
         }
-        pause(sleep(PAUSE), INVOKE, NOT_ALLOWED, waiting).await?;
+        pause(PAUSE, INVOKE, NOT_ALLOWED, waiting).await?;
         waited += PAUSE;
     }
 }

@@ -3,11 +3,9 @@
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::changes::{Changes, Update};
 use super::error::if_present;
-use super::pages::taken;
-use super::wait::{Waiting, seen};
-use super::{AwsCloud, pages};
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, taken};
 use crate::cloud::{Fault, Read};
 use crate::model::name::LogGroupName;
 use crate::model::resource::calls::logs;
@@ -38,33 +36,35 @@ async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Value
         json!({ "logGroupNamePrefix": name.as_str() }),
         ["logGroups", "nextToken"],
     );
-    let groups = pages::of_json(cloud, &cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list).await?;
+    let groups = cloud
+        .json_pages(&cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list)
+        .await?;
     let mut groups = groups.into_iter();
     Ok(groups.find(|group| group["logGroupName"] == name.as_str()))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), Fault> {
     let LogGroup {
         name,
         retention_days,
         tags,
     } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
-    accepted(cloud, logs::CREATE_LOG_GROUP, &input, waiting).await?;
+    accepted(cloud, logs::CREATE_LOG_GROUP, &input).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
     // the operator policy does not.
     match retention_days {
-        Some(_) => retain(cloud, group, waiting).await,
+        Some(_) => retain(cloud, group).await,
         None => Ok(()),
     }
 }
 
-pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, LogGroup>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, LogGroup>) -> Result<(), Fault> {
     let group = update.to;
     let Changes { fields, tags } = Changes::among(logs::PUT_RETENTION_POLICY, update.fields)?;
     for field in fields {
         match field {
-            LogGroupField::RetentionDays => retain(cloud, group, waiting).await?,
+            LogGroupField::RetentionDays => retain(cloud, group).await?,
         }
     }
     let arn = cloud.scope.log_group_arn(&group.name);
@@ -77,24 +77,24 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, LogGroup>, waiti
     .await
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &LogGroupName) -> Result<(), Fault> {
     let input = json!({ "logGroupName": name.as_str() });
-    if_present(accepted(cloud, logs::DELETE_LOG_GROUP, &input, waiting).await).map(drop)
+    if_present(accepted(cloud, logs::DELETE_LOG_GROUP, &input).await).map(drop)
 }
 
-async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn retain(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), Fault> {
     let input = json!({ "logGroupName": group.name.as_str(), "retentionInDays": group.retention_days });
     let action = match group.retention_days {
         Some(_) => logs::PUT_RETENTION_POLICY,
         None => logs::DELETE_RETENTION_POLICY,
     };
-    accepted(cloud, action, &input, waiting).await
+    accepted(cloud, action, &input).await
 }
 
 /// Makes a call whose answer has no members, again as long as another change is in progress.
-async fn accepted(cloud: &AwsCloud, action: &'static str, input: &Value, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn accepted(cloud: &Writing<'_>, action: &'static str, input: &Value) -> Result<(), Fault> {
     let send = || cloud.json::<IgnoredAny>(&cloud.logs, action, input.clone());
-    seen(action, &[], waiting, send).await.map(drop)
+    cloud.until_seen(action, &[], send).await.map(drop)
 }
 
 /// How far back drops are read, in seconds.

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use super::changes::{Changes, Update};
 use super::error::{if_present, rejected};
 use super::invoke::pass_self_test;
-use super::wait::{WaitReason, Waiting, seen, settled};
-use super::{AwsCloud, alias, pages};
+use super::wait::WaitReason;
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, alias};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::BusName;
 use crate::model::resource::calls::ssm;
@@ -62,29 +62,33 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
 
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
     let input = json!({ "Path": SETTINGS_PATH });
-    let parameters = pages::of_json(cloud, &cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
+    let parameters = cloud
+        .json_pages(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST)
+        .await?;
     let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
     Ok(parameters.iter().filter_map(bus).collect())
 }
 
-pub(super) async fn create(cloud: &AwsCloud, parameter: &Parameter, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, parameter: &Parameter) -> Result<(), Fault> {
     let mut input = written(parameter)?;
     input["Tags"] = listed(&parameter.tags);
-    settled(PUT, WaitReason::ParameterLeaving, waiting, || async {
-        match send(cloud, PUT, &input).await {
-            // The name of a parameter that was deleted moments ago.
-            Err(fault) if fault.kind == FaultKind::Exists && held(cloud, &parameter.name).await?.is_none() => Ok(None),
-            answer => answer.map(Some),
-        }
-    })
-    .await
+    cloud
+        .settled(PUT, WaitReason::ParameterLeaving, || async {
+            match send(cloud, PUT, &input).await {
+                // The name of a parameter that was deleted moments ago.
+                Err(fault) if fault.kind == FaultKind::Exists && held(cloud, &parameter.name).await?.is_none() => {
+                    Ok(None)
+                }
+                answer => answer.map(Some),
+            }
+        })
+        .await
 }
 
 /// A version that becomes pinned passes its self-test before anything is written.
 pub(super) async fn update(
-    cloud: &AwsCloud,
+    cloud: &Writing<'_>,
     Update { from, to, fields }: Update<'_, Parameter>,
-    waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let Changes { fields, tags } = Changes::<ParameterField>::among(PUT, fields)?;
     let (mut untag, mut tag) = (resource(&to.name), resource(&to.name));
@@ -98,11 +102,11 @@ pub(super) async fn update(
     if !fields.is_empty() {
         let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
         if let Some(version) = pinned(to).filter(|version| pinned(from) != Some(*version)) {
-            passes(cloud, version, waiting).await?;
+            passes(cloud, version).await?;
         }
         let mut input = written(to)?;
         input["Overwrite"] = true.into();
-        seen(PUT, &[], waiting, || send(cloud, PUT, &input)).await?;
+        cloud.until_seen(PUT, &[], || send(cloud, PUT, &input)).await?;
     }
     if !tags.set.0.is_empty() {
         send(cloud, ssm::ADD_TAGS_TO_RESOURCE, &tag).await?;
@@ -110,13 +114,13 @@ pub(super) async fn update(
     Ok(())
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, name: &ParameterName, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
     let input = json!({ "Name": name.as_str() });
     let action = ssm::DELETE_PARAMETER;
-    if_present(seen(action, &[], waiting, || send(cloud, action, &input)).await).map(drop)
+    if_present(cloud.until_seen(action, &[], || send(cloud, action, &input)).await).map(drop)
 }
 
-async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn passes(cloud: &Writing<'_>, version: u64) -> Result<(), Fault> {
     let function = cloud.scope.router_function();
     let found = alias::configuration(cloud, &function, &version.to_string()).await?;
     let Some(settings) = found.as_ref().map(alias::published) else {
@@ -126,7 +130,7 @@ async fn passes(cloud: &AwsCloud, version: u64, waiting: Waiting<'_>) -> Result<
         ));
     };
     let (version, state) = ((&function, version), "the alias does not move");
-    pass_self_test(cloud, version, &settings, state, waiting).await
+    pass_self_test(cloud, version, &settings, state).await
 }
 
 /// The part of the request that is the same for a create and an update.

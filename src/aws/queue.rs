@@ -5,23 +5,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::interceptors::context::AfterDeserializationInterceptorContextRef;
-use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::config_bag::ConfigBag;
-use aws_smithy_types::date_time::Format;
 use serde_json::{Value, json};
 
-use super::changes::{Changes, Update};
 use super::error::{fault, if_present};
-use super::wait::{WaitReason, Waiting, pause, settled};
-use super::{AwsCloud, document, locked};
+use super::interceptor::AnswerDate;
+use super::wait::WaitReason;
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, document};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
@@ -85,14 +78,14 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
 ///
 /// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds with a slack: it shows
 /// that a queue is old, and not that nobody else created it just before the request.
-pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
     let began = Instant::now();
     let mut reported = false;
     loop {
-        let answer = request(cloud, queue, waiting).await;
+        let answer = request(cloud, queue).await;
         let (found, age) = match &answer {
-            Ok(()) => created(cloud, &url, waiting).await?,
+            Ok(()) => created(cloud, &url).await?,
             Err(fault) if fault.kind == FaultKind::Exists => {
                 (tags(cloud, &url).await.ok().flatten().unwrap_or_default(), None)
             }
@@ -111,9 +104,9 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
             return answer;
         }
         if !std::mem::replace(&mut reported, true) {
-            waiting.report(STILL_ANSWERS.0);
+            cloud.waiting.report(STILL_ANSWERS.0);
         }
-        pause(tokio::time::sleep(STILL_ANSWERS.1), CREATE, STILL_ANSWERS.0, waiting).await?;
+        cloud.pause(STILL_ANSWERS.1, CREATE, STILL_ANSWERS.0).await?;
     }
 }
 
@@ -130,9 +123,9 @@ async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
 }
 
 /// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
-async fn created(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<(Tags, Option<Duration>), Fault> {
+async fn created(cloud: &Writing<'_>, url: &str) -> Result<(Tags, Option<Duration>), Fault> {
     let exists = AtomicBool::new(false);
-    let read = settled(sqs::LIST_QUEUE_TAGS, WaitReason::QueueUnknown, waiting, || async {
+    let read = cloud.settled(sqs::LIST_QUEUE_TAGS, WaitReason::QueueUnknown, || async {
         let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
         exists.fetch_or(tags.is_some(), Ordering::Relaxed);
         Ok(tags.filter(|tags| !tags.0.is_empty()).zip(age))
@@ -148,17 +141,17 @@ fn not_managed() -> Fault {
     fault(FaultKind::NotManaged, CREATE, message)
 }
 
-async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let call = cloud.sqs.create_queue().queue_name(&queue.name);
     let call = call.set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-    cloud.write(CREATE, waiting, || call.clone().send()).await
+    cloud.write(CREATE, || call.clone().send()).await
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
 /// stop those who sent to it before. A queue that leaves the bus loses its tags last: until then, they say that the rest
 /// is to be done.
-pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Queue>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Result<(), Fault> {
     let (action, queue) = (sqs::SET_QUEUE_ATTRIBUTES, update.to);
     let Changes { fields, tags } = Changes::among(action, update.fields)?;
     let url = cloud.queue_url(&queue.name);
@@ -185,12 +178,12 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Queue>, waiting:
             return Ok(());
         }
         if update.fields.iter().any(stops_other_senders) {
-            waiting.report(ROUTER_LEARNS.0);
-            pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
+            cloud.waiting.report(ROUTER_LEARNS.0);
+            cloud.pause(ROUTER_LEARNS.1, action, ROUTER_LEARNS.0).await?;
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
         let call = call.set_attributes(Some(attributes_of(queue, &fields)));
-        let answer = cloud.seen(action, unseen, waiting, || call.clone().send());
+        let answer = cloud.seen(action, unseen, || call.clone().send());
         answer.await.map(drop)
     };
     if tags.remove.iter().any(|key| key == BUS) {
@@ -213,17 +206,18 @@ fn stops_other_senders(change: &FieldChange) -> bool {
 
 /// Marks a queue as being deleted, and requests the delete once a read shows the mark. Whoever reads the queue before it is
 /// gone knows that it does not stay, also if this process ends between the two calls.
-pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &QueueName) -> Result<(), Fault> {
     let url = &cloud.queue_url(name);
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(url);
         let mark = mark.tags(DELETING, cloud.now().to_string());
         if_present(cloud.call(sqs::TAG_QUEUE, || mark.clone().send()).await)?;
-        settled(sqs::LIST_QUEUE_TAGS, WaitReason::MarkUnknown, waiting, || async {
-            let is_marked = |tags: Tags| tags.being_deleted(cloud.now());
-            Ok(tags(cloud, url).await?.is_none_or(is_marked).then_some(()))
-        })
-        .await?;
+        cloud
+            .settled(sqs::LIST_QUEUE_TAGS, WaitReason::MarkUnknown, || async {
+                let is_marked = |tags: Tags| tags.being_deleted(cloud.now());
+                Ok(tags(cloud, url).await?.is_none_or(is_marked).then_some(()))
+            })
+            .await?;
         let delete = cloud.sqs.delete_queue().queue_url(url);
         if_present(cloud.call(sqs::DELETE_QUEUE, || delete.clone().send()).await)
     };
@@ -243,34 +237,11 @@ async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fa
     let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
     Ok(answer.map(|answer| {
         let created: i64 = answer.attributes()?.get(&Attribute::CreatedTimestamp)?.parse().ok()?;
-        let answered: Option<i64> = *locked(&date.0);
+        let answered = date.seconds();
         // A queue that is newer than the answer about it has no age yet.
         let seconds = answered?.checked_sub(created)?.max(0);
         Some(Duration::from_secs(seconds.unsigned_abs()))
     }))
-}
-
-/// Keeps the `Date` header of an answer, in Unix seconds.
-#[derive(Clone, Debug, Default)]
-struct AnswerDate(Arc<Mutex<Option<i64>>>);
-
-#[dyn_dispatch_hint]
-impl Intercept for AnswerDate {
-    fn name(&self) -> &'static str {
-        "kibus date of an answer"
-    }
-
-    fn read_after_deserialization(
-        &self,
-        context: &AfterDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let date = context.response().headers().get("date");
-        let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
-        *locked(&self.0) = date.map(|date| date.secs());
-        Ok(())
-    }
 }
 
 /// The queue that these attributes and tags describe, and how many messages it holds.

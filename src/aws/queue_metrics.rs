@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{AwsCloud, pages};
+use super::AwsCloud;
 use crate::cloud::{Fault, Read};
 use crate::model::name::QueueName;
 use crate::model::resource::calls::cloudwatch;
@@ -47,7 +47,7 @@ pub(super) async fn of_last_day(
             .collect();
         let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": queries });
         let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-        for series in pages::of_json(cloud, &cloud.metrics, action, input, list).await? {
+        for series in cloud.json_pages(&cloud.metrics, action, input, list).await? {
             // An answer of more than one page may repeat an id with further values.
             let values = series["Values"].as_array().into_iter().flatten();
             let values: Vec<f64> = values.filter_map(Value::as_f64).collect();

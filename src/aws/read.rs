@@ -15,10 +15,9 @@ use super::error::{if_present, rejected};
 use super::event_source_mapping::of_router as function_mappings;
 use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
-use super::pages::taken;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
-use super::{AwsCloud, pages, parameter, queue_metrics, role_policy, simulate};
+use super::{AwsCloud, parameter, queue_metrics, role_policy, simulate, taken};
 use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
@@ -71,7 +70,9 @@ impl Read for AwsCloud {
             json!({ "Name": self.scope.settings_parameter().as_str() }),
             parameter::LIST,
         );
-        let history = pages::of_json(self, &self.ssm, ssm::GET_PARAMETER_HISTORY, input, list).await;
+        let history = self
+            .json_pages(&self.ssm, ssm::GET_PARAMETER_HISTORY, input, list)
+            .await;
         // It is asked only to tell people, so a denial is an empty answer.
         let history = history.unwrap_or_default().into_iter();
         let later = history.filter(|written| written["Version"].as_u64() > Some(version));
@@ -84,11 +85,11 @@ impl Read for AwsCloud {
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         let call = self.iam.list_role_policies().role_name(role).max_items(1000);
-        let page = |marker| {
-            let call = call.clone().set_marker(marker);
-            async { call.send().await.map(|page| (Some(page.policy_names), page.marker)) }
-        };
-        let names = if_present(pages::all(self, iam::LIST_ROLE_POLICIES, page).await)?;
+        let page = |marker| call.clone().set_marker(marker).send();
+        let names = self.pages(iam::LIST_ROLE_POLICIES, page, |page| {
+            (Some(page.policy_names), page.marker)
+        });
+        let names = if_present(names.await)?;
         Ok(names.map(|names| names.into_iter().collect()))
     }
 
@@ -147,7 +148,9 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
     let filters = json!([bus, { "Key": tags::CLUSTER }]);
     let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters });
     let list = ["ResourceTagMappingList", "PaginationToken"];
-    let queues = pages::of_json(cloud, &cloud.tagging, tag::GET_RESOURCES, input, list).await?;
+    let queues = cloud
+        .json_pages(&cloud.tagging, tag::GET_RESOURCES, input, list)
+        .await?;
     // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
     let name = |queue: &Value| queue["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok();
     Ok(queues.iter().filter_map(name).collect())
@@ -158,33 +161,25 @@ async fn queues(cloud: &AwsCloud, prefix: &String) -> Result<BTreeSet<QueueName>
     let prefix = Some(prefix.clone()).filter(|prefix| !prefix.is_empty());
     // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
-    let page = |token| {
-        let call = call.clone().set_next_token(token);
-        async { call.send().await.map(|page| (page.queue_urls, page.next_token)) }
-    };
-    let urls = pages::all(cloud, sqs::LIST_QUEUES, page).await?;
-    Ok(names(&urls))
+    let page = |token| call.clone().set_next_token(token).send();
+    let urls = cloud.pages(sqs::LIST_QUEUES, page, |page| (page.queue_urls, page.next_token));
+    Ok(names(&urls.await?))
 }
 
 async fn dead_letter_sources(cloud: &AwsCloud, queue: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
     let call = cloud.sqs.list_dead_letter_source_queues();
     let call = call.queue_url(cloud.queue_url(queue)).max_results(1000);
-    let page = |token| {
-        let call = call.clone().set_next_token(token);
-        async { call.send().await.map(|page| (Some(page.queue_urls), page.next_token)) }
-    };
-    let urls = pages::all(cloud, sqs::LIST_DEAD_LETTER_SOURCE_QUEUES, page).await;
-    Ok(if_present(urls)?.map(|urls| names(&urls)))
+    let page = |token| call.clone().set_next_token(token).send();
+    let action = sqs::LIST_DEAD_LETTER_SOURCE_QUEUES;
+    let urls = cloud.pages(action, page, |page| (Some(page.queue_urls), page.next_token));
+    Ok(if_present(urls.await)?.map(|urls| names(&urls)))
 }
 
 async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {
     let call = cloud.iam.list_roles().max_items(1000);
-    let page = |marker| {
-        let call = call.clone().set_marker(marker);
-        async { call.send().await.map(|page| (Some(page.roles), page.marker)) }
-    };
-    let roles = pages::all(cloud, iam::LIST_ROLES, page).await?.into_iter();
-    let listed = roles.filter_map(|role| {
+    let page = |marker| call.clone().set_marker(marker).send();
+    let roles = cloud.pages(iam::LIST_ROLES, page, |page| (Some(page.roles), page.marker));
+    let listed = roles.await?.into_iter().filter_map(|role| {
         let trust = role.assume_role_policy_document.map(|text| decoded(&text));
         // The others are not kept: an account can have thousands.
         let web_trust = trust.filter(|text| text.contains(":oidc-provider/"));
@@ -235,11 +230,14 @@ pub(super) fn eks_config(config: &SdkConfig) -> SdkConfig {
 async fn eks_clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, Fault> {
     let page = |token: Option<String>| async move {
         let query: Vec<_> = token.as_deref().map(|token| ("nextToken", token)).into_iter().collect();
-        let page = cloud.eks.get("ListClusters", &["clusters"], &query).await;
-        page.map(|page| taken(page, ["clusters", "nextToken"]))
+        cloud.eks.get("ListClusters", &["clusters"], &query).await
     };
-    let names = pages::all(cloud, eks::LIST_CLUSTERS, page).await?;
-    Ok(names.iter().filter_map(|name| name.as_str()?.parse().ok()).collect())
+    let names = cloud.pages(eks::LIST_CLUSTERS, page, |page| taken(page, ["clusters", "nextToken"]));
+    Ok(names
+        .await?
+        .iter()
+        .filter_map(|name| name.as_str()?.parse().ok())
+        .collect())
 }
 
 async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
@@ -247,10 +245,10 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
     let page = |token: Option<String>| async move {
         let token = token.as_deref().map(|token| ("nextToken", token));
         let query: Vec<_> = [("serviceAccount", SERVICE_ACCOUNT)].into_iter().chain(token).collect();
-        let page = cloud.eks.get("ListPodIdentityAssociations", &path, &query).await;
-        page.map(|page| taken(page, ["associations", "nextToken"]))
+        cloud.eks.get("ListPodIdentityAssociations", &path, &query).await
     };
-    let Some(listed) = if_present(pages::all(cloud, eks::LIST_POD_IDENTITY_ASSOCIATIONS, page).await)? else {
+    let items = |page| taken(page, ["associations", "nextToken"]);
+    let Some(listed) = if_present(cloud.pages(eks::LIST_POD_IDENTITY_ASSOCIATIONS, page, items).await)? else {
         return Ok(None);
     };
     let reads = listed.iter().map(async |summary| {

@@ -2,10 +2,10 @@
 
 use aws_sdk_iam::types::Tag;
 
-use super::changes::{Changes, Update};
 use super::document;
 use super::error::{if_present, rejected};
-use super::wait::{WaitReason, Waiting};
+use super::wait::WaitReason;
+use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, locked};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
@@ -58,7 +58,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
     }))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, role: &Role) -> Result<(), Fault> {
     let Role {
         name,
         path,
@@ -76,10 +76,10 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         .set_permissions_boundary(permissions_boundary.as_ref().map(String::from))
         .set_tags(Some(sdk_tags(tags)?));
     let send = || call.clone().send();
-    cloud.write(iam::CREATE_ROLE, waiting, send).await
+    cloud.write(iam::CREATE_ROLE, send).await
 }
 
-pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Role>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Role>) -> Result<(), Fault> {
     let role = update.to;
     let name = &role.name;
     let Changes { fields, tags } = Changes::among(iam::UPDATE_ASSUME_ROLE_POLICY, update.fields)?;
@@ -91,9 +91,9 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Role>, waiting: 
                 let call = cloud.iam.update_assume_role_policy().role_name(name);
                 let call = call.policy_document(role.trust.compact());
                 let send = || call.clone().send();
-                cloud.seen(iam::UPDATE_ASSUME_ROLE_POLICY, NEW, waiting, send).await?;
+                cloud.seen(iam::UPDATE_ASSUME_ROLE_POLICY, NEW, send).await?;
             }
-            RoleField::PermissionsBoundary => bound(cloud, role, waiting).await?,
+            RoleField::PermissionsBoundary => bound(cloud, role).await?,
         }
     }
     let untag = cloud
@@ -104,30 +104,30 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Role>, waiting: 
     let tag = cloud.iam.tag_role().role_name(name);
     let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
-        cloud.seen(iam::UNTAG_ROLE, NEW, waiting, || untag.clone().send()),
-        cloud.seen(iam::TAG_ROLE, NEW, waiting, || tag.clone().send()),
+        cloud.seen(iam::UNTAG_ROLE, NEW, || untag.clone().send()),
+        cloud.seen(iam::TAG_ROLE, NEW, || tag.clone().send()),
     )
     .await
 }
 
-async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn bound(cloud: &Writing<'_>, role: &Role) -> Result<(), Fault> {
     note_boundary(cloud, role);
     let (iam, name) = (&cloud.iam, &role.name);
     let Some(boundary) = &role.permissions_boundary else {
         let action = iam::DELETE_ROLE_PERMISSIONS_BOUNDARY;
         let send = || iam.delete_role_permissions_boundary().role_name(name).send();
-        return cloud.seen(action, NEW, waiting, send).await.map(drop);
+        return cloud.seen(action, NEW, send).await.map(drop);
     };
     let (action, call) = (iam::PUT_ROLE_PERMISSIONS_BOUNDARY, iam.put_role_permissions_boundary());
     let call = call.role_name(name).permissions_boundary(boundary);
     let send = || call.clone().send();
-    cloud.seen(action, NEW, waiting, send).await.map(drop)
+    cloud.seen(action, NEW, send).await.map(drop)
 }
 
 /// Its inline policies must be deleted first.
-pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &RoleName) -> Result<(), Fault> {
     let send = || cloud.iam.delete_role().role_name(name).send();
-    cloud.remove(iam::DELETE_ROLE, waiting, send).await.map(drop)
+    cloud.remove(iam::DELETE_ROLE, send).await.map(drop)
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws_sdk_iam::operation::get_account_authorization_details::GetAccountAuthorizationDetailsOutput;
 use aws_sdk_iam::types::{EntityType, RoleDetail};
 
-use super::changes::Update;
 use super::document::decoded;
 use super::role::unseen;
-use super::wait::Waiting;
-use super::{AwsCloud, document, pages, still_absent};
+use super::write::{Update, Writing};
+use super::{AwsCloud, document, still_absent};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::name::RoleName;
 use crate::model::policy::InlinePolicy;
@@ -26,38 +26,29 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
     }))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, policy: &RolePolicy) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
     still_absent(cloud, PUT, &id).await?;
-    put(cloud, policy, waiting).await
+    put(cloud, policy).await
 }
 
-pub(super) async fn update(
-    cloud: &AwsCloud,
-    update: Update<'_, RolePolicy>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
-    put(cloud, update.to, waiting).await
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, RolePolicy>) -> Result<(), Fault> {
+    put(cloud, update.to).await
 }
 
 /// IAM may not find a role yet that is new too, nor a condition its boundary.
-async fn put(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn put(cloud: &Writing<'_>, policy: &RolePolicy) -> Result<(), Fault> {
     let RolePolicy { role, name, document } = policy;
     let call = cloud.iam.put_role_policy().role_name(role).policy_name(name);
     let call = call.policy_document(document.compact());
-    let answer = cloud.seen(PUT, unseen(cloud, role), waiting, || call.clone().send());
+    let answer = cloud.seen(PUT, unseen(cloud, role), || call.clone().send());
     answer.await.map(drop)
 }
 
-pub(super) async fn delete(
-    cloud: &AwsCloud,
-    role: &RoleName,
-    name: &PolicyName,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &Writing<'_>, role: &RoleName, name: &PolicyName) -> Result<(), Fault> {
     let call = cloud.iam.delete_role_policy().role_name(role).policy_name(name);
     let send = || call.clone().send();
-    cloud.remove(iam::DELETE_ROLE_POLICY, waiting, send).await.map(drop)
+    cloud.remove(iam::DELETE_ROLE_POLICY, send).await.map(drop)
 }
 
 /// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
@@ -74,18 +65,13 @@ pub(super) async fn of_roles(
     }
     let call = cloud.iam.get_account_authorization_details();
     let call = call.filter(EntityType::Role).max_items(PAGE);
-    let page = |marker| {
-        let call = call.clone().set_marker(marker);
-        async {
-            let page = call.send().await;
-            // The roles of others are not kept: an account can have thousands.
-            page.map(|page| {
-                let all = page.role_detail_list.unwrap_or_default().into_iter();
-                (Some(all.filter_map(|role| details(role, roles)).collect()), page.marker)
-            })
-        }
+    let page = |marker| call.clone().set_marker(marker).send();
+    // The roles of others are not kept: an account can have thousands.
+    let wanted = |page: GetAccountAuthorizationDetailsOutput| {
+        let all = page.role_detail_list.unwrap_or_default().into_iter();
+        (Some(all.filter_map(|role| details(role, roles)).collect()), page.marker)
     };
-    let details = pages::all(cloud, iam::GET_ACCOUNT_AUTHORIZATION_DETAILS, page).await;
+    let details: Result<Vec<_>, _> = cloud.pages(iam::GET_ACCOUNT_AUTHORIZATION_DETAILS, page, wanted).await;
     let details = details.inspect_err(|fault| {
         if let FaultKind::Denied { .. } = fault.kind {
             cloud.roles_denied.get_or_init(|| fault.clone());

@@ -3,10 +3,10 @@
 use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Rule as AwsRule, RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
-use super::changes::{Changes, Update};
 use super::error::{if_present, refusal, rejected};
-use super::wait::{self, WaitReason, Waiting, settled, settling};
-use super::{AwsCloud, document, pages, signed, still_absent};
+use super::wait::{WaitReason, settling};
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, document, signed, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
@@ -54,16 +54,16 @@ pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tag
     }))
 }
 
-pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn create(cloud: &Writing<'_>, rule: &Rule) -> Result<(), Fault> {
     still_absent(cloud, events::PUT_RULE, &ResourceId::Rule(rule.name.clone())).await?;
-    put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?), waiting).await?;
+    put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?)).await?;
     match &rule.target {
-        Some(target) => put_target(cloud, &rule.name, target, waiting).await,
+        Some(target) => put_target(cloud, &rule.name, target).await,
         None => Ok(()),
     }
 }
 
-pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Rule>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Rule>) -> Result<(), Fault> {
     let rule = update.to;
     let Changes { fields, tags } = Changes::among(events::PUT_RULE, update.fields)?;
     let (mut settings, mut target) = (false, false);
@@ -81,12 +81,12 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Rule>, waiting: 
     }
     if settings {
         // For an existing rule AWS ignores tags here, and other servers replace all of them.
-        put_rule(cloud, rule, None, waiting).await?;
+        put_rule(cloud, rule, None).await?;
     }
     if target {
         match &rule.target {
-            Some(target) => put_target(cloud, &rule.name, target, waiting).await?,
-            None => remove_target(cloud, &rule.name, waiting).await?,
+            Some(target) => put_target(cloud, &rule.name, target).await?,
+            None => remove_target(cloud, &rule.name).await?,
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
@@ -95,33 +95,34 @@ pub(super) async fn update(cloud: &AwsCloud, update: Update<'_, Rule>, waiting: 
     let tag = cloud.events.tag_resource().resource_arn(&arn);
     let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
-        cloud.seen(events::UNTAG_RESOURCE, NEW, waiting, || untag.clone().send()),
-        cloud.seen(events::TAG_RESOURCE, NEW, waiting, || tag.clone().send()),
+        cloud.seen(events::UNTAG_RESOURCE, NEW, || untag.clone().send()),
+        cloud.seen(events::TAG_RESOURCE, NEW, || tag.clone().send()),
     )
     .await
 }
 
 /// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
 /// not manage keeps the rule.
-pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
+pub(super) async fn delete(cloud: &Writing<'_>, name: &RuleName) -> Result<(), Fault> {
+    if if_present(remove_target(cloud, name).await)?.is_none() {
         return Ok(());
     }
     let action = events::DELETE_RULE;
-    settled(action, WaitReason::TargetsLeaving, waiting, || async move {
-        let call = cloud.events.delete_rule().name(name);
-        let answer = if_present(cloud.call(action, || call.clone().send()).await);
-        if let Err(fault) = &answer
-            && settling(fault) == Some(WaitReason::TargetsLeaving)
-        {
-            let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
-            let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
-            foreign(name, action, &ids).map_or(Ok(()), Err)?;
-        }
-        answer.map(Some)
-    })
-    .await
-    .map(drop)
+    cloud
+        .settled(action, WaitReason::TargetsLeaving, || async move {
+            let call = cloud.events.delete_rule().name(name);
+            let answer = if_present(cloud.call(action, || call.clone().send()).await);
+            if let Err(fault) = &answer
+                && settling(fault) == Some(WaitReason::TargetsLeaving)
+            {
+                let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
+                let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
+                foreign(name, action, &ids).map_or(Ok(()), Err)?;
+            }
+            answer.map(Some)
+        })
+        .await
+        .map(drop)
 }
 
 /// The fault of a rule that has targets with other ids than kibus's.
@@ -136,7 +137,7 @@ fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
     (!others.is_empty()).then(|| rejected(action, message()))
 }
 
-async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> Result<(), Fault> {
     let Rule {
         name,
         description,
@@ -160,7 +161,7 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         .state(state)
         .set_tags(tags);
     let send = || call.clone().send();
-    cloud.write(events::PUT_RULE, waiting, send).await
+    cloud.write(events::PUT_RULE, send).await
 }
 
 fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
@@ -177,19 +178,14 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 /// nothing.
 async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let call = cloud.events.list_targets_by_rule().rule(name);
-    let page = |token| {
-        let call = call.clone().set_next_token(token);
-        async { call.send().await.map(|page| (page.targets, page.next_token)) }
-    };
-    pages::all(cloud, events::LIST_TARGETS_BY_RULE, page).await
+    let page = |token| call.clone().set_next_token(token).send();
+    let targets = cloud.pages(events::LIST_TARGETS_BY_RULE, page, |page| {
+        (page.targets, page.next_token)
+    });
+    targets.await
 }
 
-async fn put_target(
-    cloud: &AwsCloud,
-    rule: &RuleName,
-    target: &resource::RuleTarget,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::RuleTarget) -> Result<(), Fault> {
     let action = events::PUT_TARGETS;
     // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
     let resource::RuleTarget {
@@ -215,25 +211,27 @@ async fn put_target(
         .build()
         .map_err(|e| rejected(action, e.to_string()))?;
     let call = &cloud.events.put_targets().rule(rule).targets(target);
-    wait::seen(action, NEW, waiting, || async move {
-        let answer = cloud.call(action, || call.clone().send()).await?;
-        let failed = answer.failed_entries().first();
-        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
-        entry(action, failed, answer.failed_entry_count)
-    })
-    .await
+    cloud
+        .until_seen(action, NEW, || async move {
+            let answer = cloud.call(action, || call.clone().send()).await?;
+            let failed = answer.failed_entries().first();
+            let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+            entry(action, failed, answer.failed_entry_count)
+        })
+        .await
 }
 
-async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn remove_target(cloud: &Writing<'_>, name: &RuleName) -> Result<(), Fault> {
     let action = events::REMOVE_TARGETS;
     let call = &cloud.events.remove_targets().rule(name).ids(Rule::TARGET_ID);
-    wait::seen(action, &[], waiting, || async move {
-        let answer = cloud.call(action, || call.clone().send()).await?;
-        let failed = answer.failed_entries().first();
-        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
-        entry(action, failed, answer.failed_entry_count)
-    })
-    .await
+    cloud
+        .until_seen(action, &[], || async move {
+            let answer = cloud.call(action, || call.clone().send()).await?;
+            let failed = answer.failed_entries().first();
+            let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+            entry(action, failed, answer.failed_entry_count)
+        })
+        .await
 }
 
 /// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
@@ -272,12 +270,9 @@ fn described(target: &AwsTarget) -> resource::RuleTarget {
 
 pub(super) async fn all_rules(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
     let call = cloud.events.list_rules().limit(100);
-    let page = |token| {
-        let call = call.clone().set_next_token(token);
-        async { call.send().await.map(|page| (page.rules, page.next_token)) }
-    };
-    let rules = pages::all(cloud, events::LIST_RULES, page).await?;
-    Ok(rules.into_iter().filter_map(of_anyone).collect())
+    let page = |token| call.clone().set_next_token(token).send();
+    let rules = cloud.pages(events::LIST_RULES, page, |page| (page.rules, page.next_token));
+    Ok(rules.await?.into_iter().filter_map(of_anyone).collect())
 }
 
 fn of_anyone(rule: AwsRule) -> Option<EventRule> {
@@ -300,7 +295,6 @@ pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Opt
 
 #[cfg(test)]
 mod tests {
-    use super::wait::{WaitReason, settling};
     use super::*;
     use crate::cloud::FaultKind;
 

@@ -16,11 +16,10 @@ use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use aws_types::os_shim_internal::{Env, Fs};
 use tokio::sync::watch;
 
-use super::call_log::CallLog;
 use super::error::{failed, rejected};
 use super::http_client::{behavior, http_client, plain_endpoint};
+use super::interceptor::{CallLog, FinalAnswers};
 use super::pace::Pace;
-use super::retry::FinalAnswers;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
 use crate::model::answer::Slowdown;

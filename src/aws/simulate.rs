@@ -8,7 +8,7 @@ use aws_sdk_iam::types::{
 };
 use futures_util::future::join_all;
 
-use super::{AwsCloud, pages};
+use super::AwsCloud;
 use crate::cloud::Fault;
 use crate::model::answer::{AccessDecision, Answered, Call, Simulation};
 use crate::model::resource::calls::{CONDITION_KEYS, iam};
@@ -49,12 +49,11 @@ async fn decisions(
         .set_resource_arns(owned(simulation.resources()))
         .set_context_entries(Some(context(&simulation.context)))
         .max_items(1000);
-    let page = |marker| {
-        let call = call.clone().set_marker(marker);
-        async { call.send().await.map(|page| (page.evaluation_results, page.marker)) }
-    };
-    let results = pages::all(cloud, iam::SIMULATE_PRINCIPAL_POLICY, page).await?;
-    Ok(results.into_iter().flat_map(of_result).collect())
+    let page = |marker| call.clone().set_marker(marker).send();
+    let results = cloud.pages(iam::SIMULATE_PRINCIPAL_POLICY, page, |page| {
+        (page.evaluation_results, page.marker)
+    });
+    Ok(results.await?.into_iter().flat_map(of_result).collect())
 }
 
 fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {

@@ -4,7 +4,9 @@
 //! The limits are those of Terraform's provider, which waits for the same answers. For a new role AWS support says that
 //! Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, fault, is_busy, is_service_denial};
 pub(super) use crate::cloud::Waiting;
@@ -20,62 +22,19 @@ const LATE_PAUSE: Duration = Duration::from_secs(10);
 /// How often a wait is reported.
 const REPORT: Duration = Duration::from_secs(60);
 
-/// Retries while an attempt gives nothing, for this reason, or AWS refuses it for what passes by itself, up to the limit of the
-/// reason.
-pub(super) async fn settled<T, F>(
-    action: &str,
-    reason: WaitReason,
-    waiting: Waiting<'_>,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T, Fault>
-where
-    F: Future<Output = Result<Option<T>, Fault>>,
-{
-    retried(clock(), action, &[], waiting, || {
-        let attempt = attempt();
-        async move { Ok(attempt.await?.ok_or(reason)) }
-    })
-    .await
-}
-
-/// One call, which may be too early for one of these reasons: then "not found" or "denied" means not yet. What
-/// stays absent or denied to the end of the wait is absent or denied.
-pub(super) async fn seen<T, F>(
+/// Retries while an attempt gives a reason, or a refusal shows one, up to the limit of the reason. Attempts take time too: the
+/// SDK repeats some calls before it gives up. Of these reasons, each means that a call may be too early.
+pub(super) async fn retried<T, F>(
     action: &str,
     unseen: &[WaitReason],
     waiting: Waiting<'_>,
-    mut call: impl FnMut() -> F,
-) -> Result<T, Fault>
-where
-    F: Future<Output = Result<T, Fault>>,
-{
-    retried(clock(), action, unseen, waiting, || {
-        let answer = call();
-        async { answer.await.map(Ok) }
-    })
-    .await
-}
-
-/// The time since now, and pauses.
-pub(super) fn clock() -> (impl Fn() -> Duration, impl Fn(Duration) -> tokio::time::Sleep) {
-    let start = Instant::now();
-    (move || start.elapsed(), tokio::time::sleep)
-}
-
-/// Retries with this clock while an attempt gives a reason. Attempts take time too: the SDK repeats some calls before it gives up.
-pub(super) async fn retried<T, F, S>(
-    (now, sleep): (impl Fn() -> Duration, impl Fn(Duration) -> S),
-    action: &str,
-    unseen: &[WaitReason],
-    waiting: Waiting<'_>,
-    mut attempt: impl FnMut() -> F,
+    attempt: impl Fn() -> F,
 ) -> Result<T, Fault>
 where
     F: Future<Output = Result<Result<T, WaitReason>, Fault>>,
-    S: Future<Output = ()>,
 {
     let mut current = None;
-    let mut since = Duration::ZERO;
+    let mut since = Instant::now();
     let mut report_at = Duration::ZERO;
     let mut length = FIRST_PAUSE;
     loop {
@@ -89,9 +48,9 @@ where
         };
         if current.replace(reason) != Some(reason) {
             waiting.report(reason.text());
-            (since, report_at, length) = (now(), REPORT, FIRST_PAUSE);
+            (since, report_at, length) = (Instant::now(), REPORT, FIRST_PAUSE);
         }
-        let waited = now() - since;
+        let waited = since.elapsed();
         if waited >= reason.bound() {
             return Err(unsettled(action, reason, refusal));
         }
@@ -99,7 +58,7 @@ where
             waiting.report(&reason.text_after(waited));
             report_at += REPORT;
         }
-        pause(sleep(length), action, reason.text(), waiting).await?;
+        pause(length, action, reason.text(), waiting).await?;
         let longest = if waited < REPORT { LONGEST_PAUSE } else { LATE_PAUSE };
         length = (length * 2).min(longest);
     }
@@ -114,16 +73,11 @@ fn too_early(unseen: &[WaitReason], fault: &Fault) -> Option<WaitReason> {
 }
 
 /// Pauses for this reason; fails with [`FaultKind::Stopped`] on a request to stop.
-pub(super) async fn pause(
-    sleep: impl Future<Output = ()>,
-    action: &str,
-    reason: &str,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
+pub(super) async fn pause(time: Duration, action: &str, reason: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     tokio::select! {
         biased;
         () = waiting.stopped() => Err(fault(FaultKind::Stopped, action, reason)),
-        () = sleep => Ok(()),
+        () = sleep(time) => Ok(()),
     }
 }
 

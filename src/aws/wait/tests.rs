@@ -48,15 +48,8 @@ async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Result<(), WaitRea
     let attempts = Mutex::new(0);
     let answers = Mutex::new(answers.into_iter().rev().collect::<Vec<_>>());
     let (_ask, asked) = watch::channel(false);
-    let slept = Mutex::new(Duration::ZERO);
+    let began = Instant::now();
     let result = retried(
-        (
-            || *slept.lock().unwrap(),
-            |pause| {
-                *slept.lock().unwrap() += pause;
-                std::future::ready(())
-            },
-        ),
         "x:Y",
         unknown.as_slice(),
         Waiting::new(&|reason| reported.lock().unwrap().push(reason.to_owned()), &asked),
@@ -74,7 +67,7 @@ async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Result<(), WaitRea
     Ran {
         result,
         reported: reported.into_inner().unwrap(),
-        slept: slept.into_inner().unwrap(),
+        slept: began.elapsed(),
         attempts: attempts.into_inner().unwrap(),
     }
 }
@@ -105,13 +98,13 @@ fn denied() -> Fault {
     refusal("iam:PutRolePolicy", Some("AccessDenied"), message)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_finished_attempt_waits_for_nothing() {
     let ran = run(None, vec![Ok(Ok(()))]).await;
     assert_eq!((ran.result, ran.reported, ran.slept), (Ok(()), vec![], Duration::ZERO));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_reason_is_reported_once() {
     let ran = run(
         None,
@@ -130,7 +123,7 @@ async fn each_reason_is_reported_once() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_wait_of_minutes_is_reported_again_each_minute() {
     let ran = run(None, vec![Ok(Err(WaitReason::MappingInUse))]).await;
     let text = WaitReason::MappingInUse.text();
@@ -139,7 +132,7 @@ async fn a_wait_of_minutes_is_reported_again_each_minute() {
     assert_eq!(ran.reported[1..], [1, 2, 3, 4].map(after));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_wait_ends_at_its_limit() {
     for reason in EVERY {
         let Ran { result, slept, .. } = run(None, vec![Ok(Err(reason))]).await;
@@ -156,7 +149,7 @@ async fn every_wait_ends_at_its_limit() {
 }
 
 /// L1: minutes, and not an upload of the archive each second.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_new_role_has_fifteen_minutes() {
     let mut answers: Vec<_> = (0..100).map(|_| Err(not_assumable())).collect();
     answers.push(Ok(Ok(())));
@@ -181,7 +174,7 @@ fn iam_has_two_minutes() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_role_that_is_never_assumable_is_one_clear_error() {
     let fault = run(None, vec![Err(not_assumable())]).await.result.unwrap_err();
     assert_eq!(
@@ -194,7 +187,7 @@ async fn a_role_that_is_never_assumable_is_one_clear_error() {
     assert_eq!(fault.kind, FaultKind::Unsettled { advice });
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
     let refused = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
     let ran = run(None, vec![Err(refused.clone())]).await;
@@ -205,7 +198,7 @@ async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
 }
 
 /// I3, E4, L4.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn not_found_means_not_yet_only_for_what_is_new() {
     let ran = run(None, vec![Err(absent())]).await;
     assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
@@ -223,7 +216,7 @@ async fn not_found_means_not_yet_only_for_what_is_new() {
 }
 
 /// I9, S15: any other denial is final at once.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
     for unknown in [None, Some(WaitReason::RoleUnknown)] {
         let ran = run(unknown, vec![Err(denied())]).await;
@@ -241,21 +234,14 @@ async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
 }
 
 /// A wait of minutes must not make Ctrl-C seem dead.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_request_to_stop_ends_a_wait() {
     let (ask, asked) = watch::channel(false);
     let attempts = Mutex::new(0);
-    let wait = retried(
-        // A pause that never ends.
-        (|| Duration::ZERO, |_| std::future::pending::<()>()),
-        "lambda:CreateFunction",
-        &[],
-        Waiting::new(&|_| {}, &asked),
-        || async {
-            *attempts.lock().unwrap() += 1;
-            Err::<Result<(), WaitReason>, _>(not_assumable())
-        },
-    );
+    let wait = retried("lambda:CreateFunction", &[], Waiting::new(&|_| {}, &asked), || async {
+        *attempts.lock().unwrap() += 1;
+        Err::<Result<(), WaitReason>, _>(not_assumable())
+    });
     let (result, _) = tokio::join!(wait, async { ask.send_replace(true) });
     let fault = result.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Stopped);

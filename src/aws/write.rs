@@ -1,10 +1,98 @@
-//! What an update changes: fields of the resource's kind, and tags.
+//! A write on its way, with its waits; and what an update changes: fields of the resource's kind, and tags.
 
-use super::error::rejected;
+use std::ops::Deref;
+use std::time::Duration;
+
+use super::error::{if_present, rejected};
+use super::wait::{WaitReason, Waiting, pause, retried};
+use super::{AwsCloud, Sent};
 use crate::cloud::Fault;
 use crate::model::resource::{FieldName, FieldValue};
 use crate::model::tags::Tags;
 use crate::plan::FieldChange;
+
+/// The cloud during one write, and who hears what the write waits for and may stop it.
+pub(super) struct Writing<'a> {
+    pub(super) cloud: &'a AwsCloud,
+    pub(super) waiting: Waiting<'a>,
+}
+
+impl Deref for Writing<'_> {
+    type Target = AwsCloud;
+
+    fn deref(&self) -> &AwsCloud {
+        self.cloud
+    }
+}
+
+impl Writing<'_> {
+    /// Makes a call again as long as AWS refuses it for what passes by itself, like an earlier change in progress, and while it
+    /// may be too early for one of these reasons: then "not found" or "denied" means not yet. What stays absent or denied to the
+    /// end of the wait is absent or denied.
+    pub(super) async fn seen<T, F: Sent<T>>(
+        &self,
+        action: &str,
+        unseen: &[WaitReason],
+        send: impl Fn() -> F,
+    ) -> Result<T, Fault> {
+        self.until_seen(action, unseen, || self.call(action, &send)).await
+    }
+
+    /// The same for what makes the call itself.
+    pub(super) async fn until_seen<T, F>(
+        &self,
+        action: &str,
+        unseen: &[WaitReason],
+        call: impl Fn() -> F,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let attempt = || async { call().await.map(Ok) };
+        retried(action, unseen, self.waiting, attempt).await
+    }
+
+    /// Retries while an attempt gives nothing, for this reason, or AWS refuses it for what passes by itself, up to the limit of
+    /// the reason.
+    pub(super) async fn settled<T, F>(
+        &self,
+        action: &str,
+        reason: WaitReason,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<Option<T>, Fault>>,
+    {
+        let attempt = || async { Ok(attempt().await?.ok_or(reason)) };
+        retried(action, &[], self.waiting, attempt).await
+    }
+
+    /// A call whose answer says nothing of interest, and which is not too early.
+    pub(super) async fn write<T, F: Sent<T>>(&self, action: &str, send: impl Fn() -> F) -> Result<(), Fault> {
+        self.seen(action, &[], send).await.map(drop)
+    }
+
+    /// Deletes what may be absent. Gives whether it was there.
+    pub(super) async fn remove<T, F: Sent<T>>(&self, action: &str, send: impl Fn() -> F) -> Result<bool, Fault> {
+        Ok(if_present(self.write(action, send).await)?.is_some())
+    }
+
+    /// Waits for this reason until a read finds nothing.
+    pub(super) async fn gone<T, F: Sent<T>>(
+        &self,
+        action: &str,
+        reason: WaitReason,
+        read: impl Fn() -> F,
+    ) -> Result<(), Fault> {
+        let is_gone = || async { Ok(if_present(self.call(action, &read).await)?.is_none().then_some(())) };
+        self.settled(action, reason, is_gone).await
+    }
+
+    /// Pauses, unless someone asks to stop.
+    pub(super) async fn pause(&self, time: Duration, action: &str, reason: &str) -> Result<(), Fault> {
+        pause(time, action, reason, self.waiting).await
+    }
+}
 
 #[derive(Clone, Copy)]
 pub(super) struct Update<'a, K> {
