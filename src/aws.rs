@@ -16,7 +16,6 @@ mod messages;
 mod pace;
 mod parameter;
 mod queue;
-mod queue_metrics;
 mod read;
 mod role;
 mod role_policy;
