@@ -1,7 +1,6 @@
 //! Finds, checks and packs the router binary for Lambda. The same binary always produces the same archive.
 
 mod archive;
-mod error;
 
 use std::fmt;
 use std::io::BufRead;
@@ -11,11 +10,10 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
+use crate::error::Error;
 use crate::model::name::NameError;
 use crate::model::resource::{Architecture, Code};
 use crate::model::router_build;
-
-pub(crate) use error::{Incompatible, PackageError};
 
 /// The version of this build. Only a router that an option names may have another.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -73,11 +71,11 @@ pub(crate) fn package(
     wanted: Architecture,
 ) -> Result<Package, PackageError> {
     let is_named = |found: String| match hash {
-        Some(hash) if hash.0 != found => Err(PackageError::OtherHash {
-            router: router.to_string(),
-            found,
-            wanted: hash.clone(),
-        }),
+        Some(hash) if hash.0 != found => Err(Error::failed(format!(
+            "{router} is not the router binary that --router-sha256 names"
+        ))
+        .note(format!("its SHA-256 is {found}, not {hash}"))
+        .hint("compare both with the published checksum, and pass the file that has it with --router-binary FILE")),
         _ => Ok(()),
     };
     let path = match router {
@@ -90,34 +88,26 @@ pub(crate) fn package(
         }
         RouterSource::Named(path) | RouterSource::Beside(path) => path,
     };
-    let binary = std::fs::read(path).map_err(|source| PackageError::Unreadable {
-        path: path.clone(),
-        source,
-    })?;
+    let binary = std::fs::read(path).map_err(|e| unreadable(path, &e))?;
     is_named(sha256(&binary))?;
-    let unfit = |source| PackageError::Incompatible {
-        router: router.to_string(),
-        source,
-        wanted,
-    };
-    check(&binary, wanted).map_err(unfit)?;
-    let version = router_build::version_in(&binary).ok_or_else(|| unfit(Incompatible::NotARouter))?;
+    check(&binary, wanted).map_err(|why| unfit(router, &why, wanted))?;
+    let version = router_build::version_in(&binary);
+    let version = version.ok_or_else(|| unfit(router, &Incompatible::NotARouter, wanted))?;
     if !matches!(router, RouterSource::Named(_)) && version != VERSION {
-        return Err(PackageError::OtherVersion {
-            router: router.to_string(),
-            found: version.to_owned(),
-            wanted: VERSION,
-        });
+        let error = format!("{router} is router version {version}; this is kibus version {VERSION}");
+        return Err(Error::failed(error)
+            .note("by default, kibus uses only a router of its own version")
+            .hint("to use it anyway, pass --router-binary FILE")
+            .into());
     }
-    let archive = archive::pack(&binary).map_err(|e| PackageError::Unpackable {
-        router: router.to_string(),
-        reason: e.to_string(),
-    })?;
+    let archive = archive::pack(&binary).map_err(|e| Error::failed(format!("cannot pack {router}: {e}")))?;
     if archive.len() > MAX_ARCHIVE {
-        return Err(PackageError::TooLarge {
-            router: router.to_string(),
-            size: archive.len(),
-        });
+        let size = archive.len();
+        let error = format!("the archive of {router} has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}");
+        let text = "to build a smaller one, without debug information:";
+        return Err(Error::failed(error)
+            .hint_command(text, build(Architecture::X86_64))
+            .into());
     }
     Ok(Package {
         code: Code::of_archive(version, sha256(&archive)),
@@ -189,9 +179,18 @@ impl RouterSource {
         }
         let router = carried.iter().find(|router| router.architecture == wanted);
         let router = router.copied().map(Self::Carried);
-        router.ok_or_else(|| PackageError::NotCarried {
-            wanted,
-            carried: carried.iter().map(|router| router.architecture).collect(),
+        router.ok_or_else(|| {
+            let carried: Vec<_> = carried.iter().map(|router| router.architecture.to_string()).collect();
+            let carried = carried.join(" and ");
+            let use_it = format!("to use a router for {wanted}, build it and pass it with --router-binary FILE:");
+            let error = Error::failed(format!("this kibus has no embedded router for {wanted}"))
+                .note(format!("it has the router for {carried}"))
+                .hint(format!("to run the function on {carried}, pass --arch {carried}"))
+                .hint_command(use_it, build(wanted));
+            PackageError {
+                is_for_another: true,
+                ..error.into()
+            }
         })
     }
 }
@@ -239,6 +238,82 @@ impl FromStr for BinaryHash {
     }
 }
 
+/// Why a router binary could not be packaged.
+#[derive(Debug)]
+pub(crate) struct PackageError {
+    pub(crate) error: Box<Error>,
+    /// The first note, if that is its cause.
+    pub(crate) cause: Option<String>,
+    /// Whether the router is for another architecture.
+    pub(crate) is_for_another: bool,
+}
+
+impl From<Error> for PackageError {
+    fn from(error: Error) -> Self {
+        Self {
+            error: Box::new(error),
+            cause: None,
+            is_for_another: false,
+        }
+    }
+}
+
+/// Why a binary cannot run as the router function.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Incompatible {
+    #[error("it is not a 64-bit Linux executable (ELF)")]
+    NotElf,
+    #[error("it is built for {0}")]
+    Architecture(Architecture),
+    #[error("it is built for an architecture that Lambda does not support")]
+    OtherArchitecture,
+    #[error("it needs GLIBC_{}.{}; the runtime provided.al2023 has glibc 2.34", .0.0, .0.1)]
+    Glibc((u32, u32)),
+    #[error("it is an executable but not a kibus router")]
+    NotARouter,
+}
+
+/// The command that builds a router.
+fn build(wanted: Architecture) -> String {
+    let target = match wanted {
+        Architecture::X86_64 => "x86_64-unknown-linux-gnu",
+        Architecture::Arm64 => "aarch64-unknown-linux-gnu",
+    };
+    format!("cargo build --release --bin kibus-router --no-default-features --features router --target {target}")
+}
+
+fn unreadable(path: &Path, e: &std::io::Error) -> PackageError {
+    let default = match ROUTERS {
+        [] => "the file beside the kibus executable",
+        _ => "the router embedded in kibus",
+    };
+    let error = Error::failed(format!("cannot read the router binary `{}`", path.display()))
+        .note(e.to_string())
+        .hint(format!(
+            "the default is {default}; pass --router-binary FILE to use another"
+        ))
+        .hint_command("to build it:", build(Architecture::X86_64));
+    PackageError {
+        cause: Some(e.to_string()),
+        ..error.into()
+    }
+}
+
+fn unfit(router: &RouterSource, why: &Incompatible, wanted: Architecture) -> PackageError {
+    let error = Error::failed(format!("{router} cannot run as the router function")).note(why.to_string());
+    let error = match why {
+        Incompatible::Architecture(found) => error
+            .hint(format!("to run the function on {found}, pass --arch {found}"))
+            .hint_command(format!("to build a router for {wanted}:"), build(wanted)),
+        _ => error.hint_command("to build a compatible router:", build(wanted)),
+    };
+    PackageError {
+        cause: Some(why.to_string()),
+        is_for_another: matches!(why, Incompatible::Architecture(_)),
+        ..error.into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,7 +355,10 @@ mod tests {
             );
         }
         let other = package(&source, Some(&BinaryHash(sha256(b"other"))), Architecture::Arm64);
-        assert!(matches!(other, Err(PackageError::OtherHash { .. })));
+        assert_eq!(
+            other.unwrap_err().error.message,
+            "the embedded router for arm64 is not the router binary that --router-sha256 names"
+        );
     }
 
     /// Of a build with embedded routers. Another archive than the one that was packed is never uploaded, because its hash is

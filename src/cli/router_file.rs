@@ -1,11 +1,10 @@
 //! The router binary that a command uploads or compares.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
-use crate::package::{self, BinaryHash, Incompatible, Package, PackageError, RouterSource};
+use crate::package::{self, BinaryHash, Package, PackageError, RouterSource};
 use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, archive_need, options_afterwards};
 use crate::survey::Survey;
 use crate::ui::Ui;
@@ -69,13 +68,13 @@ impl RouterFile {
                 };
                 Ok((router, Some(archive)))
             }
-            Err(e) if compares && (!self.is_given() || is_for_another_architecture(&e)) => {
-                let source = e.source();
-                let why = source.map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));
+            Err(e) if compares && (!self.is_given() || e.is_for_another) => {
+                let PackageError { error, cause, .. } = e;
+                let why = cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"));
                 let router = OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned(), Some(why));
                 Ok((router, None))
             }
-            Err(e) => Err(e.into()),
+            Err(e) => Err(*e.error),
         }
     }
 
@@ -89,13 +88,5 @@ impl RouterFile {
 
     fn source(&self, architecture: Architecture) -> Result<RouterSource, PackageError> {
         RouterSource::of(self.router_binary.as_deref(), package::ROUTERS, architecture)
-    }
-}
-
-fn is_for_another_architecture(e: &PackageError) -> bool {
-    match e {
-        PackageError::NotCarried { .. } => true,
-        PackageError::Incompatible { source, .. } => matches!(source, Incompatible::Architecture(_)),
-        _ => false,
     }
 }
