@@ -1,7 +1,7 @@
 //! The error that a person sees: its kind, what failed, and the next steps.
 //!
-//! Modules keep their own errors as data. The command layer turns them into an [`Error`], and `ui` prints it as text or
-//! JSON.
+//! What fails is worded where it is found, and `ui` prints it as text or JSON. What AWS refused stays data until a command tells
+//! it.
 
 use std::{fmt, iter};
 

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::error::SandboxError;
+use crate::error::{Error, quoted};
 
 /// The permission of the group and of all others to write.
 const OTHERS_WRITE: u32 = 0o022;
@@ -52,7 +52,7 @@ impl Home {
 
     /// Creates the directory and locks it. Waits while another process holds the lock. The kernel releases the lock
     /// when the file is closed, even if the process is killed.
-    pub(super) async fn lock(&self) -> Result<Lock, SandboxError> {
+    pub(super) async fn lock(&self) -> Result<Lock, Error> {
         self.make_private()?;
         let path = self.0.join("lock");
         let lock_file = path.clone();
@@ -64,60 +64,77 @@ impl Home {
         });
         lock.await
             .unwrap_or_else(|e| Err(std::io::Error::other(e)))
-            .map_err(SandboxError::io("lock", path))
+            .map_err(cannot("lock", path))
     }
 
     /// Creates the directory, and checks that no other user can put a program into it that kibus would run.
-    fn make_private(&self) -> Result<(), SandboxError> {
+    fn make_private(&self) -> Result<(), Error> {
         let path = &self.0;
         let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        created.map_err(SandboxError::io("create", path))?;
+        created.map_err(cannot("create", path))?;
         self.check_owner(path)?;
-        let mode = fs::metadata(path).map_err(SandboxError::io("read", path))?.mode();
+        let mode = fs::metadata(path).map_err(cannot("read", path))?.mode();
         if mode & OTHERS_WRITE != 0 {
             fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 & !OTHERS_WRITE))
-                .map_err(SandboxError::io("change the mode of", path))?;
+                .map_err(cannot("change the mode of", path))?;
         }
         Ok(())
     }
 
-    /// The content of a file with a secret in this directory, if it exists, unless another user could have put it there or read it.
-    pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+    /// The content of a file with a secret in this directory, if it exists, unless another user could have changed it or read the
+    /// secret.
+    pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
         let mut file = match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(SandboxError::io("read", path))?,
+            opened => opened.map_err(cannot("read", path))?,
         };
         for (path, found, others) in [
             (self.path(), fs::metadata(self.path()), OTHERS_WRITE),
             (path, file.metadata(), OTHERS),
         ] {
-            let found = found.map_err(SandboxError::io("read", path))?;
+            let found = found.map_err(cannot("read", path))?;
             self.check(path, &found)?;
             if found.mode() & others != 0 {
-                return Err(SandboxError::OpenToOthers { path: path.to_owned() });
+                let path = path.to_string_lossy();
+                let error = format!("other users have access to `{path}`, so kibus uses nothing from it");
+                let close = format!("chmod go= {}", quoted(&path));
+                return Err(Error::failed(error).hint_command("if it is yours, take the access from them:", close));
             }
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(SandboxError::io("read", path))?;
+        file.read_to_end(&mut bytes).map_err(cannot("read", path))?;
         Ok(Some(bytes))
     }
 
     /// Refuses a file that exists and belongs to another user.
-    pub(super) fn check_owner(&self, path: &Path) -> Result<(), SandboxError> {
+    pub(super) fn check_owner(&self, path: &Path) -> Result<(), Error> {
         fs::metadata(path).map_or(Ok(()), |found| self.check(path, &found))
     }
 
-    fn check(&self, path: &Path, found: &Metadata) -> Result<(), SandboxError> {
-        let other = || SandboxError::OtherOwner { path: path.to_owned() };
+    fn check(&self, path: &Path, found: &Metadata) -> Result<(), Error> {
+        // They could put something into it that kibus or a shell would run.
+        let other = || {
+            let path = path.display();
+            Error::failed(format!(
+                "`{path}` belongs to another user, so kibus uses nothing from it"
+            ))
+            .hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
+        };
         // A new file belongs to the user that this process runs as.
         let ours = tempfile::tempfile_in(&self.0).and_then(|file| file.metadata());
         match ours {
             Ok(ours) if ours.uid() == found.uid() => Ok(()),
             Ok(_) => Err(other()),
             Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(other()),
-            Err(e) => Err(SandboxError::io("create a file in", &self.0)(e)),
+            Err(e) => Err(cannot("create a file in", &self.0)(e)),
         }
     }
+}
+
+/// For `map_err`: adds the operation, a verb, and the file to an I/O error.
+pub(super) fn cannot(what: &str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Error {
+    let what = format!("cannot {what} `{}`", path.as_ref().display());
+    move |e| Error::failed(format!("{what}: {e}"))
 }
 
 /// Held while this process changes the sandbox.
@@ -178,7 +195,8 @@ mod tests {
             Ok(()) => home.lock().await.map(drop),
             Err(_) => home.check_owner(Path::new("/")),
         };
-        assert!(matches!(refused, Err(SandboxError::OtherOwner { .. })), "{refused:?}");
+        let refused = refused.unwrap_err();
+        assert!(refused.message.contains("belongs to another user"), "{refused:?}");
         assert!(!home.path().join("lock").exists());
     }
 
@@ -201,10 +219,14 @@ mod tests {
             fs::set_permissions(&record, Permissions::from_mode(of_record)).unwrap();
             let found = match home.read_private(&record) {
                 Ok(Some(_)) => None,
-                Err(SandboxError::OpenToOthers { path }) => Some(path),
+                Err(error) => Some(error.message),
                 other => panic!("{of_home:o} {of_record:o}: {other:?}"),
             };
-            assert_eq!(found.as_deref(), refused, "{of_home:o} {of_record:o}");
+            let refused = refused.map(|path| {
+                let path = path.display();
+                format!("other users have access to `{path}`, so kibus uses nothing from it")
+            });
+            assert_eq!(found, refused, "{of_home:o} {of_record:o}");
         }
     }
 

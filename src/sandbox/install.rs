@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
 use super::Tell;
-use super::error::SandboxError;
-use super::home::{Home, Lock};
+use super::home::{Home, Lock, cannot};
+use crate::error::Error;
 
 /// Exact versions and hashes of the emulator and its dependencies.
 const LOCK_FILE: &str = include_str!("requirements.lock");
@@ -27,7 +27,7 @@ const LINES_SHOWN: usize = 8;
 
 /// Returns the Python that runs the emulator. Installs the emulator if it is missing, by the user's `pip` settings (mirrors,
 /// proxies, certificates), except those that change the target directory.
-pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, SandboxError> {
+pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result<PathBuf, Error> {
     let hash = hex::encode(&Sha256::digest(LOCK_FILE)[..6]);
     let venv = home.path().join(format!("emulator-{hash}"));
     home.check_owner(&venv)?;
@@ -41,28 +41,33 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
-        .map_err(SandboxError::io("create a directory in", home.path()))?;
+        .map_err(cannot("create a directory in", home.path()))?;
     let mut create = isolated(Path::new(PYTHON), incomplete.path());
     create.args(["-m", "venv"]).arg(incomplete.path());
     if let Some(output) = failure(create).await? {
-        return Err(SandboxError::NoEnvironment { output });
+        // It is older, or its modules for that are a package of their own.
+        let error = Error::failed("creating a virtual environment with `python3` failed");
+        return Err(with_python(with_lines(error, &output)));
     }
 
     let requirements = incomplete.path().join("requirements.lock");
-    fs::write(&requirements, LOCK_FILE).map_err(SandboxError::io("write", &requirements))?;
+    fs::write(&requirements, LOCK_FILE).map_err(cannot("write", &requirements))?;
     let mut pip = isolated(&python_of(incomplete.path()), incomplete.path());
     pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
         .args(["--quiet", "--no-input", "--only-binary", ":all:"])
         .args(["--require-hashes", "--requirement"])
         .arg(&requirements);
     if let Some(output) = failure(pip).await? {
-        return Err(SandboxError::NotInstalled { output });
+        return Err(with_lines(Error::failed("installing the local AWS emulator failed"), &output)
+            .note("the emulator needs Python 3.10 or newer; kibus runs the first `python3` in PATH")
+            .note("the incomplete installation is not used; the next run starts over")
+            .hint("`pip` downloads the emulator from its configured package index; check `PIP_INDEX_URL` and the proxy and certificate settings"));
     }
 
     if venv.exists() {
-        fs::remove_dir_all(&venv).map_err(SandboxError::io("remove", &venv))?;
+        fs::remove_dir_all(&venv).map_err(cannot("remove", &venv))?;
     }
-    fs::rename(incomplete.path(), &venv).map_err(SandboxError::io("create", &venv))?;
+    fs::rename(incomplete.path(), &venv).map_err(cannot("create", &venv))?;
     // It was renamed, so there is nothing to remove.
     let _ = incomplete.keep();
     Ok(python_of(&venv))
@@ -83,13 +88,15 @@ fn remove_incomplete(home: &Home) {
 }
 
 /// The last lines of a program that fails.
-async fn failure(mut command: Command) -> Result<Option<String>, SandboxError> {
+async fn failure(mut command: Command) -> Result<Option<String>, Error> {
     let program = PathBuf::from(command.as_std().get_program());
     let output = match command.output().await {
         Err(e) if e.kind() == ErrorKind::NotFound && program == Path::new(PYTHON) => {
-            return Err(SandboxError::NoPython);
+            return Err(with_python(Error::failed(
+                "the sandbox needs Python 3.10 or newer; no `python3` was found in PATH",
+            )));
         }
-        output => output.map_err(SandboxError::io("run", program))?,
+        output => output.map_err(cannot("run", program))?,
     };
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     Ok((!output.status.success()).then(|| last_lines(&(out + &err))))
@@ -99,6 +106,24 @@ async fn failure(mut command: Command) -> Result<Option<String>, SandboxError> {
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
+}
+
+/// The error with the last lines of a program.
+pub(super) fn with_lines(error: Error, lines: &str) -> Error {
+    let lines = lines.lines().filter(|line| !line.trim().is_empty());
+    lines.fold(error, Error::note)
+}
+
+/// How to install a Python that can run the emulator.
+fn with_python(error: Error) -> Error {
+    let error = error.note("the sandbox runs a local AWS emulator that is written in Python");
+    if cfg!(target_os = "macos") {
+        return error.hint_command("install it and run the command again:", "brew install python3");
+    }
+    error
+        .hint_command("on Debian and Ubuntu:", "apt-get install python3 python3-venv")
+        .hint_command("on Fedora:", "dnf install python3")
+        .hint("where that is older than 3.10, put a newer `python3` first in PATH")
 }
 
 /// A Python that loads no module from the current directory, which may be a repository with any content. It runs in this
@@ -224,7 +249,8 @@ mod tests {
         let run = |directory: &Path| failure(isolated(Path::new("./python"), directory));
         assert!(matches!(run(dir.path()).await, Ok(None)));
         let elsewhere = tempfile::tempdir().unwrap();
-        assert!(matches!(run(elsewhere.path()).await, Err(SandboxError::Io { .. })));
+        let absent = run(elsewhere.path()).await.unwrap_err().message;
+        assert!(absent.starts_with("cannot run `./python`: "), "{absent}");
     }
 
     /// What a program says that fails is shown in its own words.
@@ -240,8 +266,8 @@ mod tests {
             Some("out\nwhy")
         );
         assert_eq!(shell("echo why >&2").await.unwrap(), None);
-        let absent = failure(Command::new("/absent/python3")).await;
-        assert!(matches!(absent, Err(SandboxError::Io { .. })), "{absent:?}");
+        let absent = failure(Command::new("/absent/python3")).await.unwrap_err().message;
+        assert!(absent.starts_with("cannot run `/absent/python3`: "), "{absent}");
     }
 
     #[test]
@@ -261,5 +287,22 @@ mod tests {
         ] {
             assert_eq!(is_passed_on(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn output_of_a_failed_program_becomes_notes_without_blank_lines() {
+        let error = with_lines(Error::failed("it exited"), "one\n\n two\n");
+        assert_eq!(error.notes, ["one", " two"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_error_about_python_names_the_command_that_installs_it() {
+        let hints = with_python(Error::failed("no python")).hints;
+        let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_deref()).collect();
+        assert!(
+            commands.contains(&"apt-get install python3 python3-venv"),
+            "{commands:?}"
+        );
     }
 }

@@ -19,10 +19,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::environment::{Endpoint, Secret, random_digits};
-use super::error::SandboxError;
-use super::home::Home;
-use super::install::last_lines;
+use super::home::{Home, cannot};
+use super::install::{last_lines, with_lines};
+use super::{Endpoint, Secret, random_digits};
+use crate::error::Error;
 
 /// The emulator usually responds within a second; a busy machine may take much longer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -55,13 +55,13 @@ impl ServerRecord {
     }
 
     /// The record in this home. `None` if the file is missing or cannot be parsed, since it then names no process.
-    pub(super) fn read(home: &Home) -> Result<Option<Self>, SandboxError> {
+    pub(super) fn read(home: &Home) -> Result<Option<Self>, Error> {
         let bytes = home.read_private(&home.record_path())?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// Writes the file atomically. Only the user can read it, since it holds the secret.
-    pub(super) fn write(&self, path: &Path) -> Result<(), SandboxError> {
+    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
         let write = || {
             let directory = path.parent().unwrap_or(Path::new("."));
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -69,13 +69,13 @@ impl ServerRecord {
             file.persist(path)?;
             Ok(())
         };
-        write().map_err(SandboxError::io("write", path))
+        write().map_err(cannot("write", path))
     }
 
     /// Removes the file, if it exists.
-    pub(super) fn remove(path: &Path) -> Result<(), SandboxError> {
+    pub(super) fn remove(path: &Path) -> Result<(), Error> {
         match std::fs::remove_file(path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => Err(SandboxError::io("remove", path)(e)),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(cannot("remove", path)(e)),
             _ => Ok(()),
         }
     }
@@ -118,9 +118,9 @@ pub(super) async fn start(
     directory: &Path,
     record_path: Option<&Path>,
     extra: &[(&str, &str)],
-) -> Result<StartedServer, SandboxError> {
+) -> Result<StartedServer, Error> {
     let scratch = scratch(directory);
-    fs::create_dir_all(&scratch).map_err(SandboxError::io("create", &scratch))?;
+    fs::create_dir_all(&scratch).map_err(cannot("create", &scratch))?;
     let log = directory.join("server.log");
     let mut attempt = 1;
     loop {
@@ -137,29 +137,23 @@ pub(super) async fn start(
             Err(reason) => reason.to_string(),
         };
         let log = last_lines(&fs::read_to_string(&log).unwrap_or_default());
-        return Err(SandboxError::NotStarted { reason, log });
+        let error = Error::failed(format!("the sandbox server did not start: {reason}"));
+        return Err(with_lines(error, &log));
     }
 }
 
 /// Starts the process on a port that was free a moment ago. One that is `watched` ends when its standard input is closed.
-fn spawn(
-    python: &Path,
-    directory: &Path,
-    watched: bool,
-    extra: &[(&str, &str)],
-) -> Result<StartedServer, SandboxError> {
+fn spawn(python: &Path, directory: &Path, watched: bool, extra: &[(&str, &str)]) -> Result<StartedServer, Error> {
     let log = directory.join("server.log");
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
-    let random = |e| SandboxError::io("read", "/dev/urandom")(e);
+    let random = |e| cannot("read", "/dev/urandom")(e);
     let endpoint = Endpoint {
-        port: free
-            .map_err(SandboxError::io("find a free port on", "127.0.0.1"))?
-            .port(),
+        port: free.map_err(cannot("find a free port on", "127.0.0.1"))?.port(),
         secret: Secret::new().map_err(random)?,
     };
     let mark = random_digits().map_err(random)?;
-    let output = File::create(&log).map_err(SandboxError::io("create", &log))?;
-    let errors = output.try_clone().map_err(SandboxError::io("open", &log))?;
+    let output = File::create(&log).map_err(cannot("create", &log))?;
+    let errors = output.try_clone().map_err(cannot("open", &log))?;
     let mut command = Command::new(python);
     command.args(["-I", "-X", &option(&mark)]);
     command.args(["-c", include_str!("guarded_server.py")]);
@@ -175,7 +169,7 @@ fn spawn(
         .stdout(output)
         .stderr(errors)
         .process_group(0);
-    let child = command.spawn().map_err(SandboxError::io("run", python))?;
+    let child = command.spawn().map_err(cannot("run", python))?;
     Ok(StartedServer {
         record: ServerRecord {
             pid: child.id(),

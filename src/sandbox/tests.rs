@@ -232,7 +232,9 @@ async fn the_users_server_is_started_once_and_stopped_once() {
     }
 
     assert_eq!(sandbox.running().unwrap(), None);
-    assert!(matches!(sandbox.endpoint().await, Err(SandboxError::NotRunning)));
+    let stopped = sandbox.endpoint().await.unwrap_err();
+    assert_eq!(stopped.message, "the sandbox is not running");
+    assert_eq!(stopped.hints[0].command.as_deref(), Some("kibus sandbox up"));
     assert_eq!(sandbox.down().await.unwrap(), None, "nothing to stop");
 
     // Two calls at once: one starts the server, the other finds it.
@@ -247,4 +249,65 @@ async fn the_users_server_is_started_once_and_stopped_once() {
     assert_eq!(sandbox.down().await.unwrap(), Some(record));
     assert_eq!(sandbox.running().unwrap(), None);
     assert_eq!(sandbox.down().await.unwrap(), None, "already stopped");
+}
+
+#[test]
+fn the_variables_point_at_the_sandbox_only() {
+    let secret = Secret::new().unwrap();
+    let token = secret.clone();
+    let variables = Endpoint { port: 4566, secret }.variables("eu-north-1");
+    let value = |name| {
+        let found = variables.set.iter().find(|(n, _)| *n == name);
+        found.map(|(_, v)| v.as_str())
+    };
+    let table = [
+        ("AWS_ENDPOINT_URL", Some("http://127.0.0.1:4566")),
+        ("AWS_ACCESS_KEY_ID", Some("test")),
+        ("AWS_SECRET_ACCESS_KEY", Some("test")),
+        ("AWS_REGION", Some("eu-north-1")),
+        ("AWS_DEFAULT_REGION", Some("eu-north-1")),
+        ("AWS_SESSION_TOKEN", Some(token.as_str())),
+        ("AWS_PROFILE", None),
+    ];
+    for (name, expected) in table {
+        assert_eq!(value(name), expected, "{name}");
+        assert_eq!(variables.unset.iter().any(|n| n == name), expected.is_none(), "{name}");
+    }
+}
+
+#[test]
+fn endpoints_of_single_services_are_unset() {
+    for (name, expected) in [
+        ("AWS_ENDPOINT_URL_SQS", true),
+        ("AWS_ENDPOINT_URL_API_GATEWAY", true),
+        ("AWS_ENDPOINT_URL", false),
+        ("AWS_ENDPOINT_URL_", false),
+        ("AWS_ENDPOINT_URL_$(id)", false),
+    ] {
+        assert_eq!(is_endpoint_of_service(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn two_secrets_differ_and_are_not_shown() {
+    let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
+    assert_ne!(one, other);
+    let written = serde_json::to_string(&one).unwrap();
+    assert_eq!(serde_json::from_str::<Secret>(&written).unwrap(), one);
+    assert_eq!(format!("{one:?}"), "Secret");
+}
+
+#[test]
+fn a_secret_is_digits_and_nothing_else() {
+    let digits = "0123456789abcdef0123456789abcdef";
+    for (text, valid) in [
+        (digits, true),
+        ("", false),
+        (&digits[1..], false),
+        (&format!("{digits}0"), false),
+        ("0123456789ABCDEF0123456789ABCDEF", false),
+        ("$(kibus)\nexport PATH=.;01234567", false),
+    ] {
+        assert_eq!(Secret::try_from(text.to_owned()).is_ok(), valid, "{text:?}");
+    }
 }
