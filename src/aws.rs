@@ -8,7 +8,6 @@ mod document;
 mod error;
 mod event_source_mapping;
 mod function;
-mod http_client;
 mod interceptor;
 mod invoke;
 mod log_group;

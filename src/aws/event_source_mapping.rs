@@ -5,8 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_lambda::operation::list_event_source_mappings::ListEventSourceMappingsOutput;
-use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::error::{fault, if_present, rejected};
@@ -20,6 +18,7 @@ use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
 
 const GET: &str = lambda::GET_EVENT_SOURCE_MAPPING;
+const LIST: &str = lambda::LIST_EVENT_SOURCE_MAPPINGS;
 
 pub(super) async fn read(
     cloud: &AwsCloud,
@@ -164,8 +163,7 @@ async fn list(
     function: &FunctionName,
     alias: &str,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
-    let call = cloud.lambda.list_event_source_mappings();
-    let mut found = listed(cloud, call.event_source_arn(cloud.scope.queue_arn(queue))).await?;
+    let mut found = listed(cloud, Some(queue)).await?;
     let alias = cloud.scope.alias_arn(function, alias);
     found.retain(|mapping| mapping.function_arn() == Some(&alias));
     Ok(found)
@@ -180,7 +178,7 @@ pub(super) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionMappi
         let rest = target.strip_prefix(&unqualified);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     };
-    let mut found = listed(cloud, cloud.lambda.list_event_source_mappings()).await?;
+    let mut found = listed(cloud, None).await?;
     found.retain(|mapping| mapping.state() != Some("Deleting") && mapping.function_arn().is_some_and(is_of_function));
     let mappings = found.into_iter().map(|mapping| FunctionMapping {
         source: mapping.event_source_arn.unwrap_or_default(),
@@ -190,14 +188,13 @@ pub(super) async fn of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionMappi
     Ok(mappings.collect())
 }
 
-/// Everything that a list has, by UUID.
-async fn listed(
-    cloud: &AwsCloud,
-    call: ListEventSourceMappingsFluentBuilder,
-) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
+/// All mappings of a queue, or of the Region, by UUID.
+async fn listed(cloud: &AwsCloud, queue: Option<&QueueName>) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
+    let source = queue.map(|queue| cloud.scope.queue_arn(queue));
+    let call = cloud.lambda.list_event_source_mappings().set_event_source_arn(source);
     let page = |marker| call.clone().set_marker(marker).send();
-    let items = |page: ListEventSourceMappingsOutput| (page.event_source_mappings, page.next_marker);
-    let mut found = cloud.pages(lambda::LIST_EVENT_SOURCE_MAPPINGS, page, items).await?;
+    let found = cloud.pages(LIST, page, |page| (page.event_source_mappings, page.next_marker));
+    let mut found = found.await?;
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
+use aws_sdk_iam::operation::get_account_authorization_details::GetAccountAuthorizationDetailsOutput;
+use aws_sdk_iam::types::{EntityType, RoleDetail};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
@@ -17,8 +19,8 @@ use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
-use super::{AwsCloud, parameter, role_policy, simulate, taken};
-use crate::cloud::{Fault, ListedRole, Questions, Read, Snapshot, questions};
+use super::{AwsCloud, parameter, simulate, taken};
+use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::answer::{Answered, Simulation};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
@@ -31,6 +33,10 @@ use crate::model::router_function::LiveTest;
 use crate::model::settings::{Settings, SettingsChange};
 use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::{self, Tags};
+
+/// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
+/// answer has at most 18 MB.
+const PAGE: i32 = 300;
 
 /// The most queries of one call (CloudWatch API reference, `GetMetricData`).
 const QUERIES: usize = 500;
@@ -125,7 +131,25 @@ impl Read for AwsCloud {
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
-        role_policy::of_roles(self, roles).await
+        // One page of IAM's report about the account has hundreds of roles, and IAM counts the calls.
+        if let Some(fault) = self.roles_denied.get() {
+            return Err(fault.clone());
+        }
+        let call = self.iam.get_account_authorization_details();
+        let call = call.filter(EntityType::Role).max_items(PAGE);
+        let page = |marker| call.clone().set_marker(marker).send();
+        // The roles of others are not kept: an account can have thousands.
+        let wanted = |page: GetAccountAuthorizationDetailsOutput| {
+            let all = page.role_detail_list.unwrap_or_default().into_iter();
+            (Some(all.filter_map(|role| details(role, roles)).collect()), page.marker)
+        };
+        let details: Result<Vec<_>, _> = self.pages(iam::GET_ACCOUNT_AUTHORIZATION_DETAILS, page, wanted).await;
+        let details = details.inspect_err(|fault| {
+            if let FaultKind::Denied { .. } = fault.kind {
+                self.roles_denied.get_or_init(|| fault.clone());
+            }
+        })?;
+        Ok(details.into_iter().collect())
     }
 
     async fn simulate(&self, principal: &str, simulation: &Simulation) -> Vec<Answered> {
@@ -174,6 +198,21 @@ impl Read for AwsCloud {
     fn caller(&self) -> &str {
         &self.caller
     }
+}
+
+fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, Vec<InlinePolicy>)> {
+    let name: RoleName = role.role_name?.parse().ok()?;
+    if !wanted.contains(&name) {
+        return None;
+    }
+    let inline = role.role_policy_list.unwrap_or_default().into_iter();
+    let inline = inline.filter_map(|policy| {
+        Some(InlinePolicy {
+            name: policy.policy_name?,
+            text: decoded(&policy.policy_document?),
+        })
+    });
+    Some((name, inline.collect()))
 }
 
 /// The queries about a queue, which is the one at this place.
