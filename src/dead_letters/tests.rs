@@ -1,5 +1,7 @@
 //! Dead letters, as they are read.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
@@ -168,4 +170,61 @@ fn a_batch_is_what_the_router_reads() {
     };
     let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
     assert_eq!(batch_event([&letter]), expected);
+}
+
+/// A queue of which each message is visible again as soon as all others were received.
+struct Round {
+    messages: usize,
+    body: usize,
+    received: AtomicUsize,
+}
+
+impl DeadLetters for Round {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<DeadLetter>, Fault> {
+        let begin = self.received.fetch_add(10, Ordering::Relaxed);
+        assert!(begin < 100_000, "it does not end");
+        let letter = |number: usize| DeadLetter {
+            id: (number % self.messages).to_string(),
+            body: "x".repeat(self.body),
+            ..DeadLetter::default()
+        };
+        Ok((begin..begin + 10).map(letter).collect())
+    }
+
+    async fn release(&self, _: &QueueName, _: &str) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &QueueName, _: &str) -> Result<(), Fault> {
+        unreachable!("reading deletes nothing")
+    }
+
+    async fn route(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Vec<u8>, Fault> {
+        unreachable!("reading routes nothing")
+    }
+
+    async fn retry_lines(&self, _: &LogGroupName, _: i64) -> Result<(Vec<String>, bool), Fault> {
+        unreachable!("this reads the queue alone")
+    }
+}
+
+#[tokio::test]
+async fn reading_ends_however_slow_and_large_the_queue_is() {
+    for (messages, body, expected, cut) in [
+        (900, 10, 900, false),
+        (5_000, 10, MOST, true),
+        (900, 1024 * 1024, 70, true),
+    ] {
+        let queue = Round {
+            messages,
+            body,
+            received: AtomicUsize::new(0),
+        };
+        let seen = look(&queue, &"kibus-hub-dlq".parse().unwrap()).await.unwrap();
+        assert_eq!(
+            (seen.0.len(), seen.1),
+            (expected, cut),
+            "{messages} messages of {body} bytes"
+        );
+    }
 }

@@ -7,8 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::read::release;
-use super::{DeadLetter, DeadLetters, HIDDEN};
+use super::{DeadLetter, DeadLetters, HIDDEN, release};
 use crate::model::answer::{Fault, FaultKind};
 use crate::model::name::QueueName;
 use crate::model::resource::calls::sqs;
