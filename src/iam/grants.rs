@@ -215,22 +215,21 @@ pub fn names_service_account(trust: &Document, provider: &str, service_account: 
 fn subjects<'a>(statement: &'a Value, issuer: &str) -> impl Iterator<Item = (&'a str, bool)> {
     let key = format!("{issuer}:sub");
     let operators = statement["Condition"].as_object().into_iter().flatten();
-    operators.flat_map(move |(operator, keys)| {
-        let compared = match operator.split_once(':') {
-            Some((_, operator)) => operator,
-            None => operator,
+    let compared = operators.filter_map(|(operator, keys)| {
+        let operator = operator
+            .split_once(':')
+            .map_or(operator.as_str(), |(_, operator)| operator);
+        let is_pattern = match operator.strip_suffix("IfExists").unwrap_or(operator) {
+            "StringEquals" | "StringEqualsIgnoreCase" => false,
+            "StringLike" => true,
+            _ => return None,
         };
-        let is_pattern = match compared.strip_suffix("IfExists").unwrap_or(compared) {
-            "StringEquals" | "StringEqualsIgnoreCase" => Some(false),
-            "StringLike" => Some(true),
-            _ => None,
-        };
-        let keys = keys.as_object().into_iter().flatten();
-        let values = keys.filter(|(name, _)| name.eq_ignore_ascii_case(&key));
+        Some((keys.as_object()?, is_pattern))
+    });
+    compared.flat_map(move |(keys, is_pattern)| {
+        let values = keys.iter().filter(|(name, _)| name.eq_ignore_ascii_case(&key));
         let values: Vec<_> = values.flat_map(|(_, value)| texts(Some(value))).collect();
-        is_pattern
-            .into_iter()
-            .flat_map(move |is_pattern| values.clone().into_iter().map(move |value| (value, is_pattern)))
+        values.into_iter().map(move |value| (value, is_pattern))
     })
 }
 
