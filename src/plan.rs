@@ -1,25 +1,23 @@
 //! From desired and observed resources to a plan: the changes, field by field, their order, and the checks that refuse
 //! them. Pure: a plan is a value, complete before the first write.
 
-mod change;
 mod check;
-mod diff;
 pub mod finding;
 mod order;
-mod owner;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub use change::{Action, Change, FieldChange};
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
-pub use diff::diff;
+use serde::Serialize;
 
 use crate::model::answer::Fact;
 use crate::model::name::ClusterName;
 use crate::model::policy::QueueOrigin;
-use crate::model::resource::{AliasField, Desired, FieldName, FieldValue, Observed, Queue, Resource, ResourceId};
+use crate::model::resource::{
+    AliasField, Desired, FieldName, FieldValue, Observed, PolicyName, Queue, Resource, ResourceId,
+};
 use crate::model::scope::Scope;
-use crate::model::tags::{BUS, CLUSTER};
+use crate::model::tags::{BUS, CLUSTER, NAMESPACE, Tags};
 
 /// Changes, in an order in which they can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,13 +51,167 @@ impl Plan {
     }
 }
 
+/// The kind of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Action {
+    /// The resource is missing and is created.
+    Create,
+    /// Some fields change in place.
+    Update,
+    /// The resource is deleted.
+    Delete,
+}
+
+impl Action {
+    /// All of them, in the order in which text counts them.
+    pub const ALL: [Self; 3] = [Self::Create, Self::Update, Self::Delete];
+
+    /// The words of text for one to come, one that runs, and one that is done.
+    pub fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Create => ["create", "creating", "created"],
+            Self::Update => ["update", "updating", "updated"],
+            Self::Delete => ["delete", "deleting", "deleted"],
+        }
+    }
+
+    /// The word for it: to do.
+    pub fn as_str(self) -> &'static str {
+        self.words()[0]
+    }
+}
+
+/// One field that changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "FieldObject"))]
+pub struct FieldChange {
+    /// For example `redrive.max_receives`. A tag is `tags.` and its key.
+    pub path: String,
+    pub from: FieldValue,
+    pub to: FieldValue,
+}
+
+/// The beginning of the path of a tag; its key follows.
+const TAGS: &str = "tags.";
+
+impl FieldChange {
+    fn new(path: String, from: FieldValue, to: FieldValue) -> Self {
+        Self { path, from, to }
+    }
+
+    /// A change of a tag; `None` is no such tag.
+    fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        Self::new(format!("{TAGS}{key}"), from.into(), to.into())
+    }
+
+    /// Whether it changes this field.
+    pub fn is_of(&self, field: impl FieldName) -> bool {
+        self.path == field.path()
+    }
+
+    /// The key, if a tag changes.
+    pub fn tag(&self) -> Option<&str> {
+        self.path.strip_prefix(TAGS)
+    }
+}
+
+/// A change to one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ChangeObject"))]
+pub struct Change {
+    pub action: Action,
+    #[serde(flatten)]
+    pub id: ResourceId,
+    /// The cluster that the resource belongs to; `None` for the hub.
+    #[serde(skip)]
+    pub cluster: Option<ClusterName>,
+    /// The fields that change. For a create or delete, all fields that are set.
+    pub fields: Vec<FieldChange>,
+    /// The observed resource; `None` for a create.
+    #[serde(skip)]
+    pub before: Option<Resource>,
+    /// The desired resource; `None` for a delete.
+    #[serde(skip)]
+    pub after: Option<Resource>,
+    /// The changes that must be made before, by their place in the plan; always earlier ones.
+    #[serde(skip)]
+    pub waits_for: BTreeSet<usize>,
+}
+
+impl Change {
+    /// A create.
+    pub fn create(cluster: Option<ClusterName>, after: Resource) -> Self {
+        let fields = set_fields(&after).map(|(path, to)| FieldChange::new(path, FieldValue::Unset, to));
+        Self {
+            action: Action::Create,
+            id: after.id(),
+            cluster,
+            fields: fields.collect(),
+            before: None,
+            after: Some(after),
+            waits_for: BTreeSet::new(),
+        }
+    }
+
+    /// A delete.
+    pub fn delete(cluster: Option<ClusterName>, before: Resource) -> Self {
+        let fields = set_fields(&before).map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset));
+        Self {
+            action: Action::Delete,
+            id: before.id(),
+            cluster,
+            fields: fields.collect(),
+            before: Some(before),
+            after: None,
+            waits_for: BTreeSet::new(),
+        }
+    }
+
+    /// An update of these fields.
+    pub fn update(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
+        Self {
+            action: Action::Update,
+            id: after.id(),
+            cluster,
+            fields,
+            before: Some(before),
+            after: Some(after),
+            waits_for: BTreeSet::new(),
+        }
+    }
+
+    /// The resource: the desired one, or the observed one for a delete.
+    pub fn resource(&self) -> &Resource {
+        match (&self.after, &self.before) {
+            (Some(resource), _) | (None, Some(resource)) => resource,
+            (None, None) => unreachable!("a change is of a resource: its constructors see to it"),
+        }
+    }
+
+    /// Whether this field changes.
+    pub fn touches(&self, field: impl FieldName) -> bool {
+        self.fields.iter().any(|change| change.is_of(field))
+    }
+}
+
+fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
+    let tags = resource.tags().map(|tags| tags.0.clone()).unwrap_or_default();
+    let tags = tags
+        .into_iter()
+        .map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
+    let fields = resource.fields().into_iter().map(|field| (field.path, field.value));
+    fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
+}
+
 /// The plan that turns the observed resources into the desired ones, at the time `now` in Unix seconds. A resource that was
 /// observed and is not desired is deleted.
 ///
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
 pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> Plan {
-    let owners = owner::Owners::new(scope, desired, observed);
+    let owners = Owners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in desired.ids() {
@@ -148,6 +300,64 @@ fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fiel
         Change::update(cluster.clone(), before, between.clone(), first),
         Change::update(cluster, between, after, last),
     ]
+}
+
+/// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that
+/// kibus did not set, those with the keys `untagged` are removed.
+pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
+    let observed_fields = observed.fields().into_iter();
+    let mut left: BTreeMap<String, FieldValue> = observed_fields.map(|field| (field.path, field.value)).collect();
+    let mut changes = Vec::new();
+    for field in wanted.fields() {
+        let from = left.remove(&field.path).unwrap_or(FieldValue::Unset);
+        if field.value != from {
+            changes.push(FieldChange::new(field.path, from, field.value));
+        }
+    }
+    let only_observed = left.into_iter().filter(|(_, from)| *from != FieldValue::Unset);
+    changes.extend(only_observed.map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset)));
+    if let (Some(wanted), Some(observed)) = (wanted.tags(), observed.tags()) {
+        changes.extend(tag_changes(wanted, observed, untagged));
+    }
+    changes
+}
+
+/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags.
+fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
+    let leaves =
+        |key: &&String| (key.starts_with(NAMESPACE) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
+    let keys = wanted.0.keys().chain(observed.0.keys().filter(leaves));
+    keys.filter(|key| wanted.get(key) != observed.get(key))
+        .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
+        .collect()
+}
+
+/// The owners of the resources of a plan.
+struct Owners<'a> {
+    scope: &'a Scope,
+    policies: BTreeMap<PolicyName, ClusterName>,
+}
+
+impl<'a> Owners<'a> {
+    fn new(scope: &'a Scope, desired: &Desired, observed: &Observed) -> Self {
+        let queues = desired.resources().chain(observed.resources());
+        let clusters = queues.filter_map(|queue| queue.tags()?.cluster_of(&scope.bus));
+        let policies = clusters.map(|cluster| (scope.controller_policy(&cluster), cluster));
+        Self {
+            scope,
+            policies: policies.collect(),
+        }
+    }
+
+    fn of(&self, resource: &Resource) -> Option<ClusterName> {
+        resource.particulars().cluster(self.scope, &self.policies)
+    }
+
+    /// The owner of an update. A queue that leaves the bus is still its cluster's: the order of the steps depends on that.
+    fn of_update(&self, before: &Resource, after: &Resource) -> Option<ClusterName> {
+        let leaves = after.tags().is_some_and(|tags| !tags.belong_to(&self.scope.bus));
+        self.of(if leaves { before } else { after })
+    }
 }
 
 #[cfg(test)]

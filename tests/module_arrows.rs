@@ -120,30 +120,30 @@ fn modules_name_only_what_they_may() {
 #[test]
 fn violations_are_found() {
     for (path, text, expected) in [
-        ("plan/diff.rs", "use crate::model::resource::Desired;", &[] as &[&str]),
-        ("plan/diff.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
+        ("plan/check.rs", "use crate::model::resource::Desired;", &[] as &[&str]),
+        ("plan/check.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
         (
-            "plan/diff.rs",
+            "plan/check.rs",
             "use crate::{model::inventory, aws, error::Error};",
             &["plan names aws"],
         ),
         (
-            "plan/diff.rs",
+            "plan/check.rs",
             "use crate::{\n    model::{self, tags},\n    ui::{a, b::{c}},\n};",
             &["plan names ui"],
         ),
-        ("plan/diff.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
-        ("plan/diff.rs", "use super::super::apply::Event;", &["plan names apply"]),
+        ("plan/check.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
+        ("plan/check.rs", "use super::super::apply::Event;", &["plan names apply"]),
         ("plan.rs", "use super::{model, apply};", &["plan names apply"]),
-        ("plan/diff.rs", "use super::order;", &[]),
-        ("plan/diff.rs", "mod tests { use super::super::order; }", &[]),
+        ("plan/check.rs", "use super::order;", &[]),
+        ("plan/check.rs", "mod tests { use super::super::order; }", &[]),
         (
-            "plan/diff.rs",
+            "plan/check.rs",
             "mod tests { use super::super::super::cli; }",
             &["plan names cli"],
         ),
         (
-            "plan/diff.rs",
+            "plan/check.rs",
             "fn f() { mod x { } } use super::super::ui;",
             &["plan names ui"],
         ),

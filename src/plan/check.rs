@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::change::{Action, Change, FieldChange};
-use super::{Plan, diff};
+use super::{Action, Change, FieldChange, Plan, diff};
 use crate::error::listed;
 use crate::message::{Message, recreate_function};
 use crate::model::finding_code::FindingCode;
@@ -128,10 +127,11 @@ fn fixed_path(scope: &Scope, change: &Change) -> Option<Message> {
     let wanted = change.after.as_ref()?.as_role()?;
     (role.path != wanted.path).then(|| {
         let sentence = format!("role `{}` has the path `{}`, which cannot change", role.name, role.path);
- Message::refusal(FindingCode::RoleChanged, change.id.clone(), sentence).then(
-                "delete the role with its policy and run this command again, which recreates both; or delete the whole hub first:",
-                scope.kibus("teardown"),
-            )
+        Message::refusal(FindingCode::RoleChanged, change.id.clone(), sentence).then(
+            "delete the role with its policy and run this command again, which recreates both; or delete the whole hub \
+             first:",
+            scope.kibus("teardown"),
+        )
     })
 }
 

@@ -1,16 +1,12 @@
 //! The order of changes, and which wait for which.
 
-mod node;
-
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Plan;
-use super::change::Change;
+use super::{Action, Change, Plan};
 use crate::model::name::ClusterName;
-use crate::model::resource::{Other, ResourceId};
+use crate::model::resource::{Edge, Effect, Other, ResourceId};
 use crate::model::scope::Scope;
-use node::Node;
 
 /// Orders changes.
 ///
@@ -115,4 +111,54 @@ fn topological(before: &[BTreeSet<usize>]) -> Vec<usize> {
         }
     }
     sorted
+}
+
+/// A change without a place.
+struct Node<'a> {
+    change: &'a Change,
+    edges: Vec<Edge>,
+    effects: Vec<Effect>,
+}
+
+impl<'a> Node<'a> {
+    fn new(scope: &Scope, change: &'a Change) -> Self {
+        let resource = change.resource();
+        Self {
+            change,
+            edges: resource.edges(scope),
+            effects: match change.action {
+                Action::Create | Action::Update => resource.particulars().effects(change.before.as_ref()),
+                Action::Delete => Vec::new(),
+            },
+        }
+    }
+
+    /// Whether this change comes first (`Less`) or the other one (`Greater`), by the edges of this one, and why.
+    fn order(&self, other: &Self) -> Option<(Ordering, &'static str)> {
+        if self.change.id == other.change.id {
+            return None;
+        }
+        let between = || self.edges.iter().filter(|edge| self.has_edge_to(edge, other));
+        let has = |node: &Self, effect| node.effects.contains(&effect);
+        let of_these = |edge: &&Edge| {
+            let about = edge.of_effects;
+            about.is_some_and(|(this, that)| this.is_none_or(|this| has(self, this)) && has(other, that))
+        };
+        let edge = between()
+            .find(of_these)
+            .or_else(|| between().find(|edge| edge.of_effects.is_none()))?;
+        let deletes = |node: &Self| node.change.action == Action::Delete;
+        let first = edge.tie.order(deletes(self), deletes(other))?;
+        Some((first, edge.because))
+    }
+
+    fn has_edge_to(&self, edge: &Edge, other: &Self) -> bool {
+        let (this, other) = (self.change, other.change);
+        match &edge.other {
+            Other::Id(id) => other.id == *id,
+            Other::OfCluster(kind) => {
+                other.id.of_kind() == *kind && this.cluster.is_some() && other.cluster == this.cluster
+            }
+        }
+    }
 }

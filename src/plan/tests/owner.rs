@@ -6,7 +6,7 @@ use super::Bench;
 use crate::model::answer::Fact;
 use crate::model::document::Document;
 use crate::model::resource::{Desired, Observed, Resource, RolePolicy};
-use crate::plan::owner::Owners;
+use crate::plan::Owners;
 use crate::plan::plan;
 
 #[test]
