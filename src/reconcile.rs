@@ -7,18 +7,17 @@ mod check;
 mod clusters;
 mod guards;
 mod hub;
-mod keys;
-mod outcome;
 pub mod queue_setting;
-mod role_policies;
 mod roles;
 mod router;
 pub mod status;
 mod target;
 mod warnings;
 
-pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role};
-pub use clusters::{ClusterSummary, Controller, permissions_for_eks};
+use std::collections::BTreeSet;
+
+pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role, permissions_for_eks};
+pub use clusters::ClusterSummary;
 pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, options_afterwards};
 pub use roles::SavedRoles;
@@ -26,12 +25,16 @@ pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
 
 use crate::error::Hint;
-use crate::message::Message;
+use crate::message::{self, Message, Subject};
+use crate::model::answer::Fault;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::resource::{Desired, Observed, ResourceId};
+use crate::model::name::ClusterName;
+use crate::model::policy::{self, QueueOrigin};
+use crate::model::resource::{Desired, Observed, Queue, QueueField, ResourceId};
+use crate::model::scope::Scope;
 use crate::model::settings::Settings;
-use crate::plan::{self, Plan};
+use crate::plan::{self, Action, Change, Plan, finding};
 use crate::survey::Survey;
 
 /// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
@@ -39,32 +42,91 @@ use crate::survey::Survey;
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     clusters::hub_known(survey, target)?;
     let (before, after) = hub::settings(survey, target)?;
-    let follow = target.bootstraps().is_some() && hub::clusters_follow(before.as_ref(), &after);
+    let follow = target.sets_hub() && hub::clusters_follow(before.as_ref(), &after);
     clusters::clusters_known(survey, target, follow)?;
-    let mut refusals = guards::of_request(survey, target, before.as_ref(), &after);
-    if !refusals.is_empty() && !target.is_check() {
-        return Err(Blocked(refusals));
+    let mut say = Say {
+        checks: target.is_check(),
+        refusals: guards::of_request(survey, target, before.as_ref(), &after),
+        ..Say::default()
+    };
+    // A refused request is not planned.
+    if !say.checks && !say.refusals.is_empty() {
+        return Err(Blocked(say.refusals));
     }
     clusters::none_unknown(survey, target)?;
     clusters::known_to_eks(survey, target)?;
     let case = Case::new(survey, target, before, after, follow)?;
-    refusals.extend(guards::of_plan(&case));
-    let mut intent = Intent {
-        warnings: warnings::of_plan(&case),
-        release: outcome::release(&case),
-        unchanged: outcome::unchanged(&case)?,
-        next: outcome::next(&case),
-        clusters: outcome::clusters(&case),
-        confirmed_by: outcome::confirmed_by(&case),
-        ..Intent::default()
-    };
-    check::findings(&case, &refusals, &mut intent)?;
-    // The refusals of a check are findings.
-    if !target.is_check() {
-        intent.refusals = refusals;
+    guards::of_plan(&case, &mut say);
+    if say.checks {
+        check::unreadable(&case, &mut say);
     }
-    intent.plan = case.plan;
-    Ok(intent)
+    warnings::of_plan(&case, &mut say);
+    if say.checks {
+        check::findings(&case, &mut say);
+    }
+    message::sort(&mut say.findings);
+    Ok(Intent {
+        release: release(&case),
+        unchanged: unchanged(&case)?,
+        next: next(&case),
+        clusters: clusters(&case),
+        // The deletion of a bus is confirmed by its name.
+        confirmed_by: matches!(target.hub, Wish::Remove).then(|| survey.scope.bus.to_string()),
+        passed: match say.checks {
+            true => check::passed(&case, &say.findings),
+            false => Vec::new(),
+        },
+        plan: case.plan,
+        refusals: say.refusals,
+        findings: say.findings,
+        warnings: say.warnings,
+        incomplete: say.incomplete,
+    })
+}
+
+/// Collects what a pass has to say. Whether a problem is a warning or a finding is decided here: a check reports findings.
+#[derive(Default)]
+struct Say {
+    checks: bool,
+    /// Why the plan is not applied; a check makes them findings.
+    refusals: Vec<Message>,
+    findings: Vec<Message>,
+    warnings: Vec<Hint>,
+    /// How many findings are about what could not be read.
+    incomplete: usize,
+}
+
+impl Say {
+    fn warn(&mut self, warning: Hint) {
+        self.warnings.push(warning);
+    }
+
+    fn warn_all(&mut self, warnings: impl IntoIterator<Item = Hint>) {
+        self.warnings.extend(warnings);
+    }
+
+    /// A finding of a check; else a warning with this end and command.
+    fn problem(&mut self, finding: Message, end: &str, command: Option<String>) {
+        if self.checks {
+            self.findings.push(finding);
+        } else {
+            let text = format!("{}{end}", finding.as_warning());
+            self.warn(Hint { text, command });
+        }
+    }
+
+    /// What can be done without: a finding of a check, unless the caller may not read it; else a warning.
+    fn unread(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault, warning: Hint) {
+        match self.checks && !fault.is_denied() {
+            true => self.not_read(finding::unreadable(scope, about.into(), fault)),
+            false => self.warn(warning),
+        }
+    }
+
+    fn not_read(&mut self, finding: Message) {
+        self.incomplete += 1;
+        self.findings.push(finding);
+    }
 }
 
 /// What is asked of one hub, with the plan for it.
@@ -134,6 +196,18 @@ impl<'a> Case<'a> {
             not_created,
         })
     }
+
+    /// The changes that are made: those of a check are not.
+    fn applied(&self) -> impl Iterator<Item = &Change> {
+        let changes = self.plan.changes.iter();
+        changes.filter(|_| !self.target.is_check())
+    }
+
+    /// The queues that are updated, before and after.
+    fn updated_queues(&self) -> impl Iterator<Item = (&Queue, &Queue)> {
+        self.applied()
+            .filter_map(|change| Some((change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?)))
+    }
 }
 
 /// The intent of a command for one hub.
@@ -149,7 +223,7 @@ pub struct Intent {
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
     /// The controllers that must stop using their queues before the changes are applied.
-    pub release: Vec<Controller>,
+    pub release: Vec<ClusterSummary>,
     /// The message if nothing changes.
     pub unchanged: String,
     /// The steps after the changes.
@@ -169,7 +243,7 @@ pub enum NextStep {
     Run(Hint),
     /// Set the queue in the Karpenter of each cluster.
     ConfigureKarpenter {
-        controllers: Vec<Controller>,
+        controllers: Vec<ClusterSummary>,
         /// The command that checks it.
         check: String,
         /// The command that shows the setting of an older Karpenter, if the version of one is unknown.
@@ -177,18 +251,203 @@ pub enum NextStep {
     },
     /// The Karpenter settings that should be in place already.
     RemindOfSettings {
-        controllers: Vec<Controller>,
+        controllers: Vec<ClusterSummary>,
         /// The command that shows how to set them.
         show: String,
     },
     /// Remove what a person attached to the controller roles of these clusters, which are removed.
-    DetachPolicy(Vec<Controller>),
+    DetachPolicy(Vec<ClusterSummary>),
     /// Attach a policy to the controller roles of these clusters.
     AttachPolicy {
-        clusters: Vec<Controller>,
+        clusters: Vec<ClusterSummary>,
         /// The policy, for the queue of the first.
         policy: Document,
     },
+}
+
+// What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
+
+/// How many clusters a command names one by one.
+const LISTED: usize = 20;
+
+/// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
+fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
+    let scope = &case.survey.scope;
+    let names: Vec<&str> = case.target.clusters.keys().map(ClusterName::as_str).collect();
+    Ok(match &case.target.hub {
+        Wish::Keep => String::new(),
+        Wish::Set(HubSetting::Bootstrap(_)) => format!("No changes. Hub {} is up to date.", scope.bus),
+        Wish::Remove => format!(
+            "Nothing to delete: bus `{}` does not exist in {} of account {}.",
+            scope.bus, scope.region, scope.account
+        ),
+        Wish::Set(HubSetting::RollBack(_)) => {
+            let live = router::live_alias(scope, &case.survey.observed).ok_or_else(|| blocked::no_hub(scope))?;
+            let warning = router::not_newest_warning(case.survey);
+            format!(
+                "No changes. {}.",
+                warning.unwrap_or_else(|| router::live_sentence(live))
+            )
+        }
+        Wish::Leave if case.set.is_empty() => {
+            let are = if names.len() == 1 { "is" } else { "are" };
+            format!(
+                "No changes. {} {are} not registered on bus {}.",
+                names.join(", "),
+                scope.bus
+            )
+        }
+        Wish::Leave => match names.as_slice() {
+            [one] => format!("No changes. {one} is up to date."),
+            several => format!("No changes. {} clusters are up to date.", several.len()),
+        },
+    })
+}
+
+/// The steps after the changes.
+fn next(case: &Case<'_>) -> Vec<NextStep> {
+    let scope = &case.survey.scope;
+    let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
+    let mut left = removed(case);
+    left.retain(|one| roles::roles_with_policy(case.survey, &one.name).is_empty());
+    next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
+    if case.set.is_empty() {
+        return next;
+    }
+    let controllers: Vec<_> = set(case).collect();
+    if case.target.set().any(|(_, setting)| changes_settings(case, setting)) {
+        next.extend(policy_to_attach(case));
+        next.push(NextStep::ConfigureKarpenter {
+            check: scope.kibus(match controllers.len() {
+                ..=LISTED => {
+                    let names: Vec<&str> = controllers.iter().map(|one| one.name.as_str()).collect();
+                    format!("verify --probe {}", names.join(" "))
+                }
+                _ => "verify --probe".to_owned(),
+            }),
+            older: controllers
+                .iter()
+                .find(|one| one.version.is_none())
+                .map(|one| scope.kibus(format!("add-cluster {} --karpenter-version VERSION", one.name))),
+            controllers,
+        });
+    } else if let Some(first) = controllers.first() {
+        next.push(NextStep::RemindOfSettings {
+            show: scope.kibus(format!("add-cluster {} -v", first.name)),
+            controllers,
+        });
+    }
+    let registered = case.survey.registered();
+    if case.set.iter().any(|cluster| !registered.contains_key(&cluster.name)) {
+        next.push(NextStep::Run(Hint::command(
+            "Rules and queues of an earlier setup stay until you delete them. To find them:",
+            scope.kibus("discover"),
+        )));
+    }
+    next
+}
+
+fn after_hub(case: &Case<'_>) -> Option<Hint> {
+    let scope = &case.survey.scope;
+    match &case.target.hub {
+        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.set.is_empty() => {
+            // The sandbox has neither controller roles nor EKS clusters.
+            Some(Hint::command(
+                "Next:",
+                scope.kibus(match scope.options.sandbox {
+                    true => "add-cluster NAME --no-controller-role --no-eks-check",
+                    false => "add-cluster NAME",
+                }),
+            ))
+        }
+        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_some() && changes_cluster_queues(case) => {
+            Some(Hint::command(
+                "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
+                scope.kibus("verify"),
+            ))
+        }
+        Wish::Set(HubSetting::RollBack(_)) => Some(Hint::command(
+            "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
+            scope.kibus(router::END_ROLLBACK),
+        )),
+        Wish::Set(_) | Wish::Leave | Wish::Keep | Wish::Remove => None,
+    }
+}
+
+/// Whether the policies of cluster queues change too, as that of the probe queue does.
+fn changes_cluster_queues(case: &Case<'_>) -> bool {
+    let probe = ResourceId::Queue(case.survey.scope.probe_queue());
+    let policies = [QueueField::Policy, QueueField::RedriveAllow];
+    let changes = |change: &Change| {
+        change.action == Action::Update && change.id == probe && policies.iter().any(|field| change.touches(*field))
+    };
+    case.plan.changes.iter().any(changes)
+}
+
+/// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
+fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
+    let new_queue = |change: &Change| {
+        change.action == Action::Create && matches!(change.id, ResourceId::Queue(_)) && change.cluster.is_some()
+    };
+    setting.show_settings
+        || setting.karpenter_version.is_some()
+        || setting.role == RoleOption::Unmanaged
+        || case.plan.changes.iter().any(new_queue)
+}
+
+/// The policy that controller roles need where kibus does not manage one. The clusters share it.
+fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
+    let mut clusters: Vec<_> = set(case).collect();
+    clusters.retain(|cluster| cluster.controller_role.is_none());
+    let queue = &clusters.first()?.queue;
+    Some(NextStep::AttachPolicy {
+        policy: policy::controller_policy(&case.survey.scope, queue, case.after.options.key()),
+        clusters,
+    })
+}
+
+/// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
+fn release(case: &Case<'_>) -> Vec<ClusterSummary> {
+    let survey = case.survey;
+    let mut removed = removed(case);
+    removed.retain(|one| {
+        let queue = survey.observed.queue(one.queue.clone());
+        queue.is_some_and(|queue| queue.origin(&survey.scope) == Some(QueueOrigin::Created))
+    });
+    removed
+}
+
+/// The clusters that are removed and have queues.
+fn removed(case: &Case<'_>) -> Vec<ClusterSummary> {
+    let clusters = case.survey.clusters().into_keys();
+    let removed = clusters.filter(|name| !case.target.wants(name));
+    removed.map(|name| ClusterSummary::read(case.survey, &name)).collect()
+}
+
+fn set<'a>(case: &'a Case<'_>) -> impl Iterator<Item = ClusterSummary> + 'a {
+    let scope = &case.survey.scope;
+    case.set.iter().map(|cluster| ClusterSummary::of(scope, cluster))
+}
+
+/// The clusters of a target, as lists show them.
+fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
+    let (survey, target) = (case.survey, case.target);
+    let names: BTreeSet<ClusterName> = match case.follow || target.others == Wish::Remove || target.is_check() {
+        true => survey.registered().into_keys().collect(),
+        false => BTreeSet::new(),
+    };
+    let others = names.iter().filter(|name| match target.is_check() {
+        true => target.checks(name),
+        false => !target.clusters.contains_key(*name),
+    });
+    let read = target.removed().chain(others);
+    let set = set(case).map(|cluster| ClusterSummary {
+        found_by: roles::found_by(survey, target, &cluster.name),
+        ..cluster
+    });
+    let mut all: Vec<_> = read.map(|name| ClusterSummary::read(survey, name)).chain(set).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub use text::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
-use crate::reconcile::{ClusterSummary, Controller, Intent, NextStep};
+use crate::reconcile::{ClusterSummary, Intent, NextStep};
 use progress::ProgressTerm;
 use terminal::{ColorVariables, STDOUT_CLOSED, Stream, write_line};
 use text::Style;
@@ -204,7 +204,7 @@ impl Ui {
     }
 
     /// Writes the steps that come before queues are deleted.
-    pub fn release_queues(&self, controllers: &[Controller]) {
+    pub fn release_queues(&self, controllers: &[ClusterSummary]) {
         for step in text::release_queues(controllers, self.stderr_style().width) {
             self.warn(&step);
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{Adopt, ClusterSetting, Target};
-use super::{Blocked, Case, role_policies};
+use super::{Blocked, Case, Say, roles};
 use crate::discover;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
@@ -22,7 +22,6 @@ use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER};
-use crate::plan::Action;
 use crate::survey::Survey;
 
 /// Fails if a queue that is to be taken over does not exist.
@@ -155,13 +154,13 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
 
 /// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
 /// clusters that are removed and have lost their tags.
-pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Message> {
+pub(super) fn queues_of_others(case: &Case<'_>, say: &mut Say) {
     let set = case.set.iter().filter_map(|cluster| {
         let setting = case.target.setting(&cluster.name)?;
         not_of_bus(case.survey, cluster, Some(setting))
             .or_else(|| with_permissions(&case.survey.scope, cluster, setting))
     });
-    set.chain(without_tags(case)).collect()
+    say.refusals.extend(set.chain(without_tags(case)));
 }
 
 /// Why the queue of a cluster is not one that the command may change, with this setting if it sets the cluster.
@@ -270,7 +269,7 @@ fn with_permissions(scope: &Scope, cluster: &Cluster, setting: &ClusterSetting) 
 
 /// The queues of removed clusters that are of this bus by their policies, and not by their tags.
 fn without_tags(case: &Case<'_>) -> Vec<Message> {
-    let (survey, roles) = (case.survey, role_policies::named_by_policy(case.survey));
+    let (survey, roles) = (case.survey, roles::named_by_policy(case.survey));
     let lost = case.target.removed().filter_map(|name| {
         let queue = survey.observed.queue(survey.cluster_queue(name))?;
         let is_ours = Standing::of(&survey.scope, queue) == Standing::Ours;
@@ -346,20 +345,14 @@ pub(super) fn take_not_created(survey: &Survey, observed: &mut Observed) -> Vec<
 fn taken_over<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue)> {
     let survey = case.survey;
     let adopting: BTreeSet<QueueName> = case.target.adopting().map(|name| survey.cluster_queue(name)).collect();
-    updated(case).filter(move |(before, after)| {
+    case.updated_queues().filter(move |(before, after)| {
         let becomes_ours = before.origin(&survey.scope).is_none() && after.origin(&survey.scope).is_some();
         becomes_ours && adopting.contains(&after.name)
     })
 }
 
-fn updated<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue)> {
-    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
-    let updates = changes.filter(|change| change.action == Action::Update && change.cluster.is_some());
-    updates.filter_map(|change| Some((change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?)))
-}
-
 /// Queues whose messages would be lost, or that would receive messages past the router. Applies to queues that are taken over.
-pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Message> {
+pub(super) fn unfit_queues(case: &Case<'_>, say: &mut Say) {
     let refusal = |(before, after): (&Queue, &Queue)| {
         let (scope, queue) = (&case.survey.scope, &before.name);
         let foreign = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
@@ -390,12 +383,12 @@ pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Message> {
             )
         })
     };
-    taken_over(case).filter_map(refusal).collect()
+    say.refusals.extend(taken_over(case).filter_map(refusal));
 }
 
 /// What else may manage a queue that is taken over, what it keeps, and what could not be read of it; and what stays of one that
 /// is handed back.
-pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
+pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
     let mut texts = Vec::new();
     for (before, after) in taken_over(case) {
         texts.push(other_owner(before));
@@ -404,7 +397,7 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
         if case.set.iter().any(|cluster| is_unused(&cluster)) {
             texts.push(format!("nothing shows that a Karpenter uses queue `{name}`"));
         }
-        let messages = case.survey.depth(name).map_or(0, |depth| depth.messages());
+        let messages = case.survey.depth(name).map_or(0, Depth::messages);
         if messages > 0 && before.retention <= after.retention {
             texts.push(format!(
                 "messages wait in queue `{name}` (about {messages}): whatever reads it receives them"
@@ -424,7 +417,9 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
             ));
         }
     }
-    let left = updated(case).filter(|(_, after)| !after.tags.has_any_of_kibus());
+    let left = case
+        .updated_queues()
+        .filter(|(_, after)| !after.tags.has_any_of_kibus());
     texts.extend(left.flat_map(|(before, after)| handing_back(&case.survey.scope, before, after)));
     texts.extend(case.not_created.iter().map(|id| {
         format!(
@@ -432,7 +427,7 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
              restores the policy, or delete the queue by hand"
         )
     }));
-    texts.into_iter().map(Hint::text).collect()
+    say.warn_all(texts.into_iter().map(Hint::text));
 }
 
 /// What a person should know about a queue that is handed back.
@@ -500,7 +495,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
 /// on the queue or on a role, says that the queue is of it, and the tags do not.
 pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
     let mut findings = Vec::new();
-    let left = role_policies::named_by_policy(survey);
+    let left = roles::named_by_policy(survey);
     for (cluster, queue) in survey.only_tagged().into_iter().filter(|(name, _)| target.checks(name)) {
         let fix = match Standing::of(&survey.scope, queue) {
             Standing::OfBus(bus) => Fix::advice(Hint::command(

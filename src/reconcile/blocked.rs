@@ -5,7 +5,6 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::permissions_for_eks;
 use super::target::Target;
 use crate::error::{Error, Hint, listed, quoted};
 use crate::message::{Fix, Message, MessageKind, Subject, explanation};
@@ -349,4 +348,9 @@ pub fn no_single_role(cluster: &ClusterName, candidates: Vec<&RoleName>) -> Stri
             listed(several)
         ),
     }
+}
+
+/// What prints the permissions to ask EKS.
+pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
+    Hint::command(text, scope.kibus("policy operator --for eks"))
 }

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue_setting::Setting;
 use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
-use super::{Blocked, Case, Intent, adoption, clusters, hub, keys, role_policies, router};
+use super::{Case, Say, adoption, clusters, hub, roles, router};
 use crate::error::{Hint, listed};
-use crate::message::{self, Fix, Message, MessageKind, Subject};
+use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{EventRule, RulePattern};
 use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
 use crate::model::notation::counted;
-use crate::model::resource::{Observed, Resource, ResourceId};
+use crate::model::resource::{Resource, ResourceId};
 use crate::model::router_function::LiveTest;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
@@ -21,67 +21,51 @@ use crate::model::tags::Tags;
 use crate::plan::finding::{self, Traffic};
 use crate::survey::Survey;
 
-/// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
-pub(super) fn findings(case: &Case<'_>, refusals: &[Message], intent: &mut Intent) -> Result<(), Blocked> {
+/// The findings of a check, and the warnings about them.
+pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     let Case { survey, target, .. } = case;
-    if !target.is_check() {
-        return Ok(());
-    }
     let scope = &survey.scope;
     let by_queue = checked_by_queue(survey, target);
-    let mut findings = orphans(survey, target);
+    let refusals = std::mem::take(&mut say.refusals);
+    let findings = &mut say.findings;
+    findings.extend(orphans(survey, target));
     // Without the settings, which queues are those of clusters is not known.
     if survey.settings().is_some() {
         findings.extend(adoption::lost_queues(survey, target));
     }
-    findings.extend(not_registered(case, &findings));
-    let absent_roles = absent_roles(survey);
-    findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles));
-    router::fix_by_option(case, &mut findings);
+    findings.extend(not_registered(case, findings));
+    findings.extend(finding::changed(scope, &case.plan, &refusals, &absent_roles(survey)));
+    router::fix_by_option(case, findings);
     let is_lost = |finding: &&mut Message| finding.code == Some(FindingCode::SettingsMissing);
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
         finding.fix = Fix::Command(scope.kibus(hub::restoring(survey)));
     }
-    findings.extend(refusals.iter().cloned().map(Message::into_finding));
+    // What would refuse a change is found.
+    findings.extend(refusals.into_iter().map(Message::into_finding));
     let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
-    let permissions = survey.function_permissions().present().into_iter().flatten();
-    findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
-    findings.extend(dropped(survey, &findings));
-    let mut unreadable = unreadable(survey, &case.observed);
+    findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
     if survey.live_version().is_some_and(VersionState::can_run) {
         survey.live_test();
     }
-    match survey.known.live_test.fault() {
-        Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
-        Some(fault) => {
-            let subject = Subject::Resource(router::live_id(scope));
-            unreadable.push(finding::unreadable(scope, subject, fault));
-        }
-        None => {}
+    if let Some(fault) = survey.known.live_test.fault() {
+        // A caller who only reads may not invoke the router, which would also route any event.
+        let without = "the live router was not asked for its self-test: AWS denied lambda:InvokeFunction, which the read-only \
+                       policy does not contain";
+        say.unread(scope, router::live_id(scope), fault, Hint::text(without));
     }
-    let redrive = redrives(survey, &by_queue);
-    findings.extend(redrive.findings);
-    intent.warnings.extend(redrive.denied);
-    unreadable.extend(redrive.unreadable);
-    intent.incomplete = unreadable.len();
+    redrives(survey, &by_queue, say);
     let traffic = traffic(case, &by_queue);
-    intent.warnings.extend(stale_counts(case, &traffic));
-    findings.extend(traffic);
-    findings.extend(unreadable);
-    findings.extend(probed(survey, target));
-    findings.extend(keys::judge_key(survey, case.after.options.key()).finding);
-    findings.extend(senders(case, &by_queue));
-    message::sort(&mut findings);
-    intent.passed = passed(case, &findings);
-    intent.findings = findings;
+    say.warn_all(stale_counts(case, &traffic));
+    say.findings.extend(traffic);
+    say.findings.extend(probed(survey, target));
+    say.findings.extend(senders(case, &by_queue));
     // Last: each takes long, and what is known by now says which queues and clusters it is about.
     if !survey.is_open() {
         try_out(survey, target, by_queue);
     }
-    Ok(())
 }
 
 /// Asks for further counts of the queues in which messages wait, and for probes, as far as the target wants them. What waits in the
@@ -113,7 +97,7 @@ fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, Clust
 }
 
 /// What has no problem: each resource, the self-test of the live router, and the dead-letter queue.
-fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
+pub(super) fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
     let Case { survey, .. } = case;
     let scope = &survey.scope;
     let dead_letters = scope.dead_letter_queue();
@@ -163,7 +147,7 @@ fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Message> {
-    let orphans = role_policies::strays(survey).into_iter().filter_map(|stray| {
+    let orphans = roles::strays(survey).into_iter().filter_map(|stray| {
         let (cluster, _) = stray.orphan?;
         let message = format!("queue missing; role `{}` still has its policy", stray.role);
         target.checks(&cluster).then(|| {
@@ -281,14 +265,6 @@ fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
     })
 }
 
-/// Not a finding: a caller who only reads may not invoke the router, which would also route any event.
-fn not_asked() -> Hint {
-    Hint::text(
-        "the live router was not asked for its self-test: AWS denied lambda:InvokeFunction, which the read-only policy does \
-         not contain",
-    )
-}
-
 /// The controller roles that certainly do not exist.
 fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     let absent = survey
@@ -299,14 +275,10 @@ fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     absent.map(|(role, _)| role.clone()).collect()
 }
 
-/// A denial of a read that a check can do without is a warning.
-fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
-    fault.filter(|fault| !fault.is_denied())
-}
-
-/// Everything that could not be read, each once.
-fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Message> {
-    let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(observed.faults()).collect();
+/// What could not be read of what a check needs, each once.
+pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
+    let survey = case.survey;
+    let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(case.observed.faults()).collect();
     let resources = resources
         .into_iter()
         .map(|(id, fault)| (Subject::Resource(id.clone()), fault));
@@ -316,36 +288,22 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Message> {
     });
     let lists = [
         ("clusters", survey.discovered().fault()),
-        ("mappings of the router", survey.known.function_mappings.fault()),
-        (
-            "policy of the router",
-            undenied(survey.known.function_permissions.fault()),
-        ),
-        ("log of the router", undenied(survey.known.dropped_clusters.fault())),
+        ("mappings of the router", survey.function_mappings().fault()),
     ];
-    let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
-    let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));
-    let finding = |(subject, fault)| finding::unreadable(&survey.scope, subject, fault);
-    all.map(finding).collect()
+    let lists = lists
+        .into_iter()
+        .filter_map(|(what, fault)| Some((what.into(), fault?)));
+    for (subject, fault) in resources.chain(versions).chain(lists) {
+        say.not_read(finding::unreadable(&survey.scope, subject, fault));
+    }
 }
 
-/// What is known of the queues that redrive into those of a bus.
-#[derive(Default)]
-struct RedriveCheck {
-    /// A finding for each of them that kibus does not manage.
-    findings: Vec<Message>,
-    /// A finding for each queue of the bus whose answer failed.
-    unreadable: Vec<Message>,
-    /// The warning, if the caller may not ask: an older document of `kibus policy operator` does not allow it.
-    denied: Option<Hint>,
-}
-
-/// What redrives into the queues of the hub and of these clusters that exist. Their own redrive policies are compared as their
-/// settings: the hub queue has its dead-letter queue, and any other is drift.
-fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> RedriveCheck {
+/// What redrives into the queues of the hub and of these clusters that exist, and is not of kibus. Their own redrive policies are
+/// compared as their settings: the hub queue has its dead-letter queue, and any other is drift.
+fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &mut Say) {
     let scope = &survey.scope;
-    let mut checked = RedriveCheck::default();
     let queues: BTreeSet<QueueName> = scope.hub_queues().into_iter().chain(clusters.keys().cloned()).collect();
+    let mut denied = None;
     for queue in queues.iter().filter(|queue| survey.queue(queue).is_some()) {
         match survey.dead_letter_sources(queue) {
             Fact::Present(sources) => {
@@ -363,29 +321,21 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> Red
                         )),
                     )
                 };
-                checked.findings.extend(foreign.map(finding));
+                say.findings.extend(foreign.map(finding));
             }
-            Fact::Unreadable(fault) if fault.is_denied() => {
-                checked.denied = Some(redrives_denied(scope, &fault.action))
-            }
-            Fact::Unreadable(fault) => {
-                let subject = queue.clone().into();
-                checked.unreadable.push(finding::unreadable(scope, subject, fault));
-            }
+            // An older document of `kibus policy operator` does not allow it.
+            Fact::Unreadable(fault) if fault.is_denied() => denied = Some(&fault.action),
+            Fact::Unreadable(fault) => say.not_read(finding::unreadable(scope, queue.clone().into(), fault)),
             Fact::Absent | Fact::NotAsked => {}
         }
     }
-    checked
-}
-
-fn redrives_denied(scope: &Scope, action: &str) -> Hint {
-    Hint::command(
-        format!(
+    say.warn_all(denied.map(|action| {
+        let text = format!(
             "queues that redrive into the queues of this bus are not reported: AWS denied {action}. Grant the permissions \
              that this command prints:"
-        ),
-        scope.kibus("policy operator"),
-    )
+        );
+        Hint::command(text, scope.kibus("policy operator"))
+    }));
 }
 
 /// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule of

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found, unreadable};
-use super::role_policies::{self, read_policy, roles_of, roles_with_policy};
-use super::roles::{self, FoundRole};
+use super::roles::{self, FoundRole, read_policy, roles_of, roles_with_policy};
 use super::target::{Target, Wish, checked_clusters};
-use super::{Blocked, Case, adoption, hub};
-use crate::error::{Hint, listed};
+use super::{Blocked, adoption, hub};
+use crate::error::listed;
 use crate::message::{Message, MessageKind};
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
@@ -18,6 +17,7 @@ use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{Desired, Observed, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
+use crate::model::tags::Tags;
 use crate::plan;
 use crate::survey::Survey;
 
@@ -37,46 +37,35 @@ pub struct ClusterSummary {
     #[serde(rename = "controller_role_found_by", skip_serializing_if = "BTreeSet::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub found_by: BTreeSet<RoleSource>,
-}
-
-/// A Karpenter controller: its cluster, its queue, and its version if that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controller {
-    pub cluster: ClusterName,
-    /// The queue that it should read.
-    pub queue: QueueName,
+    /// The version of its Karpenter, if that is known.
+    #[serde(skip)]
     pub version: Option<KarpenterVersion>,
 }
 
 impl ClusterSummary {
-    pub(super) fn new(scope: &Scope, name: &ClusterName, queue: &QueueName, role: Option<RoleName>) -> Self {
+    pub(super) fn of(scope: &Scope, cluster: &Cluster) -> Self {
         Self {
-            name: name.clone(),
-            queue: queue.clone(),
-            queue_arn: scope.queue_arn(queue),
-            controller_role: role,
-            found_by: BTreeSet::new(),
-        }
-    }
-}
-
-impl Controller {
-    pub(super) fn of(cluster: &Cluster) -> Self {
-        Self {
-            cluster: cluster.name.clone(),
+            name: cluster.name.clone(),
             queue: cluster.queue.clone(),
+            queue_arn: scope.queue_arn(&cluster.queue),
+            controller_role: cluster.controller_role.clone(),
+            found_by: BTreeSet::new(),
             version: cluster.karpenter_version,
         }
     }
-}
 
-/// The registered clusters as lists show them.
-pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
-    let summary = |name| {
-        let role = roles::on_record(survey, &name);
-        ClusterSummary::new(&survey.scope, &name, &survey.cluster_queue(&name), role)
-    };
-    survey.registered().into_keys().map(summary).collect()
+    /// A cluster as it was read.
+    pub(super) fn read(survey: &Survey, name: &ClusterName) -> Self {
+        let queue = survey.cluster_queue(name);
+        Self {
+            name: name.clone(),
+            queue_arn: survey.scope.queue_arn(&queue),
+            queue,
+            controller_role: roles::on_record(survey, name),
+            found_by: BTreeSet::new(),
+            version: survey.queue_tags(name).and_then(Tags::karpenter_version),
+        }
+    }
 }
 
 /// The clusters that are set, each with its decided role.
@@ -145,7 +134,7 @@ pub(super) fn compared(
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
-        let strays = role_policies::strays(survey).into_iter();
+        let strays = roles::strays(survey).into_iter();
         for (_, policy) in strays.filter_map(|stray| stray.orphan) {
             observed.insert(policy.id(), Fact::Present(policy));
         }
@@ -309,7 +298,7 @@ fn seek_traces(survey: &Survey, target: &Target) {
     }
     if !unknown.is_empty() {
         survey.discover();
-        role_policies::read_usual_roles(survey);
+        roles::read_usual_roles(survey);
     }
 }
 
@@ -362,63 +351,5 @@ pub(super) fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Block
     match unknown.collect::<Vec<_>>() {
         unknown if unknown.is_empty() => Ok(()),
         unknown => Err(Blocked(unknown)),
-    }
-}
-
-/// What EKS could not be asked, and whether it lists no clusters at all.
-pub(super) fn eks_warnings(case: &Case<'_>) -> Vec<Hint> {
-    let survey = case.survey;
-    let clusters_of_eks = &survey.known.eks_clusters;
-    let asked = roles::first_registered(survey, case.target);
-    let wanted = roles::wanting_evidence(survey, case.target);
-    let mut warnings = Vec::new();
-    if !asked.is_empty() && clusters_of_eks.present().is_some_and(|all| all.is_empty()) {
-        let (region, account) = (&survey.scope.region, &survey.scope.account);
-        warnings.push(Hint::text(format!(
-            "EKS has no clusters in {region} of account {account}: check that {} will be created there",
-            named_clusters(&asked)
-        )));
-    }
-    let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
-    let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
-    let whether = format!("whether it has {}", named_clusters(&asked));
-    let for_role = format!(
-        "for the controller role of {}, so check it in the plan",
-        named_clusters(&wanted)
-    );
-    let unknown = match (exists, roles) {
-        (Some(fault), None) => Some((fault, whether)),
-        (Some(fault), Some(_)) => {
-            let and_roles = "nor for controller roles, so check those in the plan";
-            Some((fault, format!("{whether}, {and_roles}")))
-        }
-        (None, Some(fault)) => Some((fault, for_role)),
-        (None, None) => None,
-    };
-    let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());
-    warnings.extend(match (unknown, listed) {
-        (Some((fault, what)), _) if fault.is_denied() => Some(permissions_for_eks(
-            &survey.scope,
-            format!("EKS could not be asked {what}: {fault}. To print the permissions for these reads:"),
-        )),
-        (Some((fault, what)), _) => Some(Hint::text(format!("EKS could not be asked {what}: {fault}"))),
-        (None, Some(fault)) => Some(Hint::text(format!(
-            "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
-            named_clusters(&wanted)
-        ))),
-        (None, None) => None,
-    });
-    warnings
-}
-
-/// What prints the permissions to ask EKS.
-pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
-    Hint::command(text, scope.kibus("policy operator --for eks"))
-}
-
-fn named_clusters(names: &[&ClusterName]) -> String {
-    match names {
-        [one] => format!("cluster `{one}`"),
-        several => format!("clusters {}", listed(several)),
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use super::roles::{self, FoundRole, roles_with_policy};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, adoption, hub, keys, roles, router};
-use crate::error::listed;
+use super::{Case, Say, adoption, hub, router};
+use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
 use crate::model::hub::default_queue_prefix;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
@@ -19,24 +20,30 @@ use crate::survey::Survey;
 /// What refusals of options are about.
 const OPTIONS: &str = "options";
 
-/// The guards of a plan, in the order in which refusals are shown.
-const OF_PLAN: &[fn(&Case<'_>) -> Vec<Message>] = &[
-    key_of_another_region,
-    too_little_concurrency,
-    unsafe_changes,
+/// The guards of a plan with the targets that they apply to, in the order in which refusals are shown.
+const OF_PLAN: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
+    (Target::plans_hub, key_of_another_region),
+    (Target::plans_hub, too_little_concurrency),
+    (Target::is_any, unsafe_changes),
     // Queues of clusters that are not of this bus, and are not taken over, or not completely.
-    adoption::queues_of_others,
+    (Target::is_any, adoption::queues_of_others),
     // Adopted queues whose messages would be lost, or that others redrive into.
-    adoption::unfit_queues,
-    unclear_roles,
-    // Changes that need a new version of the router. Applies to a hub that is set and does not end the rollback.
-    |case| Vec::from_iter(router::change_during_a_rollback(case)),
-    too_long_settings,
+    (Target::is_any, adoption::unfit_queues),
+    (Target::is_any, unclear_roles),
+    // Changes that need a new version of the router, unless the rollback ends.
+    (Target::sets_hub, |case, say| {
+        say.refusals.extend(router::change_during_a_rollback(case));
+    }),
+    (Target::is_any, too_long_settings),
 ];
 
-/// The refusals of a plan. Empty means that it may be applied.
-pub(super) fn of_plan(case: &Case<'_>) -> Vec<Message> {
-    OF_PLAN.iter().flat_map(|guard| guard(case)).collect()
+/// The refusals of a plan. None means that it may be applied.
+pub(super) fn of_plan(case: &Case<'_>, say: &mut Say) {
+    for (applies, guards) in OF_PLAN {
+        if applies(case.target) {
+            guards(case, say);
+        }
+    }
 }
 
 /// The refusals that need no plan. A request with one is not planned, unless it is a check.
@@ -96,46 +103,45 @@ fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
     })
 }
 
-/// A key that SQS does not accept. Applies if the hub is planned.
-fn key_of_another_region(case: &Case<'_>) -> Vec<Message> {
+/// A key that SQS does not accept.
+fn key_of_another_region(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
-    let key = case.after.options.key().filter(|_| case.target.plans_hub());
-    let elsewhere = key.filter(|key| !keys::is_of_region(scope, key));
-    let refusal = |key| {
+    if let Some(key) = case.after.options.key()
+        && !hub::is_of_region(scope, key)
+    {
         let sentence = format!(
             "KMS key `{key}` is not in {} of partition {}: a queue and its key must be in the same Region",
             scope.region, scope.partition
         );
-        Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
-            .advise("use a key of this Region, or `--kms-key none` for SSE-SQS")
-    };
-    elsewhere.map(refusal).into_iter().collect()
+        say.refusals.push(
+            Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
+                .advise("use a key of this Region, or `--kms-key none` for SSE-SQS"),
+        );
+    }
 }
 
 /// More reserved concurrency than the account has left, as far as that was read.
-fn too_little_concurrency(case: &Case<'_>) -> Vec<Message> {
+fn too_little_concurrency(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
     let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
-    if !case.target.plans_hub() || wanted <= live {
-        return Vec::new();
+    if wanted <= live {
+        return;
     }
     let left = case.survey.unreserved_concurrency().present();
-    let refused = left.and_then(|left| too_much_reserved(wanted, live, *left));
-    let refusal = |(wanted, most)| {
-        let scope = &case.survey.scope;
+    if let Some((wanted, most)) = left.and_then(|left| too_much_reserved(wanted, live, *left)) {
         let sentence =
             format!("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}");
         let function = ResourceId::Function(scope.router_function());
         let refusal = Message::refusal(FindingCode::OptionNotApplicable, function, sentence);
         let quota = "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or";
-        match most {
+        say.refusals.push(match most {
             0 => refusal.advise(format!("{quota} omit --reserved-concurrency")),
             most => refusal.then(
                 format!("{quota} reserve less"),
                 scope.kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
             ),
-        }
-    };
-    refused.map(refusal).into_iter().collect()
+        });
+    }
 }
 
 /// The concurrency that Lambda keeps for functions without a reservation (Lambda developer guide, "Configuring reserved
@@ -151,15 +157,14 @@ fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) ->
 }
 
 /// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
-fn unsafe_changes(case: &Case<'_>) -> Vec<Message> {
+fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
     // Only the function says whether the alias is ours, and a rollback does not compare it.
     let owners = match case.target.hub {
         Wish::Set(HubSetting::RollBack(_)) => &case.survey.observed,
         _ => &case.observed,
     };
     let may_downgrade = case.target.bootstraps().is_some_and(|given| given.allow_downgrade);
-    let only_removes = !case.plan.is_empty() && case.plan.changes.iter().all(|change| change.after.is_none());
-    let removes = only_removes && !case.target.is_check();
+    let removes = case.applied().next().is_some() && case.applied().all(|change| change.after.is_none());
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners, removes);
     let judged = adoption::judged(case);
     refusals.retain(|refusal| match (refusal.code, &refusal.about) {
@@ -167,22 +172,71 @@ fn unsafe_changes(case: &Case<'_>) -> Vec<Message> {
         (Some(FindingCode::NotManaged), Subject::Resource(id)) => !judged.contains(id),
         _ => true,
     });
-    refusals
+    say.refusals.extend(refusals);
 }
 
 /// Clusters whose policies do not say which role they have. Applies to what is checked.
-fn unclear_roles(case: &Case<'_>) -> Vec<Message> {
+fn unclear_roles(case: &Case<'_>, say: &mut Say) {
     let kept = checked_clusters(case.survey, case.target);
-    kept.keys()
-        .flat_map(|cluster| roles::unclear(case.survey, cluster))
-        .collect()
+    let unclear = kept.keys().flat_map(|cluster| unclear(case.survey, cluster));
+    say.refusals.extend(unclear);
+}
+
+fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
+    let FoundRole::NotOne(search) = roles::find(survey, cluster) else {
+        return Vec::new();
+    };
+    let policy = survey.scope.controller_policy(cluster);
+    let holders = roles_with_policy(survey, cluster);
+    let tagged = roles::tagged(survey, cluster);
+    let add_with = |role: &RoleName| {
+        let role = quoted(role.as_str());
+        survey
+            .scope
+            .kibus(format!("add-cluster {cluster} --controller-role {role}"))
+    };
+    let Some(first) = tagged
+        .clone()
+        .filter(|role| holders.contains(role))
+        .or(holders.first().cloned())
+    else {
+        let refusal = |role: RoleName| {
+            let is_only = search.candidates.keys().eq([&role]);
+            let (text, command) = match is_only {
+                true => (
+                    format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
+                    add_with(&role),
+                ),
+                false => (
+                    "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them"
+                        .to_owned(),
+                    survey.scope.kibus(format!("add-cluster {cluster}")),
+                ),
+            };
+            let id = ResourceId::RolePolicy(role, policy.clone());
+            let sentence =
+                format!("{id} is missing, and only a tag of the queue of cluster `{cluster}` names this role");
+            Message::refusal(FindingCode::ControllerPolicyMissing, id, sentence).then(text, command)
+        };
+        let exists = roles::gone(survey, cluster).is_none();
+        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
+    };
+    let others = holders.into_iter().filter(|role| *role != first);
+    // As an interrupted change of role leaves it.
+    let refusal = |role| {
+        let id = ResourceId::RolePolicy(role, policy.clone());
+        let sentence = format!("{id} exists, and role `{first}` has the policy of cluster `{cluster}` too");
+        let text = format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`");
+        Message::refusal(FindingCode::NotConfigured, id, sentence).then(text, add_with(&first))
+    };
+    others.map(refusal).collect()
 }
 
 /// Settings that do not fit into their parameter.
-fn too_long_settings(case: &Case<'_>) -> Vec<Message> {
+fn too_long_settings(case: &Case<'_>, say: &mut Say) {
     let length = case.after.document().chars().count();
     if length <= LONGEST {
-        return Vec::new();
+        return;
     }
     // The user's tags take most of them.
     let tags = case.after.options.tags().0;
@@ -198,10 +252,10 @@ fn too_long_settings(case: &Case<'_>) -> Vec<Message> {
         "the settings of the hub would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
         sizes.join(", ")
     );
-    vec![
+    say.refusals.push(
         Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
             .advise("pass fewer or shorter tags with --tag"),
-    ]
+    );
 }
 
 #[cfg(test)]

@@ -1,24 +1,22 @@
-//! The role that a cluster's Karpenter controller runs as. The policy of the cluster on a role is
-//! the record; a tag of the queue says only where to look first. Without one record, evidence decides, else the usual names.
+//! The role that a cluster's Karpenter controller runs as. The policy of the cluster on a role is the record; a tag of the queue
+//! says only where to look first. Without one record, evidence decides, else the usual names. A policy of kibus whose cluster has no
+//! queue is a stray one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch, RoleSource};
-use super::role_policies::{policy, read_policy, roles_with_policy};
-use super::target::{ClusterSetting, RoleOption, Target, checked_clusters};
-use crate::error::{Hint, quoted};
-use crate::iam::grants::names_service_account;
-use crate::message::Message;
-use crate::model::answer::{AccessDecision, Fact, Fault};
-use crate::model::finding_code::FindingCode;
-use crate::model::karpenter::{
-    KarpenterVersion, NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles,
-};
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::policy::ASKS_EC2;
-use crate::model::resource::ResourceId;
+use super::target::{ClusterSetting, RoleOption, Target};
+use crate::error::Hint;
+use crate::iam::grants::{names_service_account, queues_received_from};
+use crate::model::answer::{Fact, Fault};
+use crate::model::cluster::Cluster;
+use crate::model::karpenter::{NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles};
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::notation::first_of;
+use crate::model::policy::{self, InlinePolicy};
+use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::tags::Tags;
-use crate::survey::{ListedRole, Survey};
+use crate::survey::{ListedRole, RolePolicies, Survey};
 
 /// Which role a cluster's controller runs as.
 pub(super) enum FoundRole {
@@ -195,7 +193,7 @@ pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleNa
 
 /// Whether it is unknown if a role has the policy of a cluster.
 pub(super) fn is_unread(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
-    !matches!(policy(survey, cluster, role), Fact::Present(_) | Fact::Absent)
+    !matches!(policy_on(survey, cluster, role), Fact::Present(_) | Fact::Absent)
 }
 
 /// Whether the policies do not say which role a registered cluster has: the tag names one without the policy, or several have it.
@@ -240,57 +238,6 @@ pub(super) fn seek_policy(survey: &Survey, cluster: &ClusterName) {
     for role in &may_have_it {
         survey.roles(role);
     }
-}
-
-/// What a check reports about a registered cluster whose role is unclear.
-pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
-    let FoundRole::NotOne(search) = find(survey, cluster) else {
-        return Vec::new();
-    };
-    let policy = survey.scope.controller_policy(cluster);
-    let holders = roles_with_policy(survey, cluster);
-    let tagged = tagged(survey, cluster);
-    let add_with = |role: &RoleName| {
-        let role = quoted(role.as_str());
-        survey
-            .scope
-            .kibus(format!("add-cluster {cluster} --controller-role {role}"))
-    };
-    let Some(first) = tagged
-        .clone()
-        .filter(|role| holders.contains(role))
-        .or(holders.first().cloned())
-    else {
-        let refusal = |role: RoleName| {
-            let is_only = search.candidates.keys().eq([&role]);
-            let (text, command) = match is_only {
-                true => (
-                    format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
-                    add_with(&role),
-                ),
-                false => (
-                    "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them"
-                        .to_owned(),
-                    survey.scope.kibus(format!("add-cluster {cluster}")),
-                ),
-            };
-            let id = ResourceId::RolePolicy(role, policy.clone());
-            let sentence =
-                format!("{id} is missing, and only a tag of the queue of cluster `{cluster}` names this role");
-            Message::refusal(FindingCode::ControllerPolicyMissing, id, sentence).then(text, command)
-        };
-        let exists = gone(survey, cluster).is_none();
-        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
-    };
-    let others = holders.into_iter().filter(|role| *role != first);
-    // As an interrupted change of role leaves it.
-    let refusal = |role| {
-        let id = ResourceId::RolePolicy(role, policy.clone());
-        let sentence = format!("{id} exists, and role `{first}` has the policy of cluster `{cluster}` too");
-        let text = format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`");
-        Message::refusal(FindingCode::NotConfigured, id, sentence).then(text, add_with(&first))
-    };
-    others.map(refusal).collect()
 }
 
 /// The roles of the registered clusters.
@@ -428,95 +375,184 @@ pub(super) fn first_registered<'a>(survey: &Survey, target: &'a Target) -> Vec<&
         .collect()
 }
 
-const ASK_OTHERS: &str = "Let those who manage that allow it";
-
-/// The clusters of a target whose Karpenter also asks EC2, with their roles.
-fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleName)> {
-    let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
-    let set = target.set().filter_map(|(name, setting)| {
-        let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
-        match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| decide(survey, name, setting))? {
-            FoundRole::One(role, _) => Some((name.clone(), role)),
-            _ => None,
-        }
-    });
-    let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
-        match asks_ec2(tags.karpenter_version()).then(|| find(survey, &name))? {
-            FoundRole::One(role, _) => Some((name, role)),
-            _ => None,
-        }
-    });
-    set.chain(kept).collect()
+/// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
+/// certainly of the cluster.
+pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, cluster);
+    match survey.queue_tags(cluster) {
+        Some(tags) => roles.extend(tags.controller_role()),
+        None => roles.retain(|role| opens_queue(survey, cluster, role)),
+    }
+    roles
 }
 
-/// What controller roles lack, beside the policy of kibus on them, as far as IAM says it: for each cluster whose Karpenter is known to
-/// be v1.12 or later, IAM is asked once, if that is allowed.
-pub(super) fn access_warnings(survey: &Survey, target: &Target) -> Vec<Hint> {
-    let controllers = asking_ec2(survey, target);
-    if controllers.is_empty() {
-        return Vec::new();
+/// Whether the policy of a cluster on a role opens the cluster's queue and no other.
+fn opens_queue(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
+    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
+    let policy = policy_on(survey, cluster, role);
+    let policy = policy.present().and_then(Resource::as_role_policy);
+    policy.is_some_and(|policy| queues_received_from(&policy.document).into_iter().eq([arn]))
+}
+
+/// The policy of a cluster on a role, which is read if it was not.
+pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
+    // Who may not list the policies of a role may still be allowed to read the one of kibus.
+    if let Fact::Unreadable(_) = survey.roles(role) {
+        survey.resource(&Cluster::policy_id(&survey.scope, cluster, role));
     }
-    // The list of roles has their ARNs.
-    let listed = survey.listed_roles().present();
-    let known = controllers
+    policy_on(survey, cluster, role)
+}
+
+/// The policy of a cluster on a role, as far as it was read.
+fn policy_on(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
+    let direct = survey.observed.get(&Cluster::policy_id(&survey.scope, cluster, role));
+    match survey.known.roles.get(role) {
+        _ if direct.is_asked() => direct.clone(),
+        Some(Fact::NotAsked) | None => Fact::NotAsked,
+        Some(Fact::Absent) => Fact::Absent,
+        Some(Fact::Unreadable(fault)) => Fact::Unreadable(fault.clone()),
+        Some(Fact::Present(policies)) => {
+            let name = survey.scope.controller_policy(cluster);
+            let found = policies.get(name.as_str());
+            found.map_or(Fact::Absent, |found| {
+                Fact::Present(Resource::RolePolicy(RolePolicy {
+                    role: role.clone(),
+                    name,
+                    document: found.document_or_text(),
+                }))
+            })
+        }
+    }
+}
+
+/// The roles that have the policy of a cluster, by its name, which no other policy has.
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let name = survey.scope.controller_policy(cluster);
+    let has = |policies: &Fact<RolePolicies>| policies.present().is_some_and(|all| all.contains_key(name.as_str()));
+    let listed = survey
+        .known
+        .roles
         .iter()
-        .filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
-    let decisions = known.filter_map(|of| Some((of, survey.controller_access(of).present()?)));
-    decisions
-        .flat_map(|((cluster, role), decisions)| lacks(survey, cluster, role, decisions))
-        .collect()
+        .filter(|(_, policies)| has(policies))
+        .map(|(role, _)| role);
+    // Who may not list the policies of a role may still be allowed to read this one.
+    let direct = survey.observed.resources().filter_map(Resource::as_role_policy);
+    let direct = direct.filter(|policy| policy.name == name).map(|policy| &policy.role);
+    listed.chain(direct).cloned().collect()
 }
 
-fn lacks(
-    survey: &Survey,
-    cluster: &ClusterName,
-    role: &RoleName,
-    decisions: &BTreeMap<String, AccessDecision>,
-) -> Vec<Hint> {
-    let mut warnings = Vec::new();
-    let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (action, decision) in decisions {
-        let Some(why) = decision.denial("the role") else {
-            continue;
-        };
-        if action == ASKS_EC2 {
-            let (unless, advice) = match decision {
-                AccessDecision::NoPolicy { keys } => (
-                    unless(keys),
-                    "Allow it in a policy of the role, as Karpenter's own policies do",
-                ),
-                _ => (String::new(), ASK_OTHERS),
-            };
-            warnings.push(Hint::text(format!(
-                "role `{role}` of cluster `{cluster}` lacks {action}: {why}{unless}. Karpenter asks EC2 with it for maintenance and \
-                 failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
-            )));
-        // The policy of kibus, which may not be written yet, can change anything else.
-        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization) {
-            of_queue.entry(why).or_default().push(action);
+/// Reads the policies of every role that is named like a controller role.
+pub(super) fn read_usual_roles(survey: &Survey) {
+    let all = survey.listed_roles().present().into_iter().flat_map(BTreeMap::keys);
+    for role in all.filter(|role| is_usual_role(role)) {
+        survey.roles(role);
+    }
+}
+
+/// A policy with a name of this bus that belongs to no registered cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stray {
+    pub(super) role: RoleName,
+    /// The name of the policy.
+    pub(super) policy: String,
+    /// The cluster and the policy, if it is certain that kibus wrote it for a cluster whose queue is missing.
+    pub(super) orphan: Option<(ClusterName, Resource)>,
+}
+
+/// Where policies of earlier clusters were not looked for, because AWS did not answer.
+pub(super) fn unread_roles(survey: &Survey) -> Option<Hint> {
+    let unread = |what: &str, fault: &Fault| {
+        let text = format!("policies that earlier clusters have left on {what} are not looked for: {fault}");
+        Hint::text(text)
+    };
+    if let Fact::Unreadable(fault) = &survey.known.listed_roles {
+        return Some(unread("controller roles", fault));
+    }
+    let unread_roles = survey
+        .known
+        .roles
+        .iter()
+        .filter_map(|(role, policies)| Some((role, policies.fault()?)));
+    let (roles, faults): (Vec<_>, Vec<_>) = unread_roles.map(|(role, fault)| (format!("`{role}`"), fault)).unzip();
+    let fault = faults.first()?;
+    Some(unread(&format!("role {}", first_of(roles, 1)), fault))
+}
+
+/// Every policy with a name of this bus, on the roles that were read, that is not one of a cluster with a queue.
+pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
+    read_usual_roles(survey);
+    let clusters = survey.clusters();
+    let owned: BTreeSet<(RoleName, String)> = clusters
+        .keys()
+        .flat_map(|cluster| {
+            let name = survey.scope.controller_policy(cluster).to_string();
+            let roles = roles_of(survey, cluster).into_iter();
+            roles.map(move |role| (role, name.clone()))
+        })
+        .collect();
+    let mut strays = Vec::new();
+    for (role, policies) in &survey.known.roles {
+        let documents = policies.present().map(|policies| policies.values());
+        for policy in documents.into_iter().flatten() {
+            let key = (role.clone(), policy.name.clone());
+            if !owned.contains(&key) {
+                strays.push(Stray {
+                    role: role.clone(),
+                    policy: policy.name.clone(),
+                    orphan: orphan_of(survey, role, policy),
+                });
+            }
         }
     }
-    let queue = survey.cluster_queue(cluster);
-    warnings.extend(of_queue.into_iter().map(|(why, actions)| {
-        Hint::text(format!(
-            "role `{role}` of cluster `{cluster}` cannot use queue `{queue}`, whatever its policies allow: {why} ({}). {ASK_OTHERS}",
-            actions.join(", ")
-        ))
-    }));
-    warnings
+    strays
 }
 
-/// The keys that may decide about a call without a resource. Policies of Karpenter have many others, about tags and resources.
-fn unless(keys: &BTreeSet<String>) -> String {
-    let others = ["aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"];
-    let keys = keys.iter().filter(|key| {
-        let is_other = others.iter().any(|other| key.starts_with(other));
-        key.starts_with("aws:") && !is_other
-    });
-    match keys.cloned().collect::<Vec<_>>().join(", ") {
-        keys if keys.is_empty() => keys,
-        keys => format!(", unless one that depends on {keys} does"),
+/// The clusters that a policy of kibus on a role names and that are not registered, although their queues exist.
+pub(super) fn named_by_policy(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
+    let clusters = survey.clusters();
+    let mut found = BTreeMap::new();
+    for (role, policies) in &survey.known.roles {
+        for policy in policies.present().into_iter().flat_map(BTreeMap::values) {
+            let is_ours = policy.document().is_some_and(|document| policy::all_ours(&document));
+            if let Some((cluster, queue)) = cluster_of(survey, policy).filter(|_| is_ours)
+                && survey.observed.queue(queue).is_some()
+                && !clusters.contains_key(&cluster)
+            {
+                found.insert(cluster, role.clone());
+            }
+        }
     }
+    found
+}
+
+/// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
+/// this account, Region and prefix, and it is missing.
+fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<(ClusterName, Resource)> {
+    let document = policy.document()?;
+    let (cluster, queue) = cluster_of(survey, policy)?;
+    if !policy::all_ours(&document) || *survey.resource(&ResourceId::Queue(queue)) != Fact::Absent {
+        return None;
+    }
+    let policy = RolePolicy {
+        role: role.clone(),
+        name: survey.scope.controller_policy(&cluster),
+        document,
+    };
+    Some((cluster, Resource::RolePolicy(policy)))
+}
+
+/// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.
+fn cluster_of(survey: &Survey, policy: &InlinePolicy) -> Option<(ClusterName, QueueName)> {
+    let cluster = survey.scope.cluster_of_policy(&policy.name.parse().ok()?)?;
+    if survey.scope.controller_policy(&cluster).as_str() != policy.name {
+        return None;
+    }
+    let queue = survey.cluster_queue(&cluster);
+    let opened = queues_received_from(&policy.document()?);
+    opened
+        .into_iter()
+        .eq([survey.scope.queue_arn(&queue)])
+        .then_some((cluster, queue))
 }
 
 #[cfg(test)]

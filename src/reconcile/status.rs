@@ -99,8 +99,9 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         let registered = survey.registered().into_keys().collect();
         clusters::all_known(survey, &(names - &registered), &BTreeSet::new())?;
     }
-    let mut summaries = clusters::summaries(survey);
-    summaries.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
+    let mut shown: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
+    shown.retain(|name| names.is_empty() || names.contains(name));
+    let summaries: Vec<_> = shown.iter().map(|name| ClusterSummary::read(survey, name)).collect();
     let scope = &survey.scope;
     // What waits in the probe queue is kibus's own and expires.
     let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];

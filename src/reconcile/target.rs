@@ -285,9 +285,27 @@ impl Target {
         }
     }
 
+    /// Of what applies to every target.
+    pub(super) fn is_any(&self) -> bool {
+        true
+    }
+
+    /// Whether the target is also about clusters that are not named.
+    pub(super) fn is_of_all(&self) -> bool {
+        self.others != Wish::Leave
+    }
+
+    pub(super) fn checks_all(&self) -> bool {
+        self.others == Wish::Keep
+    }
+
+    pub(super) fn sets_hub(&self) -> bool {
+        self.bootstraps().is_some()
+    }
+
     /// Whether the options of the hub decide what is planned for the hub itself.
     pub(super) fn plans_hub(&self) -> bool {
-        self.is_check() || self.bootstraps().is_some()
+        self.is_check() || self.sets_hub()
     }
 
     pub(super) fn set(&self) -> impl Iterator<Item = (&ClusterName, &ClusterSetting)> {
@@ -346,7 +364,8 @@ impl Target {
     /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
     /// a round trip for it.
     pub fn guess(&self, survey: &Survey) -> Query {
-        let all = self.is_check() || self.others == Wish::Remove;
+        let is_check = self.is_check();
+        let all = is_check || self.others == Wish::Remove;
         let is_few = self.set().count() <= BY_NAME;
         let named = self.set().map(|(name, _)| name).chain(self.removed());
         let queues = named.map(|name| ResourceId::Queue(survey.cluster_queue(name)));
@@ -354,11 +373,11 @@ impl Target {
             resources: queues.collect(),
             cluster_queues: all.then(|| survey.queue_prefix()).into_iter().collect(),
             listed_roles: all,
-            function_mappings: self.is_check(),
+            function_mappings: is_check,
             // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
-            function_permissions: self.bootstraps().is_some(),
-            dropped_clusters: self.is_check() && self.others == Wish::Keep,
-            event_rules: self.is_check() || self.adopting().next().is_some(),
+            function_permissions: self.sets_hub(),
+            dropped_clusters: self.checks_all(),
+            event_rules: is_check || self.adopting().next().is_some(),
             eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks()),
             ..Query::default()
         };

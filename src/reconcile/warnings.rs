@@ -1,126 +1,120 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::target::{RoleOption, Wish};
-use super::{Case, adoption, clusters, keys, role_policies, roles, router};
-use crate::error::Hint;
-use crate::iam::grants::other_senders;
-use crate::model::answer::Fault;
-use crate::model::name::RoleName;
-use crate::model::notation::duration_text;
-use crate::model::policy::KEPT_DATA_KEY;
-use crate::model::resource::{QueueField, Resource};
-use crate::model::scope::Scope;
-use crate::plan::{Action, Change, finding};
+use std::collections::{BTreeMap, BTreeSet};
 
-const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
-    older_live_version,
-    unlocked_queues,
-    unknown_concurrency,
-    invoke_permissions,
-    dropped_events,
-    key_of_the_queues,
-    skipped_clusters,
-    clusters_in_eks,
-    controller_roles,
-    access_of_controllers,
-    permission_taken,
-    roles_not_listed,
-    not_managed,
-    adopted_queues,
-    earlier_clusters,
-    old_keys,
-    expiring_messages,
-    stopped_senders,
-    other_build,
+use super::blocked::permissions_for_eks;
+use super::hub::KeyProblem;
+use super::roles::{self, FoundRole, Stray};
+use super::target::{RoleOption, Target, Wish, checked_clusters};
+use super::{Case, Say, adoption, clusters, hub, router};
+use crate::error::{Hint, listed};
+use crate::iam::grants::other_senders;
+use crate::model::answer::{AccessDecision, Fact, Fault};
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::notation::duration_text;
+use crate::model::policy::{ASKS_EC2, KEPT_DATA_KEY};
+use crate::model::resource::{Queue, Resource};
+use crate::model::scope::Scope;
+use crate::model::status::Depth;
+use crate::model::tags::Tags;
+use crate::plan::{Action, Change, finding};
+use crate::survey::Survey;
+
+/// Each warning with the targets that it applies to, in the order in which they are shown.
+const WARNINGS: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
+    (Target::plans_hub, older_live_version),
+    (Target::sets_hub, unlocked_queues),
+    (Target::is_any, unknown_concurrency),
+    (Target::plans_hub, invoke_permissions),
+    (Target::checks_all, dropped_events),
+    (Target::plans_hub, key_of_the_queues),
+    (Target::is_any, skipped_clusters),
+    (Target::is_any, clusters_in_eks),
+    (Target::is_any, own_role),
+    (Target::is_any, access_of_controllers),
+    (Target::is_any, permission_taken),
+    (Target::is_any, roles_not_listed),
+    (Target::is_any, not_managed),
+    (Target::is_any, adoption::warnings),
+    (Target::is_of_all, earlier_clusters),
+    (Target::plans_hub, old_keys),
+    (Target::is_any, expiring_messages),
+    (Target::is_any, stopped_senders),
+    (Target::plans_hub, other_build),
 ];
 
 /// The warnings of a plan.
-pub(super) fn of_plan(case: &Case<'_>) -> Vec<Hint> {
-    WARNINGS.iter().flat_map(|warning| warning(case)).collect()
-}
-
-/// Applies if the hub is planned.
-fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
-    if !case.target.plans_hub() {
-        return Vec::new();
-    }
-    let ends = case.target.bootstraps().is_some_and(|given| given.end_rollback);
-    let hint = match router::rolled_back(case.survey) {
-        Some(live) if !ends => {
-            let from = live
-                .later()
-                .map(|from| format!(": rolled back from version {from}"))
-                .unwrap_or_default();
-            let text = format!("{}{from}; to end the rollback:", router::live_sentence(live));
-            Some(Hint::command(text, case.survey.scope.kibus(router::END_ROLLBACK)))
+pub(super) fn of_plan(case: &Case<'_>, say: &mut Say) {
+    for (applies, warns) in WARNINGS {
+        if applies(case.target) {
+            warns(case, say);
         }
-        _ => router::not_newest_warning(case.survey).map(Hint::text),
-    };
-    hint.into_iter().collect()
-}
-
-/// Applies to a hub that is set.
-fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
-    if case.target.bootstraps().is_none() || case.after.options.lock_queues != Some(false) {
-        return Vec::new();
     }
-    vec![Hint::command(
-        "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
-         them:",
-        case.survey.scope.kibus("bootstrap-hub --lock-queues"),
-    )]
 }
 
-fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
+fn older_live_version(case: &Case<'_>, say: &mut Say) {
+    let ends = case.target.bootstraps().is_some_and(|given| given.end_rollback);
+    match router::rolled_back(case.survey) {
+        Some(live) if !ends => {
+            let from = live.later().map(|from| format!(": rolled back from version {from}"));
+            let text = format!(
+                "{}{}; to end the rollback:",
+                router::live_sentence(live),
+                from.unwrap_or_default()
+            );
+            say.warn(Hint::command(text, case.survey.scope.kibus(router::END_ROLLBACK)));
+        }
+        _ => say.warn_all(router::not_newest_warning(case.survey).map(Hint::text)),
+    }
+}
+
+fn unlocked_queues(case: &Case<'_>, say: &mut Say) {
+    if case.after.options.lock_queues == Some(false) {
+        say.warn(Hint::command(
+            "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
+             them:",
+            case.survey.scope.kibus("bootstrap-hub --lock-queues"),
+        ));
+    }
+}
+
+fn unknown_concurrency(case: &Case<'_>, say: &mut Say) {
     let fault = case.survey.known.unreserved_concurrency.fault();
     let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
-    text.map(Hint::text).into_iter().collect()
+    say.warn_all(text.map(Hint::text));
 }
 
-/// A permission to invoke the router is a warning if the hub is set, and a finding of a check.
-fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
-    let (survey, is_check) = (case.survey, case.target.is_check());
-    if !case.target.plans_hub() {
-        return Vec::new();
-    }
-    let permissions = survey.function_permissions().present().into_iter().flatten();
-    let added = permissions.filter(|_| !is_check).map(|permission| {
-        let finding = finding::invoke_permission(&survey.scope, permission);
-        let step = finding.fix.steps().into_iter().next();
-        Hint {
-            text: format!("{}. Find out who added it, then remove it:", finding.as_warning()),
-            command: step.and_then(|step| step.command),
+fn invoke_permissions(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    match case.survey.function_permissions() {
+        Fact::Present(permissions) => {
+            for permission in permissions {
+                let finding = finding::invoke_permission(scope, permission);
+                let command = finding.fix.steps().into_iter().find_map(|step| step.command);
+                say.problem(finding, ". Find out who added it, then remove it:", command);
+            }
         }
-    });
-    let fault = survey
-        .function_permissions()
-        .fault()
-        .filter(|fault| fault.is_denied() || !is_check);
-    let unknown = fault.map(|fault| unread(&survey.scope, "unknown who else may invoke the router", fault));
-    added.chain(unknown).collect()
+        Fact::Unreadable(fault) => {
+            let without = unread(scope, "unknown who else may invoke the router", fault);
+            say.unread(scope, "policy of the router", fault, without);
+        }
+        Fact::Absent | Fact::NotAsked => {}
+    }
 }
 
-/// Applies to a check of all clusters.
-fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
-    if !case.target.is_check() || case.target.others != Wish::Keep {
-        return Vec::new();
-    }
-    let dropped = case.survey.dropped_clusters();
-    let cut = dropped.present().is_some_and(|dropped| !dropped.complete);
-    let cut = cut.then(|| {
-        Hint::text(
+fn dropped_events(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    match case.survey.dropped_clusters() {
+        Fact::Present(dropped) if !dropped.complete => say.warn(Hint::text(
             "not all of the router's log of the last day was read, so events of further clusters may have been dropped",
-        )
-    });
-    let denied = dropped.fault().filter(|fault| fault.is_denied());
-    let denied = denied.map(|fault| {
-        unread(
-            &case.survey.scope,
-            "unknown whether the router dropped events of clusters that are not on this bus",
-            fault,
-        )
-    });
-    cut.into_iter().chain(denied).collect()
+        )),
+        Fact::Unreadable(fault) => {
+            let what = "unknown whether the router dropped events of clusters that are not on this bus";
+            say.unread(scope, "log of the router", fault, unread(scope, what, fault));
+        }
+        Fact::Present(_) | Fact::Absent | Fact::NotAsked => {}
+    }
 }
 
 fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
@@ -136,94 +130,208 @@ fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
     }
 }
 
-/// A key that blocks EventBridge is a warning if the hub is set, and a finding of a check.
-fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
+fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {
     let (survey, new) = (case.survey, case.after.options.key());
-    if !case.target.plans_hub() {
-        return Vec::new();
-    }
-    let check = keys::judge_key(survey, new);
-    if case.target.is_check() {
-        return check.unclear.into_iter().collect();
-    }
-    let blocks = check.finding.map(|finding| {
-        let text = format!(
-            "{}. Use another key, or add this statement to its policy:",
-            finding.as_warning()
-        );
-        Hint::command(text, keys::statement(&survey.scope))
-    });
     let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
-    let replaces = is_new && new.is_some() && case.before.is_some();
-    let changed = replaces.then(|| {
-        Hint::command(
+    match hub::judge_key(survey, new) {
+        Some(KeyProblem::Blocks(finding)) => say.problem(
+            finding,
+            ". Use another key, or add this statement to its policy:",
+            Some(hub::statement(&survey.scope)),
+        ),
+        Some(KeyProblem::Unclear(hint)) if is_new || say.checks => say.warn(hint),
+        Some(KeyProblem::Unclear(_)) | None => {}
+    }
+    if say.checks {
+        return;
+    }
+    say.warn_all(hub::without_role(survey, &case.after.options));
+    if is_new && new.is_some() && case.before.is_some() {
+        say.warn(Hint::command(
             format!("a check right after this change of the key proves nothing: {KEPT_DATA_KEY}:"),
             survey.scope.kibus("verify --probe"),
-        )
-    });
-    let unclear = check.unclear.filter(|_| is_new);
-    let without_role = keys::without_role(survey, &case.after.options);
-    blocks
-        .into_iter()
-        .chain(unclear)
-        .chain(without_role)
-        .chain(changed)
-        .collect()
+        ));
+    }
 }
 
-/// Applies to clusters that are removed and do not exist.
-fn skipped_clusters(case: &Case<'_>) -> Vec<Hint> {
+/// Clusters that are removed and do not exist.
+fn skipped_clusters(case: &Case<'_>, say: &mut Say) {
     let bus = &case.survey.scope.bus;
     let skipped = clusters::never_existed(case.survey, case.target).into_iter();
     let texts = skipped.map(|name| format!("cluster `{name}` is not registered on bus `{bus}` and is skipped"));
-    texts.map(Hint::text).collect()
+    say.warn_all(texts.map(Hint::text));
 }
 
-/// Applies to clusters that are registered for the first time.
-fn clusters_in_eks(case: &Case<'_>) -> Vec<Hint> {
-    clusters::eks_warnings(case)
-}
-
-/// Applies to clusters that are set or checked.
-fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
-    let policies = case.desired.resources().filter_map(Resource::as_role_policy);
-    let own = case
-        .survey
-        .caller_role
-        .as_ref()
-        .filter(|_| case.target.is_check() || !case.set.is_empty());
-    let role = own.filter(|role| policies.map(|policy| &policy.role).any(|of| of == *role));
-    let text = |role: &RoleName| {
-        format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
+/// What EKS could not be asked, and whether it lists no clusters at all. Applies to clusters that are registered for the first time.
+fn clusters_in_eks(case: &Case<'_>, say: &mut Say) {
+    let survey = case.survey;
+    let clusters_of_eks = &survey.known.eks_clusters;
+    let asked = roles::first_registered(survey, case.target);
+    let wanted = roles::wanting_evidence(survey, case.target);
+    if !asked.is_empty() && clusters_of_eks.present().is_some_and(|all| all.is_empty()) {
+        let (region, account) = (&survey.scope.region, &survey.scope.account);
+        say.warn(Hint::text(format!(
+            "EKS has no clusters in {region} of account {account}: check that {} will be created there",
+            named_clusters(&asked)
+        )));
+    }
+    let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
+    let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
+    let whether = format!("whether it has {}", named_clusters(&asked));
+    let for_role = format!(
+        "for the controller role of {}, so check it in the plan",
+        named_clusters(&wanted)
+    );
+    let unknown = match (exists, roles) {
+        (Some(fault), None) => Some((fault, whether)),
+        (Some(fault), Some(_)) => {
+            let and_roles = "nor for controller roles, so check those in the plan";
+            Some((fault, format!("{whether}, {and_roles}")))
+        }
+        (None, Some(fault)) => Some((fault, for_role)),
+        (None, None) => None,
     };
-    role.map(|role| Hint::text(text(role))).into_iter().collect()
+    let listed = survey.known.listed_roles.fault().filter(|_| !wanted.is_empty());
+    say.warn_all(match (unknown, listed) {
+        (Some((fault, what)), _) if fault.is_denied() => Some(permissions_for_eks(
+            &survey.scope,
+            format!("EKS could not be asked {what}: {fault}. To print the permissions for these reads:"),
+        )),
+        (Some((fault, what)), _) => Some(Hint::text(format!("EKS could not be asked {what}: {fault}"))),
+        (None, Some(fault)) => Some(Hint::text(format!(
+            "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
+            named_clusters(&wanted)
+        ))),
+        (None, None) => None,
+    });
 }
 
-/// Applies to clusters that are set or checked, with a Karpenter that is known to be v1.12 or later.
-fn access_of_controllers(case: &Case<'_>) -> Vec<Hint> {
-    roles::access_warnings(case.survey, case.target)
+fn named_clusters(names: &[&ClusterName]) -> String {
+    match names {
+        [one] => format!("cluster `{one}`"),
+        several => format!("clusters {}", listed(several)),
+    }
+}
+
+/// A controller role that this command runs as. Applies to clusters that are set or checked.
+fn own_role(case: &Case<'_>, say: &mut Say) {
+    let Some(role) = &case.survey.caller_role else { return };
+    let mut policies = case.desired.resources().filter_map(Resource::as_role_policy);
+    if (say.checks || !case.set.is_empty()) && policies.any(|policy| policy.role == *role) {
+        say.warn(Hint::text(format!(
+            "controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too"
+        )));
+    }
+}
+
+const ASK_OTHERS: &str = "Let those who manage that allow it";
+
+/// The clusters of a target whose Karpenter also asks EC2, with their roles.
+fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleName)> {
+    let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
+    let set = target.set().filter_map(|(name, setting)| {
+        let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
+        match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| roles::decide(survey, name, setting))? {
+            FoundRole::One(role, _) => Some((name.clone(), role)),
+            _ => None,
+        }
+    });
+    let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
+        match asks_ec2(tags.karpenter_version()).then(|| roles::find(survey, &name))? {
+            FoundRole::One(role, _) => Some((name, role)),
+            _ => None,
+        }
+    });
+    set.chain(kept).collect()
+}
+
+/// What controller roles lack, beside the policy of kibus on them, as far as IAM says it: for each cluster whose Karpenter is known to
+/// be v1.12 or later, IAM is asked once, if that is allowed.
+fn access_of_controllers(case: &Case<'_>, say: &mut Say) {
+    let survey = case.survey;
+    let controllers = asking_ec2(survey, case.target);
+    if controllers.is_empty() {
+        return;
+    }
+    // The list of roles has their ARNs.
+    let listed = survey.listed_roles().present();
+    let known = controllers
+        .iter()
+        .filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
+    for of in known {
+        if let Some(decisions) = survey.controller_access(of).present() {
+            say.warn_all(lacks(survey, of, decisions));
+        }
+    }
+}
+
+fn lacks(
+    survey: &Survey,
+    (cluster, role): &(ClusterName, RoleName),
+    decisions: &BTreeMap<String, AccessDecision>,
+) -> Vec<Hint> {
+    let mut warnings = Vec::new();
+    let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (action, decision) in decisions {
+        let Some(why) = decision.denial("the role") else {
+            continue;
+        };
+        if action == ASKS_EC2 {
+            let (unless, advice) = match decision {
+                AccessDecision::NoPolicy { keys } => (
+                    unless(keys),
+                    "Allow it in a policy of the role, as Karpenter's own policies do",
+                ),
+                _ => (String::new(), ASK_OTHERS),
+            };
+            warnings.push(Hint::text(format!(
+                "role `{role}` of cluster `{cluster}` lacks {action}: {why}{unless}. Karpenter asks EC2 with it for maintenance and \
+                 failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
+            )));
+        // The policy of kibus, which may not be written yet, can change anything else.
+        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization) {
+            of_queue.entry(why).or_default().push(action);
+        }
+    }
+    let queue = survey.cluster_queue(cluster);
+    warnings.extend(of_queue.into_iter().map(|(why, actions)| {
+        Hint::text(format!(
+            "role `{role}` of cluster `{cluster}` cannot use queue `{queue}`, whatever its policies allow: {why} ({}). {ASK_OTHERS}",
+            actions.join(", ")
+        ))
+    }));
+    warnings
+}
+
+/// The keys that may decide about a call without a resource. Policies of Karpenter have many others, about tags and resources.
+fn unless(keys: &BTreeSet<String>) -> String {
+    let others = ["aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"];
+    let keys = keys.iter().filter(|key| {
+        let is_other = others.iter().any(|other| key.starts_with(other));
+        key.starts_with("aws:") && !is_other
+    });
+    match keys.cloned().collect::<Vec<_>>().join(", ") {
+        keys if keys.is_empty() => keys,
+        keys => format!(", unless one that depends on {keys} does"),
+    }
 }
 
 /// Applies to clusters that are removed.
-fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
+fn roles_not_listed(case: &Case<'_>, say: &mut Say) {
     let unknown = roles::not_listed(case.survey, case.target.removed());
     let text = unknown.map(|(cluster, fault)| {
         format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
     });
-    text.map(Hint::text).into_iter().collect()
+    say.warn_all(text.map(Hint::text));
 }
 
 /// Applies to clusters that are set without a role, and lose the policy of kibus.
-fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
-    let deleted = case
-        .plan
-        .changes
-        .iter()
-        .filter(|change| change.action == Action::Delete);
+fn permission_taken(case: &Case<'_>, say: &mut Say) {
     let warning = |change: &Change| {
         let cluster = change.cluster.as_ref()?;
         let role = &change.before.as_ref()?.as_role_policy()?.role;
-        (case.target.setting(cluster)?.role == RoleOption::Unmanaged).then(|| {
+        let is_taken = change.action == Action::Delete && case.target.setting(cluster)?.role == RoleOption::Unmanaged;
+        is_taken.then(|| {
             Hint::command(
                 format!(
                     "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
@@ -233,103 +341,78 @@ fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
             )
         })
     };
-    deleted.filter_map(warning).collect()
+    say.warn_all(case.applied().filter_map(warning));
 }
 
-/// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.
-fn not_managed(case: &Case<'_>) -> Vec<Hint> {
+/// What has a name of a bus or cluster that is removed, and is managed by something else, stays.
+fn not_managed(case: &Case<'_>, say: &mut Say) {
     let bus = &case.survey.scope.bus;
-    let ids = case.not_managed.iter();
-    let texts = ids.map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
-    texts.map(Hint::text).collect()
+    let texts = case.not_managed.iter();
+    let texts = texts.map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
+    say.warn_all(texts.map(Hint::text));
 }
 
-/// Applies to queues that are taken over or handed back.
-fn adopted_queues(case: &Case<'_>) -> Vec<Hint> {
-    adoption::warnings(case)
-}
-
-/// Policies that no cluster explains. Applies if all clusters are removed or checked.
-fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
-    if case.target.others == Wish::Leave {
-        return Vec::new();
-    }
-    let deletes = case.target.others == Wish::Remove;
-    let with_queue = role_policies::named_by_policy(case.survey);
-    let is_finding = |role: &RoleName| case.target.is_check() && with_queue.values().any(|with| with == role);
-    let strays = role_policies::strays(case.survey)
-        .into_iter()
-        .filter(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
-    let unknown = strays.map(|stray| {
-        let (role, policy) = (stray.role, stray.policy);
-        let ending = if deletes { "; it is not deleted" } else { "" };
+/// Policies that no cluster explains.
+fn earlier_clusters(case: &Case<'_>, say: &mut Say) {
+    let ending = match case.target.others {
+        Wish::Remove => "; it is not deleted",
+        _ => "",
+    };
+    let with_queue = roles::named_by_policy(case.survey);
+    let is_finding = |role: &RoleName| say.checks && with_queue.values().any(|with| with == role);
+    let mut strays = roles::strays(case.survey);
+    strays.retain(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
+    say.warn_all(roles::unread_roles(case.survey));
+    say.warn_all(strays.into_iter().map(|Stray { role, policy, .. }| {
         Hint::text(format!(
             "role `{role}` has an inline policy `{policy}` with a name of this bus that belongs to no cluster of it{ending}"
         ))
-    });
-    role_policies::unread_roles(case.survey)
-        .into_iter()
-        .chain(unknown)
-        .collect()
+    }));
 }
 
-/// Applies if the hub is planned.
-fn old_keys(case: &Case<'_>) -> Vec<Hint> {
-    match case.target.plans_hub() {
-        true => keys::old_key_warnings(case.survey, &case.after),
-        false => Vec::new(),
-    }
+fn old_keys(case: &Case<'_>, say: &mut Say) {
+    say.warn_all(hub::old_key_warnings(case.survey, &case.after));
 }
 
 /// A queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API reference,
-/// `SetQueueAttributes`). Applies if something is changed.
-fn expiring_messages(case: &Case<'_>) -> Vec<Hint> {
-    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
-    let updates = changes.filter(|change| change.action == Action::Update);
-    let lowered = updates.filter_map(|change| {
-        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        let count = case.survey.depth(&before.name)?.messages();
-        (after.retention < before.retention && count > 0).then(|| {
+/// `SetQueueAttributes`).
+fn expiring_messages(case: &Case<'_>, say: &mut Say) {
+    for (before, after) in case.updated_queues() {
+        let count = case.survey.depth(&before.name).map_or(0, Depth::messages);
+        if after.retention < before.retention && count > 0 {
             let (name, kept) = (&after.name, duration_text(after.retention.into()));
-            Hint::text(format!(
+            say.warn(Hint::text(format!(
                 "messages wait in queue `{name}` (about {count}; the count may be stale): SQS deletes those older than \
                  {kept} when the retention is lowered"
-            ))
-        })
-    });
-    lowered.collect()
+            )));
+        }
+    }
 }
 
-/// A queue whose policy lets others send before the plan, and not after it. Applies if something is changed.
-fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
+/// A queue whose policy lets others send before the plan, and not after it.
+fn stopped_senders(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
-    let warning = |change: &Change| {
-        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        let mut senders = other_senders(before.policy.as_ref()?);
-        let kept = after.policy.as_ref().map(other_senders).unwrap_or_default();
-        senders.retain(|sender| !kept.contains(sender));
-        if senders.is_empty() || !change.touches(QueueField::Policy) {
-            return None;
+    for (before, after) in case.updated_queues() {
+        let senders = |queue: &Queue| queue.policy.as_ref().map(other_senders).unwrap_or_default();
+        let (mut stopped, kept) = (senders(before), senders(after));
+        stopped.retain(|sender| !kept.contains(sender));
+        if stopped.is_empty() {
+            continue;
         }
-        let senders: Vec<String> = senders.iter().map(|sender| sender.escape_debug().to_string()).collect();
+        let stopped: Vec<String> = stopped.iter().map(|sender| sender.escape_debug().to_string()).collect();
         let meant = match [scope.hub_queue(), scope.dead_letter_queue()].contains(&after.name) {
             true => "the rules of this bus send",
             false => "the router delivers",
         };
-        Some(Hint::text(format!(
+        say.warn(Hint::text(format!(
             "the policy of queue `{}` lets others send: {}. This plan replaces the policy, and SQS then denies their \
              messages. Remove these senders: only {meant} to this queue",
             after.name,
-            senders.join(", "),
-        )))
-    };
-    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
-    changes.filter_map(warning).collect()
+            stopped.join(", "),
+        )));
+    }
 }
 
-/// Applies if the hub is planned.
-fn other_build(case: &Case<'_>) -> Vec<Hint> {
-    let router = case.target.plans_hub().then_some(&case.target.router);
-    let warning = router.and_then(|router| router::build_warning(router, case.survey, &case.desired));
-    warning.into_iter().collect()
+fn other_build(case: &Case<'_>, say: &mut Say) {
+    say.warn_all(router::build_warning(&case.target.router, case.survey, &case.desired));
 }

@@ -7,7 +7,7 @@ use crate::model::finding_code::FindingCode;
 use crate::model::name::KmsKey;
 use crate::model::resource::{Encryption, Parameter};
 use crate::model::settings::{Settings, Until};
-use crate::reconcile::keys;
+use crate::reconcile::hub::old_after;
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const OTHER: &str = "arn:aws:kms:us-west-2:111122223333:key/2";
@@ -307,7 +307,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
             survey.observed.insert(queue.id(), Fact::Present(queue));
         }
         let wanted = wanted.map(key);
-        let after = keys::old_after(&survey, &before, wanted.as_ref());
+        let after = old_after(&survey, &before, wanted.as_ref());
         let expected = expected
             .into_iter()
             .map(|(text, until)| (key(text), Until(until)))

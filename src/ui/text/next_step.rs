@@ -10,7 +10,7 @@ use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
 use crate::model::notation::first_of;
 use crate::reconcile::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
-use crate::reconcile::{ClusterSummary, Controller, NextStep};
+use crate::reconcile::{ClusterSummary, NextStep};
 
 /// The maximum length of a line of a command, with the margin.
 const WIDTH: usize = 100;
@@ -36,7 +36,7 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
         NextStep::DetachPolicy(controllers) => format!(
             "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
              KibusReadInterruptions), remove it.",
-            list(controllers.iter().map(|one| &one.cluster))
+            list(controllers.iter().map(|one| &one.name))
         ),
         NextStep::AttachPolicy { clusters, policy } => attach(clusters, policy),
     });
@@ -44,7 +44,7 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
 }
 
 /// The setting with the name of the queue: one text for all clusters of a version.
-fn configure(controllers: &[Controller], check: &str, older: Option<&str>, width: usize) -> String {
+fn configure(controllers: &[ClusterSummary], check: &str, older: Option<&str>, width: usize) -> String {
     let mut text: Vec<String> = by_version(controllers)
         .into_iter()
         .map(|(version, group)| configure_version(version, &group, width, older))
@@ -54,7 +54,7 @@ fn configure(controllers: &[Controller], check: &str, older: Option<&str>, width
 }
 
 /// The settings that should be in place, and where to find the rest.
-fn remind(controllers: &[Controller], show: &str) -> String {
+fn remind(controllers: &[ClusterSummary], show: &str) -> String {
     let mut lines = Vec::new();
     for (version, group) in by_version(controllers) {
         let (whom, queue) = whom(version, &group);
@@ -68,12 +68,12 @@ fn remind(controllers: &[Controller], show: &str) -> String {
 }
 
 /// A policy for controller roles on which kibus manages none.
-fn attach(clusters: &[Controller], policy: &Document) -> String {
+fn attach(clusters: &[ClusterSummary], policy: &Document) -> String {
     let roles = match clusters {
-        [one] => format!("Attach this policy to the controller role of {}", one.cluster),
+        [one] => format!("Attach this policy to the controller role of {}", one.name),
         several => format!(
             "Attach this policy to the controller roles of {}. For each cluster, replace {} with its own queue",
-            list(several.iter().map(|one| &one.cluster)),
+            list(several.iter().map(|one| &one.name)),
             several.first().map_or("", |one| one.queue.as_str())
         ),
     };
@@ -81,16 +81,16 @@ fn attach(clusters: &[Controller], policy: &Document) -> String {
 }
 
 /// Whose setting a text is about, and the queue in it.
-fn whom<'a>(version: Option<KarpenterVersion>, group: &[&'a Controller]) -> (String, &'a str) {
+fn whom<'a>(version: Option<KarpenterVersion>, group: &[&'a ClusterSummary]) -> (String, &'a str) {
     match group {
-        [one] => (format!("{} in {}", name(version), one.cluster), one.queue.as_str()),
+        [one] => (format!("{} in {}", name(version), one.name), one.queue.as_str()),
         _ => (name(version), ANY_QUEUE),
     }
 }
 
 fn configure_version(
     version: Option<KarpenterVersion>,
-    group: &[&Controller],
+    group: &[&ClusterSummary],
     width: usize,
     older: Option<&str>,
 ) -> String {
@@ -133,13 +133,13 @@ fn configure_version(
 }
 
 /// The queue of each cluster, for a text for several clusters.
-fn queues(group: &[&Controller]) -> Vec<String> {
+fn queues(group: &[&ClusterSummary]) -> Vec<String> {
     if group.len() < 2 {
         return Vec::new();
     }
     let mut table = Table::default();
     for one in group.iter().take(LISTED) {
-        table.row([one.cluster.as_str(), one.queue.as_str()]);
+        table.row([one.name.as_str(), one.queue.as_str()]);
     }
     let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4, None)];
     if group.len() > LISTED {
@@ -170,11 +170,11 @@ pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
 
 /// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version, with
 /// commands that fit into these columns.
-pub(in crate::ui) fn release_queues(controllers: &[Controller], columns: Option<usize>) -> Vec<Hint> {
+pub(in crate::ui) fn release_queues(controllers: &[ClusterSummary], columns: Option<usize>) -> Vec<Hint> {
     by_version(controllers)
         .into_iter()
         .map(|(version, group)| {
-            let clusters = list(group.iter().map(|one| &one.cluster));
+            let clusters = list(group.iter().map(|one| &one.name));
             let karpenter = name(version);
             let why = match version {
                 Some(version) if version.panics_without_queue() => "if its queue is missing, it panics at its next start",
@@ -192,13 +192,13 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller], columns: Option<
         .collect()
 }
 
-fn by_version(controllers: &[Controller]) -> BTreeMap<Option<KarpenterVersion>, Vec<&Controller>> {
+fn by_version(controllers: &[ClusterSummary]) -> BTreeMap<Option<KarpenterVersion>, Vec<&ClusterSummary>> {
     let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for controller in controllers {
         groups.entry(controller.version).or_default().push(controller);
     }
     for group in groups.values_mut() {
-        group.sort_by(|a, b| by_count(a.cluster.as_str(), b.cluster.as_str()));
+        group.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     }
     groups
 }

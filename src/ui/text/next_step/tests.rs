@@ -1,13 +1,18 @@
 //! The steps as a person reads them.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
-fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {
+fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<ClusterSummary> {
     clusters
         .iter()
-        .map(|(cluster, version)| Controller {
-            cluster: cluster.parse().unwrap(),
+        .map(|(cluster, version)| ClusterSummary {
+            name: cluster.parse().unwrap(),
             queue: format!("karpenter-{cluster}").parse().unwrap(),
+            queue_arn: String::new(),
+            controller_role: None,
+            found_by: BTreeSet::new(),
             version: version.map(|version| version.parse().unwrap()),
         })
         .collect()
