@@ -18,7 +18,7 @@ use crate::model::notation::first_of;
 use crate::survey::{Query, Saved, Survey};
 use found::{concerning, found, is_of_kibus, queue, receivers, targets};
 
-pub use found::{FoundQueue, FoundRule, Reader, Removal, Verdict};
+pub use found::{FoundQueue, FoundRule, Readership, Removal, Verdict};
 pub use origin::Origin;
 
 /// What other tools set up on the default event bus for Karpenter.
@@ -204,7 +204,7 @@ fn of_clusters(queues: &[FoundQueue]) -> Moves<'_> {
     let mut moves = Moves::new();
     for queue in queues.iter().filter(|queue| !queue.registered && queue.is_replaced()) {
         if let Some(cluster) = &queue.cluster {
-            let exists = queue.reader != Reader::NoQueue;
+            let exists = queue.reader != Readership::NoQueue;
             moves.entry(cluster).or_default().insert(&queue.name, exists);
         }
     }

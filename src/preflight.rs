@@ -3,7 +3,6 @@
 
 mod calls;
 mod report;
-mod verdict;
 
 use crate::model::answer::{Answered, Fact, Fault, Simulation};
 use crate::model::name::RoleName;

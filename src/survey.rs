@@ -1,14 +1,14 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides nothing and
 //! prints nothing. What is read follows from what a pass over it asks for.
 
-mod question;
 mod reader;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub use question::{Known, Query};
+use reader::Reader;
+pub use reader::{Known, Query};
 
 use crate::cloud::{Fault, Probe, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
@@ -22,7 +22,6 @@ use crate::model::scope::Scope;
 use crate::model::settings::{BadSettings, Settings};
 use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
-use reader::Reader;
 
 /// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
 /// it has none yet. The fields tell what is known so far, and ask nothing.

@@ -32,7 +32,7 @@ pub struct FoundQueue {
     /// Whether this cluster is registered on the bus.
     pub registered: bool,
     pub made_by: Origin,
-    pub reader: Reader,
+    pub reader: Readership,
     /// What may be wrong with the reader of the queue. Null if nothing is.
     pub warning: Option<String>,
     /// The number of messages that were sent to it in the last day. Null if it is unknown.
@@ -73,7 +73,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ReaderWord"))]
-pub enum Reader {
+pub enum Readership {
     /// Something reads it.
     Reads,
     /// Something received in the last day, but deleted nothing and did not poll for hours, as a running Karpenter does.
@@ -306,7 +306,7 @@ fn one(
     });
     let activity = survey.known.queue_activity.get(name).unwrap_or(&Fact::NotAsked);
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
-        Fact::Absent => (Reader::NoQueue, 0),
+        Fact::Absent => (Readership::NoQueue, 0),
         _ => {
             let later = survey.known.watch.get(name).and_then(Fact::present);
             let later = later.into_iter().flatten().copied();
@@ -350,7 +350,7 @@ fn why_kept(Sender { rule, pattern, .. }: &Sender<'_>, others: &[&str], receiver
 
 /// Weighs the activity of the last day. If there is none, `samples` of the message counts decide, the first and the last a minute
 /// apart; one alone decides nothing. Gives the receives of the day or the messages that wait, too.
-fn weigh(activity: &Fact<QueueActivity>, samples: &[Depth]) -> (Reader, u64) {
+fn weigh(activity: &Fact<QueueActivity>, samples: &[Depth]) -> (Readership, u64) {
     if let Fact::Present(activity) = activity {
         let QueueActivity {
             sent: _,
@@ -361,41 +361,41 @@ fn weigh(activity: &Fact<QueueActivity>, samples: &[Depth]) -> (Reader, u64) {
         } = *activity;
         return match received.saturating_add(empty_receives) {
             // Karpenter deletes each message that it receives.
-            _ if deleted > 0 || polled_hours >= HOURS => (Reader::Reads, 0),
-            0 => (Reader::Nothing, 0),
-            receives => (Reader::Seldom, receives),
+            _ if deleted > 0 || polled_hours >= HOURS => (Readership::Reads, 0),
+            0 => (Readership::Nothing, 0),
+            receives => (Readership::Seldom, receives),
         };
     }
     // Messages also expire, so a count that falls does not say that something reads.
     match samples {
-        _ if samples.iter().any(|sample| sample.in_flight > 0) => (Reader::Reads, 0),
-        [_, .., last] if samples.iter().all(|sample| sample.waiting > 0) => (Reader::Waiting, last.waiting),
-        _ => (Reader::Unknown, 0),
+        _ if samples.iter().any(|sample| sample.in_flight > 0) => (Readership::Reads, 0),
+        [_, .., last] if samples.iter().all(|sample| sample.waiting > 0) => (Readership::Waiting, last.waiting),
+        _ => (Readership::Unknown, 0),
     }
 }
 
 /// What a person should know about the reader of a queue, if something may be wrong. `is_old` is a queue whose cluster has another
 /// one on the bus.
-fn warning(queue: &QueueName, reader: Reader, count: u64, has_cluster: bool, is_old: bool) -> Option<String> {
+fn warning(queue: &QueueName, reader: Readership, count: u64, has_cluster: bool, is_old: bool) -> Option<String> {
     Some(match reader {
-        Reader::Reads | Reader::Unknown => return None,
-        Reader::Nothing if is_old => {
+        Readership::Reads | Readership::Unknown => return None,
+        Readership::Nothing if is_old => {
             format!("nothing has read `{queue}` in the last day: when its rules are removed, it can be deleted")
         }
-        Reader::Nothing if has_cluster => format!(
+        Readership::Nothing if has_cluster => format!(
             "nothing has read `{queue}` in the last day: its Karpenter receives no Spot warnings. Check that its Helm values \
              have `settings.interruptionQueue: {queue}`, which Karpenter from v0.33 reads"
         ),
-        Reader::Nothing => format!("nothing has read `{queue}` in the last day"),
-        Reader::Seldom => format!(
+        Readership::Nothing => format!("nothing has read `{queue}` in the last day"),
+        Readership::Seldom => format!(
             "`{queue}` was received from {count} times in the last day, but no message was deleted and nothing polled it for \
              hours, as a running Karpenter does"
         ),
-        Reader::Waiting => format!(
+        Readership::Waiting => format!(
             "about {} waited in `{queue}` for a minute, and none was received: probably nothing reads it",
             counted(count, "message")
         ),
-        Reader::NoQueue => format!("queue `{queue}` does not exist: the events of its rules are lost"),
+        Readership::NoQueue => format!("queue `{queue}` does not exist: the events of its rules are lost"),
     })
 }
 
@@ -439,72 +439,92 @@ mod tests {
                 "a Karpenter on a quiet day",
                 day(0, 0, 4_320, 0, 24),
                 &[][..],
-                (Reader::Reads, 0),
+                (Readership::Reads, 0),
             ),
-            ("a Karpenter", day(900, 900, 3_900, 900, 24), &[], (Reader::Reads, 0)),
+            (
+                "a Karpenter",
+                day(900, 900, 3_900, 900, 24),
+                &[],
+                (Readership::Reads, 0),
+            ),
             (
                 "a Karpenter that has just started",
                 day(900, 5, 60, 5, 1),
                 &[],
-                (Reader::Reads, 0),
+                (Readership::Reads, 0),
             ),
             (
                 "events that nothing reads",
                 day(900, 0, 0, 0, 0),
                 &[],
-                (Reader::Nothing, 0),
+                (Readership::Nothing, 0),
             ),
             (
                 "the same, while messages are counted",
                 day(900, 0, 0, 0, 0),
                 &[(3, 1)],
-                (Reader::Nothing, 0),
+                (Readership::Nothing, 0),
             ),
-            ("a person looked once", day(900, 10, 1, 0, 0), &[], (Reader::Seldom, 11)),
+            (
+                "a person looked once",
+                day(900, 10, 1, 0, 0),
+                &[],
+                (Readership::Seldom, 11),
+            ),
             (
                 "looks at a queue that nothing reads",
                 day(900, 400, 12, 0, 0),
                 &[],
-                (Reader::Seldom, 412),
+                (Readership::Seldom, 412),
             ),
             (
                 "a person polled for an hour",
                 day(0, 0, 180, 0, 1),
                 &[],
-                (Reader::Seldom, 180),
+                (Readership::Seldom, 180),
             ),
-            ("no data and no messages", Fact::Absent, &[(0, 0)], (Reader::Unknown, 0)),
-            ("no data and nothing read", Fact::Absent, &[], (Reader::Unknown, 0)),
+            (
+                "no data and no messages",
+                Fact::Absent,
+                &[(0, 0)],
+                (Readership::Unknown, 0),
+            ),
+            ("no data and nothing read", Fact::Absent, &[], (Readership::Unknown, 0)),
             (
                 "a message that may just have arrived",
                 Fact::Absent,
                 &[(3, 0)],
-                (Reader::Unknown, 0),
+                (Readership::Unknown, 0),
             ),
             (
                 "messages that wait for a minute",
                 Fact::Absent,
                 &[(3, 0), (3, 0), (4, 0)],
-                (Reader::Waiting, 4),
+                (Readership::Waiting, 4),
             ),
             (
                 "messages that are received or expire",
                 Fact::Absent,
                 &[(3, 0), (0, 0)],
-                (Reader::Unknown, 0),
+                (Readership::Unknown, 0),
             ),
             (
                 "a message in flight",
                 Fact::Absent,
                 &[(3, 0), (3, 1), (3, 0)],
-                (Reader::Reads, 0),
+                (Readership::Reads, 0),
             ),
-            ("denied", Fact::Unreadable(denied()), &[(0, 0)], (Reader::Unknown, 0)),
+            (
+                "denied",
+                Fact::Unreadable(denied()),
+                &[(0, 0)],
+                (Readership::Unknown, 0),
+            ),
             (
                 "denied, while messages wait",
                 Fact::Unreadable(denied()),
                 &[(2, 0), (2, 0)],
-                (Reader::Waiting, 2),
+                (Readership::Waiting, 2),
             ),
         ] {
             assert_eq!(weigh(&activity, &depths(samples)), expected, "{case}");

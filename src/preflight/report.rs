@@ -1,14 +1,13 @@
-//! The checks of a preflight: one message for each subject. Pure.
+//! The checks of a preflight: one message for each subject, and what the answers of a simulation mean. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::calls::PlannedCalls;
-use super::verdict::weigh;
 use super::{Answers, NoSimulation};
 use crate::error::Hint;
 use crate::message::MessageKind::{self, Blocked, Passed, Refused, Warning};
 use crate::message::{Message, Subject};
-use crate::model::answer::{Answered, Call, Fact, Fault};
+use crate::model::answer::{AccessDecision, Answered, Call, Fact, Fault};
 use crate::model::event_rule::rule_limit;
 use crate::model::hub::MAXIMUM_CONCURRENCY;
 use crate::model::resource::{Kind, ResourceId};
@@ -210,5 +209,84 @@ fn concurrency(unreserved: &Fact<u32>) -> Message {
     }
 }
 
+/// What is known about the calls of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Verdict {
+    /// How many calls are asked about.
+    calls: usize,
+    /// The denied calls, with the reason.
+    denied: Vec<(Call, String)>,
+    /// Whether no policy allows some of them, which another policy changes.
+    lacks_policy: bool,
+    /// What else may decide about the denied calls.
+    reserves: Vec<String>,
+    /// The calls about which nothing is known, with the reason.
+    unknown: Vec<(Call, String)>,
+}
+
+/// Weighs the answers to simulations. What has no answer is unknown. IAM lists the condition keys that a simulation lacks only
+/// where no policy allows a call; for the keys in `known`, the request lacks them too.
+fn weigh(known: &BTreeSet<String>, answers: &[Answered]) -> Verdict {
+    let mut verdict = Verdict::default();
+    let (mut lacking, mut denies) = (BTreeSet::new(), false);
+    for Answered { calls, decisions } in answers {
+        verdict.calls += calls.len();
+        for call in calls {
+            let decision = match decisions {
+                Ok(decisions) => decisions.get(call),
+                Err(fault) => {
+                    verdict.unknown.push((call.clone(), fault.to_string()));
+                    continue;
+                }
+            };
+            if let Some(why) = decision.and_then(|decision| decision.denial("the caller")) {
+                verdict.denied.push((call.clone(), why));
+            }
+            let unknown = match decision {
+                Some(AccessDecision::NoPolicy { keys }) => {
+                    verdict.lacks_policy = true;
+                    lacking.extend(keys.difference(known).map(String::as_str));
+                    continue;
+                }
+                Some(AccessDecision::Policies(_)) => {
+                    denies = true;
+                    continue;
+                }
+                Some(AccessDecision::Allowed | AccessDecision::Boundary | AccessDecision::Organization) => continue,
+                Some(AccessDecision::Other) => "IAM gave an answer that kibus does not know",
+                None => "IAM gave no answer about it",
+            };
+            verdict.unknown.push((call.clone(), unknown.to_owned()));
+        }
+    }
+    verdict.reserves = reserves(&lacking, verdict.lacks_policy, denies);
+    verdict
+}
+
+/// What may decide otherwise about the real requests. The keys are those of all policies, once IAM has listed them.
+fn reserves(lacking: &BTreeSet<&str>, lists_keys: bool, denies: bool) -> Vec<String> {
+    let keys: Vec<&str> = lacking.iter().copied().collect();
+    let keys = keys.join(", ");
+    let mut reserves = Vec::new();
+    if !keys.is_empty() {
+        reserves.push(format!(
+            "what no policy allows is missing, unless a policy that depends on {keys} allows it"
+        ));
+    }
+    if denies && (!lists_keys || !keys.is_empty()) {
+        let keys = match lists_keys {
+            true => keys,
+            false => "a condition key, such as aws:MultiFactorAuthPresent or aws:SourceIp".to_owned(),
+        };
+        reserves.push(format!(
+            "a policy may deny a call only because the simulation has no value for {keys}"
+        ));
+    }
+    reserves
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod verdicts;

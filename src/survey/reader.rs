@@ -1,4 +1,6 @@
-//! Asks a query: all that it holds at once, with a limit of calls.
+//! What a survey may ask and what it knows, made from the table of questions: a query holds the keys that are asked about, and
+//! the survey the answers. An accessor of the survey notes its question if there is no answer yet. The reader asks a query: all that
+//! it holds at once, with a limit of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,14 +10,104 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, interval_at};
 
-use super::{Query, SlowStep, Survey};
-use crate::cloud::{Fault, Probe, Read, RolePolicies, Snapshot};
+use super::{SlowStep, Survey};
+use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
 use crate::model::answer::{AccessDecision, Answered, Fact, Simulation};
-use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::document::Document;
+use crate::model::event_rule::{EventRule, ListedTarget};
+use crate::model::karpenter::Association;
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::ResourceId;
-use crate::model::status::{Depth, Probed, QueueActivity};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
+use crate::model::router_function::LiveTest;
+use crate::model::status::{Depth, DroppedClusters, Probed, QueueActivity};
+use crate::model::tags::Tags;
 use crate::probe;
+
+macro_rules! survey {
+    (
+        once { $($(#[$once_doc:meta])* $once:ident -> $one:ty;)* }
+        each { $($(#[$each_doc:meta])* $each:ident($each_key:ty) -> $each_answer:ty;)* }
+        first { $($(#[$first_doc:meta])* $first:ident($first_key:ty) -> $first_answer:ty;)* }
+        composed { $($(#[$doc:meta])* $composed:ident($key:ty) -> $answer:ty;)* }
+    ) => {
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Query {
+            pub resources: BTreeSet<ResourceId>,
+            $($(#[$once_doc])* pub $once: bool,)*
+            $($(#[$each_doc])* pub $each: BTreeSet<$each_key>,)*
+            $($(#[$first_doc])* pub $first: BTreeSet<$first_key>,)*
+            $($(#[$doc])* pub $composed: BTreeSet<$key>,)*
+        }
+
+        /// The answers to questions about one hub. A key that was not asked about is missing.
+        #[derive(Clone, Debug, Default)]
+        pub struct Known {
+            $($(#[$once_doc])* pub $once: Fact<$one>,)*
+            $($(#[$each_doc])* pub $each: BTreeMap<$each_key, Fact<$each_answer>>,)*
+            $($(#[$first_doc])* pub $first: BTreeMap<$first_key, Fact<$first_answer>>,)*
+            $($(#[$doc])* pub $composed: BTreeMap<$key, Fact<$answer>>,)*
+        }
+
+        impl Survey {
+            $(
+                $(#[$once_doc])*
+                pub fn $once(&self) -> &Fact<$one> {
+                    self.open.borrow_mut().$once |= !self.known.$once.is_asked();
+                    &self.known.$once
+                }
+            )*
+            keyed! { $($(#[$each_doc])* $each($each_key) -> $each_answer;)* }
+            keyed! { $($(#[$first_doc])* $first($first_key) -> $first_answer;)* }
+            keyed! { $($(#[$doc])* $composed($key) -> $answer;)* }
+        }
+
+        impl<R: Read + Probe> Reader<'_, R> {
+            async fn ask(&self, survey: &mut Survey, query: &Query) {
+                let asked = &*survey;
+                // Boxed, because the futures of all questions would add to the stack.
+                let (snapshots, $($once,)* $($each,)* $($first,)* $($composed,)*) = tokio::join!(
+                    Box::pin(self.snapshots(&query.resources)),
+                    $(Box::pin(when(query.$once, || self.call(|| self.cloud.$once()))),)*
+                    $(Box::pin(self.each(&query.$each, async |key| self.cloud.$each(key).await)),)*
+                    $(Box::pin(self.first(&query.$first, async |key| self.cloud.$first(key).await)),)*
+                    $(Box::pin(self.$composed(asked, &query.$composed)),)*
+                );
+                survey.take(snapshots);
+                $(
+                    if let Some(answer) = $once {
+                        survey.known.$once = Fact::of_option(answer);
+                    }
+                )*
+                $(survey.known.$each.extend($each);)*
+                $(survey.known.$first.extend($first);)*
+                $(survey.known.$composed.extend($composed);)*
+            }
+        }
+    };
+}
+
+macro_rules! keyed {
+    ($($(#[$doc:meta])* $name:ident($key:ty) -> $answer:ty;)*) => {
+        $(
+            $(#[$doc])*
+            pub fn $name(&self, key: &$key) -> &Fact<$answer> {
+                self.known.$name.get(key).unwrap_or_else(|| {
+                    self.open.borrow_mut().$name.insert(key.clone());
+                    const { &Fact::NotAsked }
+                })
+            }
+        )*
+    };
+}
+
+questions!(survey);
+
+impl Query {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
 /// accepts about 20 calls a second, and each role takes one or two.
@@ -29,7 +121,7 @@ const LOST_PAUSE: Duration = Duration::from_secs(2);
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
 pub(super) struct Reader<'a, R> {
-    pub(super) cloud: &'a R,
+    cloud: &'a R,
     limit: u32,
     permits: Semaphore,
     report: &'a dyn Fn(SlowStep),
@@ -57,7 +149,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     /// Makes a call when there is room for it. What waits for room takes little memory.
-    pub(super) async fn call<F: Future>(&self, call: impl FnOnce() -> F) -> F::Output {
+    async fn call<F: Future>(&self, call: impl FnOnce() -> F) -> F::Output {
         self.calls(1, call).await
     }
 
@@ -67,7 +159,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         Box::pin(call()).await
     }
 
-    pub(super) async fn snapshots(&self, ids: &BTreeSet<ResourceId>) -> Snapshots {
+    async fn snapshots(&self, ids: &BTreeSet<ResourceId>) -> Snapshots {
         let reads = ids.iter().map(async |id| {
             // A queue has its attributes and its tags.
             let at_once = if matches!(id, ResourceId::Queue(_)) { 2 } else { 1 };
@@ -77,7 +169,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         join_all(reads).await
     }
 
-    pub(super) async fn each<'k, K: Clone + 'k, T>(
+    async fn each<'k, K: Clone + 'k, T>(
         &self,
         keys: impl IntoIterator<Item = &'k K>,
         read: impl AsyncFn(&K) -> Result<Option<T>, Fault>,
@@ -90,7 +182,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     /// If the first is denied, so are the others.
-    pub(super) async fn first<K: Clone + Ord, T>(
+    async fn first<K: Clone + Ord, T>(
         &self,
         keys: &BTreeSet<K>,
         read: impl AsyncFn(&K) -> Result<Option<T>, Fault>,
@@ -122,7 +214,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         survey.settings_are_lost = survey.has_lost_settings();
     }
 
-    pub(super) async fn roles(&self, survey: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
+    async fn roles(&self, survey: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         let prefix = survey.scope.controller_policies_prefix();
         // A fault that is no denial is reported by the calls about each role.
         let details = match roles.len() < READ_AT_ONCE {
@@ -139,7 +231,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         read.collect()
     }
 
-    pub(super) async fn all_policies(&self, _: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
+    async fn all_policies(&self, _: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         self.policies(roles, "").await
     }
 
@@ -166,7 +258,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     /// Who gets no answer about the first is not let ask about the others.
-    pub(super) async fn controller_access(
+    async fn controller_access(
         &self,
         survey: &Survey,
         controllers: &BTreeSet<(ClusterName, RoleName)>,
@@ -194,7 +286,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         answers
     }
 
-    pub(super) async fn simulated(
+    async fn simulated(
         &self,
         _: &Survey,
         simulations: &BTreeSet<(String, Simulation)>,
@@ -208,11 +300,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         .await
     }
 
-    pub(super) async fn queue_activity(
-        &self,
-        _: &Survey,
-        queues: &BTreeSet<QueueName>,
-    ) -> Answers<QueueName, QueueActivity> {
+    async fn queue_activity(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, QueueActivity> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -224,7 +312,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
     }
 
-    pub(super) async fn glance(&self, survey: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
+    async fn glance(&self, survey: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -232,7 +320,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         samples(queues, probe::glance(self.cloud, &survey.scope, queues).await)
     }
 
-    pub(super) async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
+    async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -241,7 +329,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     /// Probes all at once, and says how far it is.
-    pub(super) async fn probes(
+    async fn probes(
         &self,
         survey: &Survey,
         probed: &BTreeSet<Option<ClusterName>>,
@@ -287,7 +375,7 @@ fn samples(queues: &BTreeSet<QueueName>, mut found: BTreeMap<QueueName, Vec<Dept
 }
 
 impl Survey {
-    pub(super) fn take(&mut self, snapshots: Snapshots) {
+    fn take(&mut self, snapshots: Snapshots) {
         for (id, answer) in snapshots {
             let answer = Fact::of_option(answer.map(|found| {
                 found.map(|Snapshot { resource, status }| {
@@ -301,7 +389,7 @@ impl Survey {
 }
 
 /// What `read` gives, if it is needed.
-pub(super) async fn when<F: Future>(needed: bool, read: impl FnOnce() -> F) -> Option<F::Output> {
+async fn when<F: Future>(needed: bool, read: impl FnOnce() -> F) -> Option<F::Output> {
     OptionFuture::from(needed.then(read)).await
 }
 

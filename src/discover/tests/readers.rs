@@ -102,6 +102,6 @@ fn a_queue_that_does_not_exist_loses_its_events() {
         .observed
         .insert(ResourceId::Queue("base".parse().unwrap()), Fact::Absent);
     let found = discovery(&survey).unwrap();
-    assert_eq!(found.queues[0].reader, Reader::NoQueue);
+    assert_eq!(found.queues[0].reader, Readership::NoQueue);
     assert_eq!(commands(&found)[1], "kibus add-cluster base");
 }

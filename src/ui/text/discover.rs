@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::layout::{Style, Table, by_count, capitalized, escape, sentences};
 use super::message::hint;
-use crate::discover::{Discovery, FoundQueue, FoundRule, Reader, Removal};
+use crate::discover::{Discovery, FoundQueue, FoundRule, Readership, Removal};
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::notation::counted;
 use crate::ui::Heading;
@@ -94,12 +94,12 @@ fn table(queues: &[&FoundQueue], style: Style) -> String {
     table.row(["cluster", "queue", "created by", "rules", "messages/day", "read"].map(|title| paint.dim(title)));
     for queue in queues {
         let read = match queue.reader {
-            Reader::Reads => "yes".to_owned(),
-            Reader::Seldom => paint.yellow("seldom"),
-            Reader::Nothing => paint.red("no"),
-            Reader::Waiting => paint.red("probably not"),
-            Reader::NoQueue => paint.red("no queue"),
-            Reader::Unknown => paint.yellow("unknown"),
+            Readership::Reads => "yes".to_owned(),
+            Readership::Seldom => paint.yellow("seldom"),
+            Readership::Nothing => paint.red("no"),
+            Readership::Waiting => paint.red("probably not"),
+            Readership::NoQueue => paint.red("no queue"),
+            Readership::Unknown => paint.yellow("unknown"),
         };
         table.row([
             queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str).to_owned(),
@@ -125,7 +125,10 @@ fn section(title: &str, lines: Vec<String>, style: Style) -> Vec<String> {
 
 fn warnings(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning.clone()).collect();
-    let unknown = queues.iter().filter(|queue| queue.reader == Reader::Unknown).count();
+    let unknown = queues
+        .iter()
+        .filter(|queue| queue.reader == Readership::Unknown)
+        .count();
     // Where CloudWatch did not answer, a warning says so.
     if unknown > 0 && found.unmeasured.is_none() {
         lines.push(format!(
