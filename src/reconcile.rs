@@ -24,6 +24,8 @@ pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
 
+use clusters::FoundBy;
+
 use crate::error::Hint;
 use crate::message::{self, Message, Subject};
 use crate::model::answer::Fault;
@@ -40,8 +42,7 @@ use crate::survey::Survey;
 /// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
 /// known yet, the survey notes as a question; the result counts once there is no question left.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
-    clusters::hub_known(survey, target)?;
-    let (before, after) = hub::settings(survey, target)?;
+    let (before, after) = hub::known_settings(survey, target)?;
     let follow = target.sets_hub() && hub::clusters_follow(before.as_ref(), &after);
     clusters::clusters_known(survey, target, follow)?;
     let mut say = Say {
@@ -53,8 +54,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     if !say.checks && !say.refusals.is_empty() {
         return Err(Blocked(say.refusals));
     }
-    clusters::none_unknown(survey, target)?;
-    clusters::known_to_eks(survey, target)?;
+    clusters::names_known(survey, target)?;
     let case = Case::new(survey, target, before, after, follow)?;
     guards::of_plan(&case, &mut say);
     if say.checks {
@@ -140,6 +140,7 @@ struct Case<'a> {
     /// Whether the clusters that are not named follow a change of these settings.
     follow: bool,
     set: Vec<Cluster>,
+    found_by: FoundBy,
     desired: Desired,
     /// The answers that they are compared with.
     observed: Observed,
@@ -158,7 +159,7 @@ impl<'a> Case<'a> {
         after: Settings,
         follow: bool,
     ) -> Result<Self, Blocked> {
-        let set = clusters::to_set(survey, target, &after)?;
+        let (set, found_by) = clusters::to_set(survey, target, &after)?;
         let (mut desired, mut observed) = hub::compared(survey, target, before.as_ref(), &after)?;
         let clusters = clusters::compared(survey, target, &after, &set, follow);
         desired.extend(clusters.0);
@@ -173,15 +174,9 @@ impl<'a> Case<'a> {
         }
         // A check reports what could not be read.
         if !target.is_check() {
-            clusters::readable(&survey.scope, &observed)?;
+            readable(&survey.scope, &observed)?;
         }
-        let (not_managed, not_created) = match target.hub {
-            Wish::Remove => (
-                clusters::take_not_managed(&survey.scope, &mut observed),
-                adoption::take_not_created(survey, &mut observed),
-            ),
-            _ => (adoption::take_left_behind(survey, target, &mut observed), Vec::new()),
-        };
+        let [not_managed, not_created] = adoption::take_what_stays(survey, target, &mut observed);
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed, survey.now),
             survey,
@@ -190,6 +185,7 @@ impl<'a> Case<'a> {
             after,
             follow,
             set,
+            found_by,
             desired,
             observed,
             not_managed,
@@ -208,6 +204,12 @@ impl<'a> Case<'a> {
         self.applied()
             .filter_map(|change| Some((change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?)))
     }
+}
+
+/// Fails if one of these could not be read.
+fn readable(scope: &Scope, observed: &Observed) -> Result<(), Blocked> {
+    let unread = observed.faults().next();
+    unread.map_or(Ok(()), |(id, fault)| Err(blocked::unreadable(scope, id.clone(), fault)))
 }
 
 /// The intent of a command for one hub.
@@ -442,7 +444,7 @@ fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     });
     let read = target.removed().chain(others);
     let set = set(case).map(|cluster| ClusterSummary {
-        found_by: roles::found_by(survey, target, &cluster.name),
+        found_by: case.found_by.get(&cluster.name).cloned().unwrap_or_default(),
         ..cluster
     });
     let mut all: Vec<_> = read.map(|name| ClusterSummary::read(survey, name)).chain(set).collect();

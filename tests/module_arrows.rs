@@ -133,7 +133,11 @@ fn violations_are_found() {
             &["plan names ui"],
         ),
         ("plan/check.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
-        ("plan/check.rs", "use super::super::apply::Event;", &["plan names apply"]),
+        (
+            "plan/check.rs",
+            "use super::super::apply::Event;",
+            &["plan names apply"],
+        ),
         ("plan.rs", "use super::{model, apply};", &["plan names apply"]),
         ("plan/check.rs", "use super::order;", &[]),
         ("plan/check.rs", "mod tests { use super::super::order; }", &[]),

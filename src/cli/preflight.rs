@@ -58,7 +58,7 @@ async fn of_hub(
         survey.event_rules();
         drop(reconcile(survey, &target));
     };
-    let (survey, ()) = stages::survey_with(hubs, hub, &target, pass).await?;
+    let (survey, ()) = stages::extended(hubs, hub, target.survey(hub.scope.clone()), pass).await?;
     // The code of the router is part of the plan, and the plan says which calls to ask about.
     let router = of_router(hub, router, &mut target, &survey);
     let options = options_afterwards(&survey, &target);
@@ -72,7 +72,7 @@ async fn of_hub(
         let answers = preflight::answers(survey, &calls.simulations);
         (plan, calls, answers)
     };
-    let (survey, (plan, calls, answers)) = stages::extended(hubs, hub, survey, |_| Query::default(), pass).await?;
+    let (survey, (plan, calls, answers)) = stages::extended(hubs, hub, (survey, Query::default()), pass).await?;
     let (planned, plan) = match plan {
         Ok(intent) => (of_plan(&intent), Some(intent)),
         Err(blocked) => (blocked_plan(blocked), None),

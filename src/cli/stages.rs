@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::notation::counted;
 use crate::model::status::PROBE_LIMIT;
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Blocked, Intent, Target, reconcile};
+use crate::reconcile::{Intent, Target, reconcile};
 use crate::survey::{self, Query, SlowStep, Survey};
 use crate::ui::{HubReport, PlanProgress, Report, text};
 
@@ -87,19 +87,19 @@ pub(super) async fn survey<T>(
     guess: impl FnOnce(&Survey) -> Query,
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
-    extended(hubs, hub, Survey::new(hub.scope.clone()), guess, pass).await
+    let survey = Survey::new(hub.scope.clone());
+    let guess = guess(&survey);
+    extended(hubs, hub, (survey, guess), pass).await
 }
 
-/// The same for a survey that knows something already.
+/// The same for a survey that knows something already, or what to ask first.
 pub(super) async fn extended<T>(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
-    survey: Survey,
-    guess: impl FnOnce(&Survey) -> Query,
+    (survey, guess): (Survey, Query),
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
     let reading = RefCell::new(hub.ui.spinner("reading the hub and its clusters"));
-    let guess = guess(&survey);
     let report = |step: SlowStep| {
         let text = slow_step(step);
         match step {
@@ -132,23 +132,10 @@ fn slow_step(step: SlowStep) -> String {
 }
 
 /// Reads what a target needs.
-pub(super) async fn survey_for(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    target: &Target,
-) -> Result<(Survey, Result<Intent, Blocked>), Error> {
-    survey_with(hubs, hub, target, |survey| reconcile(survey, target)).await
-}
-
-/// The same with another pass.
-pub(super) async fn survey_with<T>(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    target: &Target,
-    pass: impl Fn(&Survey) -> T,
-) -> Result<(Survey, T), Error> {
-    let survey = target.survey(hub.scope.clone());
-    extended(hubs, hub, survey, |survey| target.guess(survey), pass).await
+pub(super) async fn survey_for(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
+    let begun = target.survey(hub.scope.clone());
+    let (survey, _) = extended(hubs, hub, begun, |survey| reconcile(survey, target)).await?;
+    Ok(survey)
 }
 
 /// Runs the stages with the same target for all hubs.
@@ -221,7 +208,7 @@ async fn plan_each(
     for (place, survey) in places.iter().copied().zip(surveys) {
         let hub = &mut hubs.list[place];
         let result = match survey {
-            Ok((survey, _)) => {
+            Ok(survey) => {
                 let mut target = target.clone();
                 let archive = router.complete(&hub.ui, &mut target, &survey);
                 if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {

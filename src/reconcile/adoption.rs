@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Adopt, ClusterSetting, Target};
+use super::target::{Adopt, ClusterSetting, Target, Wish};
 use super::{Blocked, Case, Say, roles};
 use crate::discover;
 use crate::error::{Hint, listed, quoted};
@@ -16,12 +16,12 @@ use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::karpenter::usual_queues;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::notation::{counted, duration_text};
-use crate::model::policy::{QueueOrigin, bus_of_queue_policy, without_ours, without_permissions};
+use crate::model::policy::{QueueOrigin, bus_of_queue_policy};
 use crate::model::resource::{Desired, Observed, Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
-use crate::model::settings::Settings;
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER};
+use crate::plan;
 use crate::survey::Survey;
 
 /// Fails if a queue that is to be taken over does not exist.
@@ -52,10 +52,7 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
         }
         message.then("to create new queues instead:", &new)
     };
-    match absent.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked(absent.iter().map(message).collect())),
-    }
+    Blocked::unless_empty(absent.iter().map(message))
 }
 
 impl Adopt {
@@ -99,44 +96,6 @@ impl Standing {
             (None, None) if queue.tags.has_any_of_kibus() => Self::OnlyTagged,
             (None, None) => Self::OfOthers,
         }
-    }
-}
-
-/// A registered cluster as its queue is. An adopted queue keeps what its owner's policy says.
-pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
-    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
-    if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
-        cluster.karpenter_version = live.tags.karpenter_version();
-        cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
-        cluster.owner_policy = live.policy.as_ref().and_then(without_ours);
-    }
-    cluster
-}
-
-/// A cluster that is set. A queue whose policy does not say that kibus created it is an adopted one.
-pub(super) fn set(
-    survey: &Survey,
-    hub: &Settings,
-    name: &ClusterName,
-    role: Option<RoleName>,
-    setting: &ClusterSetting,
-) -> Cluster {
-    let live = survey.observed.queue(survey.cluster_queue(name));
-    let origin = match live {
-        Some(live) => live.origin(&survey.scope).unwrap_or(QueueOrigin::Adopted),
-        None => QueueOrigin::Created,
-    };
-    let mut cluster = registered(survey, hub, name.clone(), role);
-    if setting.drop_old_senders == Some(true) {
-        cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
-    }
-    let version = setting.karpenter_version.or(cluster.karpenter_version);
-    Cluster {
-        origin,
-        karpenter_version: version,
-        tags: setting.tags(),
-        untag: setting.untag.iter().cloned().collect(),
-        ..cluster
     }
 }
 
@@ -309,36 +268,32 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
         .collect()
 }
 
-/// Takes the queues of removed clusters that have nothing of kibus from the readings, and gives them: they were handed back
-/// before, or were never taken over.
-pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
-    let queues = target.removed().map(|name| survey.cluster_queue(name));
-    let is_left = |queue: &QueueName| {
-        let queue = observed.queue(queue.clone());
-        queue.is_some_and(|queue| !queue.has_anything_of_kibus())
+/// Takes from the readings what stays as it is, and gives it. Of a bus that is removed: what it does not manage, and the queues of
+/// the hub whose policies do not say that kibus created them. Else the queues of removed clusters that have nothing of kibus: they
+/// were handed back before, or were never taken over.
+pub(super) fn take_what_stays(survey: &Survey, target: &Target, observed: &mut Observed) -> [Vec<ResourceId>; 2] {
+    let scope = &survey.scope;
+    let mut take = |stays: &dyn Fn(&Resource, &Observed) -> bool| {
+        let found = observed.resources().filter(|resource| stays(resource, observed));
+        let found: Vec<ResourceId> = found.map(Resource::id).collect();
+        for id in &found {
+            observed.remove(id);
+        }
+        found
     };
-    let left: Vec<ResourceId> = queues.filter(is_left).map(ResourceId::Queue).collect();
-    for id in &left {
-        observed.remove(id);
+    if matches!(target.hub, Wish::Remove) {
+        let not_created = |queue: &Queue| {
+            let is_of_hub = scope.hub_queues().contains(&queue.name) && !queue.tags.being_deleted(survey.now);
+            is_of_hub && queue.origin(scope) != Some(QueueOrigin::Created)
+        };
+        return [
+            take(&|resource, all| !plan::is_ours(scope, resource, all)),
+            take(&|resource, _| resource.as_queue().is_some_and(not_created)),
+        ];
     }
-    left
-}
-
-/// Takes the queues of the hub whose policies do not say that kibus created them from the readings, and gives them: a
-/// teardown leaves them.
-pub(super) fn take_not_created(survey: &Survey, observed: &mut Observed) -> Vec<ResourceId> {
-    let stays = |queue: &QueueName| {
-        let queue = observed.queue(queue.clone());
-        queue.is_some_and(|queue| {
-            queue.origin(&survey.scope) != Some(QueueOrigin::Created) && !queue.tags.being_deleted(survey.now)
-        })
-    };
-    let queues = survey.scope.hub_queues().into_iter().filter(stays);
-    let queues: Vec<ResourceId> = queues.map(ResourceId::Queue).collect();
-    for id in &queues {
-        observed.remove(id);
-    }
-    queues
+    let removed: BTreeSet<QueueName> = target.removed().map(|name| survey.cluster_queue(name)).collect();
+    let left = |queue: &Queue| removed.contains(&queue.name) && !queue.has_anything_of_kibus();
+    [take(&|resource, _| resource.as_queue().is_some_and(left)), Vec::new()]
 }
 
 /// The queues that are taken over, before and after.

@@ -33,6 +33,14 @@ impl From<Blocked> for Error {
 }
 
 impl Blocked {
+    /// Fails if there is a reason.
+    pub(super) fn unless_empty(messages: impl IntoIterator<Item = Message>) -> Result<(), Self> {
+        match messages.into_iter().collect::<Vec<_>>() {
+            none if none.is_empty() => Ok(()),
+            messages => Err(Self(messages)),
+        }
+    }
+
     /// Whether there is no hub: then nothing could have been changed either.
     pub fn is_no_hub(&self) -> bool {
         self.0.iter().any(|message| message.kind == MessageKind::NoHub)
@@ -194,7 +202,7 @@ pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
 }
 
 /// Named or found controller roles that do not exist.
-pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Blocked {
+pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Result<(), Blocked> {
     let message = |one: &MissingRole| {
         let MissingRole {
             cluster,
@@ -223,7 +231,7 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
             )),
         )
     };
-    Blocked(roles.iter().map(message).collect())
+    Blocked::unless_empty(roles.iter().map(message))
 }
 
 /// The given options of a cluster besides its role, as one types them: a command to copy loses none.
@@ -242,7 +250,7 @@ fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -
 }
 
 /// Clusters whose controller role was not found.
-pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Blocked {
+pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Result<(), Blocked> {
     let message = |search: &RoleSearch| {
         let cluster = &search.cluster;
         let given = given(target, cluster);
@@ -270,7 +278,7 @@ pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSe
             scope.kibus(format!("add-cluster {cluster} --no-controller-role{given}")),
         )
     };
-    Blocked(searches.iter().map(message).collect())
+    Blocked::unless_empty(searches.iter().map(message))
 }
 
 /// The notes about one search. `is_only` says that there is no other.

@@ -170,7 +170,7 @@ fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let finding = |name: ClusterName| {
         let similar = clusters::close(&name, survey.registered().into_keys());
-        let cluster = adoption::registered(survey, &case.after, name.clone(), None);
+        let cluster = clusters::registered(survey, &case.after, name.clone(), None);
         let fix = match adoption::not_of_bus(survey, &cluster, None) {
             Some(refusal) => refusal.fix,
             None if clusters::leaves_traces(survey, &name) => Fix::add_cluster(&survey.scope, name.clone()),

@@ -1,24 +1,24 @@
 //! The clusters of a target: which exist, and their desired resources beside those that were read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found, unreadable};
+use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found};
 use super::roles::{self, FoundRole, read_policy, roles_of, roles_with_policy};
-use super::target::{Target, Wish, checked_clusters};
-use super::{Blocked, adoption, hub};
+use super::target::{ClusterSetting, Target, Wish, checked_clusters};
+use super::{Blocked, adoption};
 use crate::error::listed;
 use crate::message::{Message, MessageKind};
 use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::resource::{Desired, Observed, Resource, ResourceId};
+use crate::model::policy::{QueueOrigin, without_ours, without_permissions};
+use crate::model::resource::{Desired, Observed, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
 use crate::model::tags::Tags;
-use crate::plan;
 use crate::survey::Survey;
 
 /// A cluster, its queue and its controller role.
@@ -68,13 +68,22 @@ impl ClusterSummary {
     }
 }
 
+/// What the roles of clusters were found by, if they were searched for and do not have the policies yet.
+pub(super) type FoundBy = BTreeMap<ClusterName, BTreeSet<RoleSource>>;
+
 /// The clusters that are set, each with its decided role.
-pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Vec<Cluster>, Blocked> {
-    let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result<(Vec<Cluster>, FoundBy), Blocked> {
+    let (mut clusters, mut found_by) = (Vec::new(), FoundBy::new());
+    let (mut missing, mut not_found) = (Vec::new(), Vec::new());
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
         let role = match roles::decide(survey, name, setting) {
-            FoundRole::One(role, _) => Some(role),
+            FoundRole::One(role, sources) => {
+                if !sources.contains(&RoleSource::Policy) {
+                    found_by.insert(name.clone(), sources);
+                }
+                Some(role)
+            }
             FoundRole::Unmanaged => None,
             FoundRole::NotOne(search) => {
                 not_found.push(search);
@@ -94,15 +103,53 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
                 continue;
             }
         };
-        clusters.push(adoption::set(survey, hub, name, role, setting));
+        clusters.push(set(survey, hub, name, role, setting));
     }
     if !missing.is_empty() {
-        return Err(no_such_roles(&survey.scope, target, &missing));
+        no_such_roles(&survey.scope, target, &missing)?;
     }
     if !not_found.is_empty() {
-        return Err(roles_not_found(&survey.scope, target, &not_found));
+        roles_not_found(&survey.scope, target, &not_found)?;
     }
-    Ok(clusters)
+    Ok((clusters, found_by))
+}
+
+/// A registered cluster as its queue is. An adopted queue keeps what its owner's policy says.
+pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
+    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
+    if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
+        cluster.karpenter_version = live.tags.karpenter_version();
+        cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
+        cluster.owner_policy = live.policy.as_ref().and_then(without_ours);
+    }
+    cluster
+}
+
+/// A cluster that is set. A queue whose policy does not say that kibus created it is an adopted one.
+fn set(
+    survey: &Survey,
+    hub: &Settings,
+    name: &ClusterName,
+    role: Option<RoleName>,
+    setting: &ClusterSetting,
+) -> Cluster {
+    let live = survey.observed.queue(survey.cluster_queue(name));
+    let origin = match live {
+        Some(live) => live.origin(&survey.scope).unwrap_or(QueueOrigin::Adopted),
+        None => QueueOrigin::Created,
+    };
+    let mut cluster = registered(survey, hub, name.clone(), role);
+    if setting.drop_old_senders == Some(true) {
+        cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
+    }
+    let version = setting.karpenter_version.or(cluster.karpenter_version);
+    Cluster {
+        origin,
+        karpenter_version: version,
+        tags: setting.tags(),
+        untag: setting.untag.iter().cloned().collect(),
+        ..cluster
+    }
 }
 
 /// What is compared of the clusters: those that are set, as decided, and all others that the target is about. `follow` says
@@ -114,14 +161,15 @@ pub(super) fn compared(
     set: &[Cluster],
     follow: bool,
 ) -> (Desired, Observed) {
-    let (scope, removes_all) = (&survey.scope, target.others == Wish::Remove);
+    let (scope, is_check) = (&survey.scope, target.is_check());
+    let removes_all = target.others == Wish::Remove;
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
     let mut saved = match (removes_all, follow) {
         (true, _) => survey.clusters(),
         (false, true) => survey.registered(),
         (false, false) => checked_clusters(survey, target),
     };
-    saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
+    saved.retain(|name, _| !target.clusters.contains_key(name) || is_check);
     for name in saved.keys().chain(target.removed()) {
         observed.extend(of_cluster(survey, name, None));
     }
@@ -130,7 +178,7 @@ pub(super) fn compared(
             observed.extend(of_cluster(survey, &name, None));
         }
     }
-    if !target.is_check() {
+    if !is_check {
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
@@ -141,18 +189,18 @@ pub(super) fn compared(
     } else {
         for (name, tags) in saved {
             let role = match roles::find(survey, &name) {
-                FoundRole::One(role, sources) if target.is_check() || !roles::is_guess(&sources) => Some(role),
+                FoundRole::One(role, sources) if is_check || !roles::is_guess(&sources) => Some(role),
                 FoundRole::Unmanaged => None,
                 // Nothing of it changes: neither the tag, nor which roles have the policy.
                 FoundRole::One(..) | FoundRole::NotOne(_) | FoundRole::Missing(_) | FoundRole::Open => {
                     let holders = roles_with_policy(survey, &name);
-                    let gone = roles::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
-                    let cluster = adoption::registered(survey, hub, name, tags.controller_role());
+                    let gone = roles::gone(survey, &name).filter(|_| is_check && holders.is_empty());
+                    let cluster = registered(survey, hub, name, tags.controller_role());
                     desired.extend(cluster.with_policy_on(holders.iter().chain(&gone), scope, hub));
                     continue;
                 }
             };
-            let cluster = adoption::registered(survey, hub, name, role);
+            let cluster = registered(survey, hub, name, role);
             desired.extend(cluster.desired(scope, hub));
         }
     }
@@ -176,32 +224,6 @@ pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option
     std::iter::once((queue, answer)).chain(policies).collect()
 }
 
-/// Fails if one of these could not be read.
-pub(super) fn readable(scope: &Scope, observed: &Observed) -> Result<(), Blocked> {
-    let unread = observed.faults().next();
-    unread.map_or(Ok(()), |(id, fault)| Err(unreadable(scope, id.clone(), fault)))
-}
-
-/// Takes what this bus does not manage from the readings, and gives it.
-pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<ResourceId> {
-    let foreign = observed
-        .resources()
-        .filter(|resource| !plan::is_ours(scope, resource, observed));
-    let foreign: Vec<ResourceId> = foreign.map(Resource::id).collect();
-    for id in &foreign {
-        observed.remove(id);
-    }
-    foreign
-}
-
-/// Fails if the hub is unknown, as far as a target changes it. A check reports what could not be read.
-pub(super) fn hub_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    match target.hub {
-        Wish::Set(_) | Wish::Remove => readable(&survey.scope, &hub::readings(survey)),
-        Wish::Leave | Wish::Keep => Ok(()),
-    }
-}
-
 /// Fails if it is unknown which clusters exist, and the target is about all of them.
 pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
     let all = follow || target.others == Wish::Remove;
@@ -212,7 +234,7 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
         if let Some(fault) = survey.discovered().fault() {
             return Err(call_failed(&survey.scope, "list the queues of clusters", fault));
         }
-        readable(&survey.scope, &survey.observed)?;
+        super::readable(&survey.scope, &survey.observed)?;
     }
     // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
     if let Some((_, fault)) = roles::not_listed(survey, target.removed())
@@ -226,9 +248,15 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.
 const LETTERS_PER_EDIT: usize = 4;
 
+/// Fails if a named cluster cannot be meant.
+pub(super) fn names_known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+    none_unknown(survey, target)?;
+    known_to_eks(survey, target)
+}
+
 /// Fails if a cluster is to be removed that never existed, if something of the others would be removed, or its name is close to
 /// that of a registered cluster.
-pub(super) fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     seek_traces(survey, target);
     let mut never = never_existed(survey, target);
     let mut others: BTreeSet<ClusterName> = target.removed().cloned().collect();
@@ -260,10 +288,7 @@ pub(super) fn all_known(
             ),
         }
     });
-    match unknown.len() {
-        0 => Ok(()),
-        _ => Err(Blocked(unknown.collect())),
-    }
+    Blocked::unless_empty(unknown)
 }
 
 /// A cluster that does not exist, and which of these may be meant.
@@ -331,7 +356,7 @@ pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterNa
 }
 
 /// Fails if EKS lists clusters, and not these. An account may be without clusters for now.
-pub(super) fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let asked = roles::first_registered(survey, target);
     if asked.is_empty() {
         return Ok(());
@@ -348,8 +373,5 @@ pub(super) fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Block
             survey.scope.again(" --no-eks-check"),
         )
     });
-    match unknown.collect::<Vec<_>>() {
-        unknown if unknown.is_empty() => Ok(()),
-        unknown => Err(Blocked(unknown)),
-    }
+    Blocked::unless_empty(unknown)
 }

@@ -23,9 +23,18 @@ use crate::model::signal::Signal;
 use crate::plan::{self, finding};
 use crate::survey::{Saved, Survey};
 
+/// The settings before and after, of a hub that is known as far as a target changes it.
+pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
+    // A check reports what could not be read, and clusters alone need no more of the hub.
+    if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
+        super::readable(&survey.scope, &readings(survey))?;
+    }
+    settings(survey, target)
+}
+
 /// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
 /// lost, unknown or of a newer kibus.
-pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
+fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
     // Without settings, the rest of the hub tells whether they are lost, and which options they had.
     if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
         readings(survey);

@@ -80,18 +80,6 @@ pub(super) fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
     !sources.iter().any(is_record)
 }
 
-/// What the role of a cluster that is set was found by; empty if it is named, not managed, or on record.
-pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> BTreeSet<RoleSource> {
-    let searches = target
-        .setting(name)
-        .is_some_and(|setting| setting.role == RoleOption::Search);
-    // A search reads roles, which no one asked for where the role is named or not managed.
-    match searches.then(|| find(survey, name)) {
-        Some(FoundRole::One(_, sources)) if !sources.contains(&RoleSource::Policy) => sources,
-        _ => BTreeSet::new(),
-    }
-}
-
 fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> FoundRole {
     let absent = match survey.known.roles.get(&role) {
         Some(Fact::Absent) => true,

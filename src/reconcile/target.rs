@@ -354,16 +354,17 @@ impl Target {
         }
     }
 
-    /// A survey for this target in which nothing is read yet.
-    pub fn survey(&self, scope: Scope) -> Survey {
+    /// A survey for this target in which nothing is read yet, and what a pass will certainly ask for.
+    pub fn survey(&self, scope: Scope) -> (Survey, Query) {
         let mut survey = Survey::new(scope);
         survey.new_prefix = self.bootstraps().and_then(|given| given.options.queue_prefix.clone());
-        survey
+        let guess = self.guess(&survey);
+        (survey, guess)
     }
 
     /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
     /// a round trip for it.
-    pub fn guess(&self, survey: &Survey) -> Query {
+    fn guess(&self, survey: &Survey) -> Query {
         let is_check = self.is_check();
         let all = is_check || self.others == Wish::Remove;
         let is_few = self.set().count() <= BY_NAME;
@@ -400,10 +401,7 @@ impl Target {
 
 /// The registered clusters that a target keeps as they are saved, with the tags of their queues.
 pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
-    let mut kept = match target.is_check() {
-        true => survey.registered(),
-        false => BTreeMap::new(),
-    };
+    let mut kept = survey.registered();
     kept.retain(|name, _| target.checks(name));
     kept
 }

@@ -17,7 +17,6 @@ use crate::model::policy::{ASKS_EC2, KEPT_DATA_KEY};
 use crate::model::resource::{Queue, Resource};
 use crate::model::scope::Scope;
 use crate::model::status::Depth;
-use crate::model::tags::Tags;
 use crate::plan::{Action, Change, finding};
 use crate::survey::Survey;
 
@@ -227,21 +226,18 @@ fn own_role(case: &Case<'_>, say: &mut Say) {
 const ASK_OTHERS: &str = "Let those who manage that allow it";
 
 /// The clusters of a target whose Karpenter also asks EC2, with their roles.
-fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleName)> {
+fn asking_ec2(case: &Case<'_>) -> BTreeSet<(ClusterName, RoleName)> {
     let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
-    let set = target.set().filter_map(|(name, setting)| {
-        let saved = || survey.saved_tags(name).and_then(Tags::karpenter_version);
-        match asks_ec2(setting.karpenter_version.or_else(saved)).then(|| roles::decide(survey, name, setting))? {
-            FoundRole::One(role, _) => Some((name.clone(), role)),
-            _ => None,
-        }
-    });
-    let kept = checked_clusters(survey, target).into_iter().filter_map(|(name, tags)| {
-        match asks_ec2(tags.karpenter_version()).then(|| roles::find(survey, &name))? {
+    let set = case.set.iter().filter(|cluster| asks_ec2(cluster.karpenter_version));
+    let set = set.filter_map(|cluster| Some((cluster.name.clone(), cluster.controller_role.clone()?)));
+    let mut kept = checked_clusters(case.survey, case.target);
+    kept.retain(|_, tags| asks_ec2(tags.karpenter_version()));
+    let kept = kept
+        .into_keys()
+        .filter_map(|name| match roles::find(case.survey, &name) {
             FoundRole::One(role, _) => Some((name, role)),
             _ => None,
-        }
-    });
+        });
     set.chain(kept).collect()
 }
 
@@ -249,7 +245,7 @@ fn asking_ec2(survey: &Survey, target: &Target) -> BTreeSet<(ClusterName, RoleNa
 /// be v1.12 or later, IAM is asked once, if that is allowed.
 fn access_of_controllers(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
-    let controllers = asking_ec2(survey, case.target);
+    let controllers = asking_ec2(case);
     if controllers.is_empty() {
         return;
     }

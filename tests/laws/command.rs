@@ -155,8 +155,7 @@ pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> P
 
 /// What is read for a target, with this many calls at once.
 pub(super) async fn survey(scope: &Scope, account: &Account, target: &Target, limit: usize) -> Survey {
-    let survey = target.survey(scope.clone());
-    let guess = target.guess(&survey);
+    let (survey, guess) = target.survey(scope.clone());
     let pass = |survey: &Survey| drop(reconcile(survey, target));
     kibus::survey::survey(account, survey, limit, guess, &|_| {}, pass)
         .await

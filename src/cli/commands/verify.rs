@@ -59,12 +59,12 @@ async fn examine(
     args: &Args,
     mut target: Target,
 ) -> Result<(Survey, Target), Error> {
-    let (survey, _) = stages::survey_for(hubs, hub, &target).await?;
+    let survey = stages::survey_for(hubs, hub, &target).await?;
     // Before what takes long: a router file that cannot be used ends the check.
     args.router.complete(&hub.ui, &mut target, &survey)?;
     target.trial = if args.probe { Trial::Probe } else { Trial::Glance };
     let pass = |survey: &Survey| drop(reconcile(survey, &target));
-    let (survey, ()) = stages::extended(hubs, hub, survey, |_| Query::default(), pass).await?;
+    let (survey, ()) = stages::extended(hubs, hub, (survey, Query::default()), pass).await?;
     Ok((survey, target))
 }
 
