@@ -56,11 +56,11 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     }
     clusters::names_known(survey, target)?;
     let case = Case::new(survey, target, before, after, follow)?;
-    guards::of_plan(&case, &mut say);
+    case.judge(guards::OF_PLAN, &mut say);
     if say.checks {
         check::unreadable(&case, &mut say);
     }
-    warnings::of_plan(&case, &mut say);
+    case.judge(warnings::WARNINGS, &mut say);
     if say.checks {
         check::findings(&case, &mut say);
     }
@@ -129,6 +129,9 @@ impl Say {
     }
 }
 
+/// What there may be to say about a plan, with the targets that it applies to.
+type Rule = (fn(&Target) -> bool, fn(&Case<'_>, &mut Say));
+
 /// What is asked of one hub, with the plan for it.
 struct Case<'a> {
     survey: &'a Survey,
@@ -191,6 +194,12 @@ impl<'a> Case<'a> {
             not_managed,
             not_created,
         })
+    }
+
+    fn judge(&self, rules: &[Rule], say: &mut Say) {
+        for (_, judge) in rules.iter().filter(|(applies, _)| applies(self.target)) {
+            judge(self, say);
+        }
     }
 
     /// The changes that are made: those of a check are not.

@@ -239,8 +239,8 @@ fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Message> {
     (count > 0).then(|| {
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
-        let advice = Hint::command("read the reason of each", scope.kibus("dead-letters"));
-        Message::finding(scope, FindingCode::DeadLetters, queue, message).fixed_by(Fix::advice(advice))
+        Message::finding(scope, FindingCode::DeadLetters, queue, message)
+            .instead("read the reason of each", scope.kibus("dead-letters"))
     })
 }
 
@@ -249,8 +249,10 @@ fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Message> {
     is_standing(samples).then(|| {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         let queue = ResourceId::Queue(scope.hub_queue());
-        let advice = Hint::command("read the reason in the router's log", router_log(scope));
-        Message::finding(scope, FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::advice(advice))
+        let (group, region) = (scope.router_log_group(), &scope.region);
+        let log = scope.aws(format!("logs tail {group} --region {region} --since 15m"));
+        Message::finding(scope, FindingCode::HubQueueNotDraining, queue, message)
+            .instead("read the reason in the router's log", log)
     })
 }
 
@@ -296,15 +298,17 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Messa
         None => format!("passes messages of {source} to the router's unpublished version"),
     };
     let subject = Subject::Other(format!("mapping {uuid}"));
-    let advice = Hint::command(
-        "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
-        scope.aws(format!(
-            "lambda delete-event-source-mapping --uuid {} --region {}",
-            quoted(uuid),
-            scope.region
-        )),
+    let delete = format!(
+        "lambda delete-event-source-mapping --uuid {} --region {}",
+        quoted(uuid),
+        scope.region
     );
-    Some(Message::finding(scope, FindingCode::ForeignMapping, subject, message).fixed_by(Fix::advice(advice)))
+    Some(
+        Message::finding(scope, FindingCode::ForeignMapping, subject, message).instead(
+            "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
+            scope.aws(delete),
+        ),
+    )
 }
 
 /// A finding about a statement of the router's resource policies: kibus adds none.
@@ -328,16 +332,16 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Mess
     let qualified = qualifier
         .as_ref()
         .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
-    let advice = Hint::command(
-        "find out who added it (CloudTrail, AddPermission), then remove it:",
-        scope.aws(format!(
-            "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
-            quoted(sid),
-            scope.region
-        )),
+    let remove = format!(
+        "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
+        quoted(sid),
+        scope.region
     );
-    let subject = Subject::Resource(ResourceId::Function(function));
-    Message::finding(scope, FindingCode::InvokePermission, subject, message).fixed_by(Fix::advice(advice))
+    let function = ResourceId::Function(function);
+    Message::finding(scope, FindingCode::InvokePermission, function, message).instead(
+        "find out who added it (CloudTrail, AddPermission), then remove it:",
+        scope.aws(remove),
+    )
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {
@@ -363,11 +367,6 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Message> {
     let message = format!("in state {}{}", version.state, reason.collect::<String>());
     let function = ResourceId::Function(scope.router_function());
     Some(Message::finding(scope, FindingCode::RouterNotActive, function, message))
-}
-
-fn router_log(scope: &Scope) -> String {
-    let (group, region) = (scope.router_log_group(), &scope.region);
-    scope.aws(format!("logs tail {group} --region {region} --since 15m"))
 }
 
 #[cfg(test)]

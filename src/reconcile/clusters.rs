@@ -105,12 +105,8 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
         };
         clusters.push(set(survey, hub, name, role, setting));
     }
-    if !missing.is_empty() {
-        no_such_roles(&survey.scope, target, &missing)?;
-    }
-    if !not_found.is_empty() {
-        roles_not_found(&survey.scope, target, &not_found)?;
-    }
+    no_such_roles(&survey.scope, target, &missing)?;
+    roles_not_found(&survey.scope, target, &not_found)?;
     Ok((clusters, found_by))
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::roles::{self, FoundRole, roles_with_policy};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, Say, adoption, hub, router};
+use super::{Case, Rule, Say, adoption, hub, router};
 use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
@@ -21,7 +21,7 @@ use crate::survey::Survey;
 const OPTIONS: &str = "options";
 
 /// The guards of a plan with the targets that they apply to, in the order in which refusals are shown.
-const OF_PLAN: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
+pub(super) const OF_PLAN: &[Rule] = &[
     (Target::plans_hub, key_of_another_region),
     (Target::plans_hub, too_little_concurrency),
     (Target::is_any, unsafe_changes),
@@ -36,15 +36,6 @@ const OF_PLAN: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
     }),
     (Target::is_any, too_long_settings),
 ];
-
-/// The refusals of a plan. None means that it may be applied.
-pub(super) fn of_plan(case: &Case<'_>, say: &mut Say) {
-    for (applies, guards) in OF_PLAN {
-        if applies(case.target) {
-            guards(case, say);
-        }
-    }
-}
 
 /// The refusals that need no plan. A request with one is not planned, unless it is a check.
 pub(super) fn of_request(

@@ -6,7 +6,7 @@ use super::blocked::permissions_for_eks;
 use super::hub::KeyProblem;
 use super::roles::{self, FoundRole, Stray};
 use super::target::{RoleOption, Target, Wish, checked_clusters};
-use super::{Case, Say, adoption, clusters, hub, router};
+use super::{Case, Rule, Say, adoption, clusters, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::answer::{AccessDecision, Fact, Fault};
@@ -21,7 +21,7 @@ use crate::plan::{Action, Change, finding};
 use crate::survey::Survey;
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
-const WARNINGS: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
+pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
     (Target::sets_hub, unlocked_queues),
     (Target::is_any, unknown_concurrency),
@@ -42,15 +42,6 @@ const WARNINGS: &[(fn(&Target) -> bool, fn(&Case<'_>, &mut Say))] = &[
     (Target::is_any, stopped_senders),
     (Target::plans_hub, other_build),
 ];
-
-/// The warnings of a plan.
-pub(super) fn of_plan(case: &Case<'_>, say: &mut Say) {
-    for (applies, warns) in WARNINGS {
-        if applies(case.target) {
-            warns(case, say);
-        }
-    }
-}
 
 fn older_live_version(case: &Case<'_>, say: &mut Say) {
     let ends = case.target.bootstraps().is_some_and(|given| given.end_rollback);
