@@ -52,7 +52,10 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
         }
         message.then("to create new queues instead:", &new)
     };
-    Blocked::unless_empty(absent.iter().map(message))
+    match absent.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked(absent.iter().map(message).collect())),
+    }
 }
 
 impl Adopt {

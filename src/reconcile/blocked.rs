@@ -33,14 +33,6 @@ impl From<Blocked> for Error {
 }
 
 impl Blocked {
-    /// Fails if there is a reason.
-    pub(super) fn unless_empty(messages: impl IntoIterator<Item = Message>) -> Result<(), Self> {
-        match messages.into_iter().collect::<Vec<_>>() {
-            none if none.is_empty() => Ok(()),
-            messages => Err(Self(messages)),
-        }
-    }
-
     /// Whether there is no hub: then nothing could have been changed either.
     pub fn is_no_hub(&self) -> bool {
         self.0.iter().any(|message| message.kind == MessageKind::NoHub)
@@ -202,7 +194,7 @@ pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
 }
 
 /// Named or found controller roles that do not exist.
-pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Result<(), Blocked> {
+pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Blocked {
     let message = |one: &MissingRole| {
         let MissingRole {
             cluster,
@@ -231,7 +223,7 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
             )),
         )
     };
-    Blocked::unless_empty(roles.iter().map(message))
+    Blocked(roles.iter().map(message).collect())
 }
 
 /// The given options of a cluster besides its role, as one types them: a command to copy loses none.
@@ -250,7 +242,7 @@ fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -
 }
 
 /// Clusters whose controller role was not found.
-pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Result<(), Blocked> {
+pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Blocked {
     let message = |search: &RoleSearch| {
         let cluster = &search.cluster;
         let given = given(target, cluster);
@@ -278,7 +270,7 @@ pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSe
             scope.kibus(format!("add-cluster {cluster} --no-controller-role{given}")),
         )
     };
-    Blocked::unless_empty(searches.iter().map(message))
+    Blocked(searches.iter().map(message).collect())
 }
 
 /// The notes about one search. `is_only` says that there is no other.

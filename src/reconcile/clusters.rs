@@ -105,8 +105,12 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
         };
         clusters.push(set(survey, hub, name, role, setting));
     }
-    no_such_roles(&survey.scope, target, &missing)?;
-    roles_not_found(&survey.scope, target, &not_found)?;
+    if !missing.is_empty() {
+        return Err(no_such_roles(&survey.scope, target, &missing));
+    }
+    if !not_found.is_empty() {
+        return Err(roles_not_found(&survey.scope, target, &not_found));
+    }
     Ok((clusters, found_by))
 }
 
@@ -284,7 +288,11 @@ pub(super) fn all_known(
             ),
         }
     });
-    Blocked::unless_empty(unknown)
+    let unknown: Vec<Message> = unknown.collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked(unknown)),
+    }
 }
 
 /// A cluster that does not exist, and which of these may be meant.
@@ -369,5 +377,9 @@ fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
             survey.scope.again(" --no-eks-check"),
         )
     });
-    Blocked::unless_empty(unknown)
+    let unknown: Vec<Message> = unknown.collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked(unknown)),
+    }
 }
