@@ -287,6 +287,3 @@ fn reserves(lacking: &BTreeSet<&str>, lists_keys: bool, denies: bool) -> Vec<Str
 
 #[cfg(test)]
 mod tests;
-
-#[cfg(test)]
-mod verdicts;

@@ -1,5 +1,7 @@
 //! Each subject, by what AWS answered.
 
+mod verdicts;
+
 use super::*;
 use crate::model::answer::{AccessDecision, Answered, Call, Fact, Fault, FaultKind};
 use crate::model::hub::Hub;

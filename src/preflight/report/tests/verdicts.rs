@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
+use super::super::*;
 use crate::model::answer::{Fault, FaultKind};
 
 const BUS: &str = "aws:ResourceTag/kibus:bus";
