@@ -5,7 +5,6 @@ pub mod answer;
 pub mod cluster;
 pub mod document;
 pub mod event_rule;
-pub mod finding_code;
 pub mod hub;
 pub mod karpenter;
 pub mod name;
@@ -24,3 +23,5 @@ pub mod settings;
 pub mod signal;
 pub mod status;
 pub mod tags;
+
+pub use resource::finding_code;

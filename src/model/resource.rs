@@ -7,6 +7,7 @@
 mod alias;
 pub mod calls;
 mod event_source_mapping;
+pub mod finding_code;
 mod function;
 mod log_group;
 mod parameter;
@@ -31,16 +32,75 @@ pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, RuleTarget};
 
 use super::answer::{Fact, Fault};
-use super::finding_code::FindingCode;
 use super::name::{FunctionName, LogGroupName, QueueName, RoleName, RuleName};
 use super::scope::Scope;
 use super::tags::Tags;
+use finding_code::FindingCode;
+
+// For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, and its tags if kibus tags
+// it; then the codes of its findings (missing and changed, of the hub or of a cluster), which `finding_code` reads.
+macro_rules! with_kinds {
+    ($then:ident) => { $then! {
+        Parameter(name: ParameterName) {parameter, as_parameter, "parameter", "parameter", name.to_string(), tags} [
+            SettingsMissing("K113", Critical, "events are routed, but kibus does not know the settings of the hub and changes nothing"),
+            TagsChanged("K209", Error, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus"),
+        ];
+        Queue(name: QueueName) {queue, as_queue, "queue", "queue", name.to_string(), tags} [
+            HubQueueMissing("K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered"),
+            HubQueueChanged("K201", Critical, "events may be rejected or lost early, or others may read or forge them"),
+        ] or [
+            ClusterNotRegistered("K110", Critical, "its events are dropped, and its Karpenter receives no interruption"),
+            ClusterQueueChanged("K210", Critical, "this cluster's events may be lost early, or others may read or forge them"),
+        ];
+        Role(name: RoleName) {role, as_role, "role", "role", name.to_string(), tags} [
+            RoleMissing("K102", Critical, "the router cannot run, and events pile up in the hub queue"),
+            RoleChanged("K202", Critical, "the router may not run, or other principals may assume its role"),
+        ];
+        RolePolicy(role: RoleName, name: PolicyName) {role_policy, as_role_policy, "role-policy", "role policy",
+                match role.as_str() == name.as_str() {
+                    true => name.to_string(),
+                    false => format!("{role}/{name}"),
+                }
+            } [
+            RouterPolicyMissing("K103", Critical, "the router has no permissions, and events pile up in the hub queue"),
+            RouterPolicyChanged("K203", Critical, "the router may fail to deliver, or has permissions that it does not need"),
+        ] or [
+            ControllerPolicyMissing("K111", Critical, "this Karpenter cannot read its queue, and receives no interruption"),
+            ControllerPolicyChanged("K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need"),
+        ];
+        LogGroup(name: LogGroupName) {log_group, as_log_group, "log-group", "log group", name.to_string(), tags} [
+            LogGroupMissing("K104", Error, "dropped events and their reasons are not logged, and the router's metrics stop"),
+            LogGroupChanged("K204", Error, "the router's log has another retention than configured"),
+        ];
+        Function(name: FunctionName) {function, as_function, "function", "function", name.to_string(), tags} [
+            FunctionMissing("K105", Critical, "no event is routed, and events pile up in the hub queue"),
+            FunctionChanged("K205", Error, "the router may be slow, fail, or route to the wrong place"),
+        ];
+        Alias(function: FunctionName, name: String) {alias, as_alias, "alias", "alias", format!("{function}:{name}")} [
+            AliasMissing("K106", Critical, "no event is routed, and events pile up in the hub queue"),
+            AliasChanged("K206", Error, "the live version has other settings than configured"),
+        ];
+        /// What makes Lambda read a queue: from which queue, to which alias of which function.
+        EventSourceMapping(queue: QueueName, function: FunctionName, alias: String)
+            {mapping, as_mapping, "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}")} [
+            MappingMissing("K107", Critical, "nothing reads the hub queue, and events pile up in it"),
+            MappingChanged("K207", Error, "events may be delivered late, or again if one event of a batch fails"),
+        ];
+        /// An EventBridge rule on the default bus, with its one target.
+        Rule(name: RuleName) {rule, as_rule, "rule", "rule", name.to_string(), tags} [
+            RuleMissing("K108", Critical, "events of this kind reach no cluster at all"),
+            RuleChanged("K208", Critical, "events that it no longer matches reach no cluster"),
+        ];
+    } };
+}
+use with_kinds;
 
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
-        $kind:ident($($key:ident: $type:ty),+), $accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr,
-        [$missing:ident, $changed:ident] $( or [$cluster_missing:ident, $cluster_changed:ident])? $(, $tags:ident)?;
+        $kind:ident($($key:ident: $type:ty),+)
+        {$accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr $(, $tags:ident)?}
+        [$missing:ident $m:tt, $changed:ident $c:tt,] $(or [$of_one_missing:ident $mo:tt, $of_one_changed:ident $co:tt,])?;
     )*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
@@ -54,7 +114,7 @@ macro_rules! kinds {
             /// The codes of the findings for one that is missing and for one that has other settings.
             pub fn codes(self, of_cluster: bool) -> [FindingCode; 2] {
                 match self {
-                    $($(Self::$kind if of_cluster => [FindingCode::$cluster_missing, FindingCode::$cluster_changed],)?)*
+                    $($(Self::$kind if of_cluster => [FindingCode::$of_one_missing, FindingCode::$of_one_changed],)?)*
                     $(Self::$kind => [FindingCode::$missing, FindingCode::$changed],)*
                 }
             }
@@ -156,32 +216,7 @@ macro_rules! kinds {
     };
 }
 
-// For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, the codes of its findings
-// (missing and changed, of the hub or of a cluster), and its tags if kibus tags it.
-kinds! {
-    Parameter(name: ParameterName), parameter, as_parameter, "parameter", "parameter", name.to_string(),
-        [SettingsMissing, TagsChanged], tags;
-    Queue(name: QueueName), queue, as_queue, "queue", "queue", name.to_string(),
-        [HubQueueMissing, HubQueueChanged] or [ClusterNotRegistered, ClusterQueueChanged], tags;
-    Role(name: RoleName), role, as_role, "role", "role", name.to_string(), [RoleMissing, RoleChanged], tags;
-    RolePolicy(role: RoleName, name: PolicyName), role_policy, as_role_policy, "role-policy", "role policy",
-        match role.as_str() == name.as_str() {
-            true => name.to_string(),
-            false => format!("{role}/{name}"),
-        },
-        [RouterPolicyMissing, RouterPolicyChanged] or [ControllerPolicyMissing, ControllerPolicyChanged];
-    LogGroup(name: LogGroupName), log_group, as_log_group, "log-group", "log group", name.to_string(),
-        [LogGroupMissing, LogGroupChanged], tags;
-    Function(name: FunctionName), function, as_function, "function", "function", name.to_string(),
-        [FunctionMissing, FunctionChanged], tags;
-    Alias(function: FunctionName, name: String), alias, as_alias, "alias", "alias", format!("{function}:{name}"),
-        [AliasMissing, AliasChanged];
-    /// What makes Lambda read a queue: from which queue, to which alias of which function.
-    EventSourceMapping(queue: QueueName, function: FunctionName, alias: String), mapping, as_mapping,
-        "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}"), [MappingMissing, MappingChanged];
-    /// An EventBridge rule on the default bus, with its one target.
-    Rule(name: RuleName), rule, as_rule, "rule", "rule", name.to_string(), [RuleMissing, RuleChanged], tags;
-}
+with_kinds!(kinds);
 
 impl Resource {
     /// What its steps have an order with, on the bus of this scope. The settings are written before everything that follows from

@@ -33,6 +33,7 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
         }
         None => {
             report.explanations = FindingCode::ALL.iter().copied().map(explanation).collect();
+            report.explanations.sort_by_key(|one| one.code);
             let titles: Vec<&str> = report.explanations.iter().map(|one| one.title.as_str()).collect();
             titles.join("\n")
         }
