@@ -13,6 +13,7 @@ mod drift;
 mod errors;
 mod hostile;
 mod karpenter_check;
+mod kinds_in_docs;
 mod laws;
 mod links;
 mod module_arrows;
