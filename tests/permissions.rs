@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::document::Document;
 use kibus::model::tags::Tags;
-use kibus::wire::aws_json::{JsonClient, LOGS};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
@@ -32,6 +30,7 @@ use denied::not_denied;
 
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
+use crate::support::inventory::Inventory;
 use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
@@ -106,7 +105,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let call = iam.attach_role_policy().role_name("KarpenterControllerRole-base");
     call.policy_arn(&old).send().await.unwrap();
     denied::create_foreign(&account).await;
-    let before = resource_names(&account).await;
+    let inventory = Inventory::new(&root);
+    let before = inventory.all("").await.unwrap();
     let key = account.key().await;
     let document = account
         .document(&format!(
@@ -191,7 +191,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     call.send().await.unwrap();
     operator.kibus("remove-cluster base --yes").await;
     operator.kibus("teardown --yes").await;
-    assert_eq!(resource_names(&account).await, before, "nothing is left");
+    assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
 
     let mut called: BTreeSet<_> = operator.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     called.retain(|call| !MAY_BE_DENIED.contains(&call.as_str()));
@@ -338,56 +338,6 @@ async fn role_document(iam: &Iam) -> Value {
     let encoded = call.send().await.unwrap().policy_document;
     let decoded = urlencoding::decode(&encoded).unwrap();
     serde_json::from_str(&decoded).unwrap_or_else(|e| panic!("{e}: {decoded}"))
-}
-
-/// The names of all resources in the account that kibus could create.
-async fn resource_names(account: &Account) -> BTreeSet<String> {
-    let root = account.root();
-    let mut there = BTreeSet::new();
-    let queues = Sqs::new(&root).list_queues().send().await.unwrap();
-    let names = queues.queue_urls().iter().map(|url| url.rsplit('/').next().unwrap());
-    there.extend(names.map(|name| format!("queue {name}")));
-    let iam = Iam::new(&root);
-    for role in iam.list_roles().send().await.unwrap().roles() {
-        there.insert(format!("role {}", role.role_name));
-        let policies = iam
-            .list_role_policies()
-            .role_name(&role.role_name)
-            .send()
-            .await
-            .unwrap();
-        there.extend(policies.policy_names.iter().map(|name| format!("policy {name}")));
-    }
-    let lambda = aws_sdk_lambda::Client::new(&root);
-    for function in lambda.list_functions().send().await.unwrap().functions() {
-        there.insert(format!("function {}", function.function_name().unwrap()));
-    }
-    for mapping in lambda
-        .list_event_source_mappings()
-        .send()
-        .await
-        .unwrap()
-        .event_source_mappings()
-    {
-        there.insert(format!("mapping {}", mapping.uuid().unwrap()));
-    }
-    let rules = aws_sdk_eventbridge::Client::new(&root)
-        .list_rules()
-        .send()
-        .await
-        .unwrap();
-    there.extend(
-        rules
-            .rules()
-            .iter()
-            .map(|rule| format!("rule {}", rule.name().unwrap())),
-    );
-    let logs = JsonClient::new(&root, LOGS, StaticRuntimePlugin::new());
-    let groups: Value = logs.call("DescribeLogGroups", json!({})).await.unwrap();
-    for group in groups["logGroups"].as_array().unwrap() {
-        there.insert(format!("log group {}", group["logGroupName"].as_str().unwrap()));
-    }
-    there
 }
 
 fn reads(queue: &str) -> Value {

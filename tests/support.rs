@@ -5,6 +5,7 @@ pub(crate) mod behaving_cloud;
 pub(crate) mod corrected_emulator;
 pub(crate) mod create_tags;
 pub(crate) mod emulator;
+pub(crate) mod inventory;
 pub(crate) mod kms_key;
 pub(crate) mod policy_simulator;
 pub(crate) mod proxy;

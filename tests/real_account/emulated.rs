@@ -11,11 +11,12 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::leftovers::{Leftover, left};
+use super::leftovers::left;
 use super::run::{Run, SECOND_VARIABLE};
 use super::{ACCOUNT_VARIABLE, RECORDINGS_VARIABLE, observation};
 use crate::aws_like::{Proxy, Server};
 use crate::recorded::Recording;
+use crate::support::inventory::Found;
 
 /// An account on the emulator, which behaves like AWS.
 struct Emulated {
@@ -76,7 +77,7 @@ impl Emulated {
     }
 
     /// Everything in the account.
-    async fn left(&self) -> Vec<Leftover> {
+    async fn left(&self) -> Vec<Found> {
         self.proxy.like.settle().await;
         let credentials = Credentials::new(self.account, "test", None, None, "test");
         let config = SdkConfig::builder()
@@ -229,7 +230,7 @@ fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
             let left = emulated.left().await;
             if signal == "KILL" {
                 for wanted in ["-hub", "-router", "-c-kibus-rt-one"] {
-                    let is_left = |left: &Leftover| format!("{left:?}").contains(wanted);
+                    let is_left = |left: &Found| format!("{left:?}").contains(wanted);
                     assert!(
                         left.iter().any(is_left),
                         "a killed run cleans nothing: {wanted}, {left:?}"

@@ -10,11 +10,12 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sts::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::wire::aws_json::{JsonClient, LOGS, PARAMETERS, TAGGING};
+use kibus::wire::aws_json::{JsonClient, TAGGING};
 
 use super::ACCOUNT_VARIABLE;
 use super::recorder::Recorder;
 use crate::recorded::Secrets;
+use crate::support::inventory::Inventory;
 
 /// How the name of every bus of this test begins.
 pub(super) const PREFIX: &str = "kibus-rt-";
@@ -41,8 +42,6 @@ pub(super) struct Run {
     pub(super) events: aws_sdk_eventbridge::Client,
     pub(super) iam: aws_sdk_iam::Client,
     pub(super) lambda: aws_sdk_lambda::Client,
-    pub(super) logs: JsonClient,
-    pub(super) parameters: JsonClient,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) sts: aws_sdk_sts::Client,
     pub(super) tagging: JsonClient,
@@ -124,8 +123,6 @@ impl Run {
             events: client!(aws_sdk_eventbridge),
             iam: client!(aws_sdk_iam),
             lambda: client!(aws_sdk_lambda),
-            logs: json(LOGS),
-            parameters: json(PARAMETERS),
             sqs: client!(aws_sdk_sqs),
             sts: client!(aws_sdk_sts),
             tagging: json(TAGGING),
@@ -139,6 +136,11 @@ impl Run {
     /// The same run with another length of a second.
     pub(super) fn with_second(self, second: Duration) -> Self {
         Self { second, ..self }
+    }
+
+    /// What there is in its account and Region.
+    pub(super) fn inventory(&self) -> Inventory {
+        Inventory::new(&self.config)
     }
 
     /// The same run, whose answers are recorded apart from those of all others.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::support::account::Account;
+use crate::support::inventory::Found;
 use crate::support::workbench::sha256;
 
 /// The version of the router.
@@ -120,17 +121,17 @@ impl Account {
         }
     }
 
-    /// The functions, after Lambda has finished pending updates.
-    async fn functions(&self) -> String {
+    /// What Lambda says at a path, after it has finished pending updates.
+    pub(crate) async fn settled(&self, path: &str) -> String {
         let begun = Instant::now();
         loop {
-            let functions = self.call("lambda", "GET", "functions/").await;
-            if !functions.contains("Pending") && !functions.contains("InProgress") {
-                return functions;
+            let function = self.call("lambda", "GET", path).await;
+            if !function.contains("Pending") && !function.contains("InProgress") {
+                return function;
             }
             assert!(
                 begun.elapsed() < Duration::from_secs(60),
-                "a function does not settle: {functions}"
+                "a function does not settle: {function}"
             );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -138,136 +139,16 @@ impl Account {
 
     /// All resources in the account that kibus could change.
     pub(super) async fn dump(&self) -> BTreeMap<String, String> {
-        let mut dump = self.dump_roles().await;
+        let mut dump = BTreeMap::new();
         for region in REGIONS {
-            let there = self.in_region(region).dump_region().await;
-            dump.extend(there.into_iter().map(|(key, value)| (format!("{region} {key}"), value)));
-        }
-        dump
-    }
-
-    async fn dump_region(&self) -> BTreeMap<String, String> {
-        let mut dump = BTreeMap::new();
-        let queues = self.json("sqs", "ListQueues", "{}").await;
-        for url in strings(&queues["QueueUrls"]) {
-            let name = url.rsplit('/').next().unwrap();
-            let all = json!({"QueueUrl": name, "AttributeNames": ["All"]}).to_string();
-            let one = json!({"QueueUrl": name}).to_string();
-            let mut queue = self.json("sqs", "GetQueueAttributes", &all).await;
-            if name.ends_with("-probe") {
-                // The messages of self-tests.
-                without(&mut queue["Attributes"], "Approximate");
-            }
-            dump.insert(format!("queue {name}"), queue.to_string());
-            dump.insert(
-                format!("queue tags {name}"),
-                self.call("sqs", "ListQueueTags", &one).await,
-            );
-        }
-        let rules = self.json("events", "ListRules", "{}").await;
-        for rule in rules["Rules"].as_array().unwrap() {
-            let name = rule["Name"].as_str().unwrap();
-            dump.insert(format!("rule {name}"), rule.to_string());
-            let (of_rule, of_arn) = (
-                json!({"Rule": name}).to_string(),
-                json!({"ResourceARN": rule["Arn"]}).to_string(),
-            );
-            dump.insert(
-                format!("targets {name}"),
-                self.call("events", "ListTargetsByRule", &of_rule).await,
-            );
-            dump.insert(
-                format!("rule tags {name}"),
-                self.call("events", "ListTagsForResource", &of_arn).await,
-            );
-        }
-        dump.insert("functions".to_owned(), self.functions().await);
-        let mappings = self.call("lambda", "GET", "event-source-mappings/").await;
-        dump.insert("mappings".to_owned(), mappings);
-        dump.extend(self.dump_parameters().await);
-        let mut groups = self.json("logs", "DescribeLogGroups", "{}").await;
-        for group in groups["logGroups"].as_array_mut().into_iter().flatten() {
-            without(group, "storedBytes");
-        }
-        dump.insert("log groups".to_owned(), groups.to_string());
-        dump
-    }
-
-    async fn dump_parameters(&self) -> BTreeMap<String, String> {
-        let mut dump = BTreeMap::new();
-        let mut next = Value::Null;
-        loop {
-            let mut list = json!({ "Path": "/", "Recursive": true });
-            if next.is_string() {
-                list["NextToken"] = next;
-            }
-            let page = self.json("ssm", "GetParametersByPath", &list.to_string()).await;
-            for parameter in page["Parameters"].as_array().into_iter().flatten() {
-                let name = parameter["Name"].as_str().unwrap();
-                let tags = json!({ "ResourceType": "Parameter", "ResourceId": name }).to_string();
-                dump.insert(format!("parameter {name}"), parameter.to_string());
-                dump.insert(
-                    format!("parameter tags {name}"),
-                    self.call("ssm", "ListTagsForResource", &tags).await,
-                );
-            }
-            next = page["NextToken"].clone();
-            if !next.is_string() {
-                return dump;
-            }
-        }
-    }
-
-    /// The roles, which are global.
-    async fn dump_roles(&self) -> BTreeMap<String, String> {
-        let mut dump = BTreeMap::new();
-        for role in between(&self.call("iam", "ListRoles", "").await, "<RoleName>", "</RoleName>") {
-            let name = format!("RoleName={role}");
-            for operation in [
-                "GetRole",
-                "ListRoleTags",
-                "ListAttachedRolePolicies",
-                "ListRolePolicies",
-            ] {
-                let answer = self.call("iam", operation, &name).await;
-                dump.insert(format!("{operation} {role}"), without_request_id(&answer));
-                if operation == "ListRolePolicies" {
-                    for policy in between(&answer, "<member>", "</member>") {
-                        let answer = self
-                            .call("iam", "GetRolePolicy", &format!("{name} PolicyName={policy}"))
-                            .await;
-                        dump.insert(format!("policy {role} {policy}"), without_request_id(&answer));
-                    }
-                }
+            let there = self.in_region(region);
+            for found in there.inventory().all("").await.unwrap() {
+                let all = there.all_about(&found).await;
+                let Found { kind, name, id } = found;
+                let lines = all.into_iter().enumerate();
+                dump.extend(lines.map(|(at, text)| (format!("{region} {kind:?} {name} {id} {at}"), text)));
             }
         }
         dump
     }
-}
-
-/// Removes the members whose names begin so.
-fn without(object: &mut Value, beginning: &str) {
-    if let Some(members) = object.as_object_mut() {
-        members.retain(|name, _| !name.starts_with(beginning));
-    }
-}
-
-fn strings(list: &Value) -> Vec<&str> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect()
-}
-
-fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
-    let parts = text.split(begin).skip(1);
-    parts
-        .filter_map(|part| part.split_once(end))
-        .map(|(name, _)| name.to_owned())
-        .collect()
-}
-
-fn without_request_id(answer: &str) -> String {
-    answer.split("<ResponseMetadata>").next().unwrap_or_default().to_owned()
 }
