@@ -37,7 +37,7 @@ use crate::model::document::{Document, fill_template, texts};
 use crate::model::name::{RoleName, names};
 use crate::model::options::HubOptions;
 use crate::model::policy::{KeyUse, of_bus, policy_space, replace_statements, with_key};
-use crate::model::resource::calls::{Access, CALLS, call_of};
+use crate::model::resource::calls::{Access, CALLS, PATTERNS, call_of};
 use crate::model::scope::Scope;
 use crate::model::signal::{PROBE_SOURCE, Signal};
 use crate::model::tags::NAMESPACE;
@@ -164,22 +164,6 @@ pub fn reads(mut document: Document) -> Document {
 /// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
 
-/// Patterns of actions. The actions in the table of calls that match one are all that AWS has for it (Service Authorization
-/// Reference). In actions, case does not count.
-const PATTERNS: [&str; 11] = [
-    "events:*Targets",
-    "events:*tagResource",
-    "iam:*tagRole",
-    "lambda:*Alias",
-    "lambda:*eFunction",
-    "lambda:*tagResource",
-    "lambda:UpdateFunctionCo*",
-    "logs:*tagResource",
-    "sqs:*eMessage",
-    "sqs:*tagQueue",
-    "ssm:*Tags*Resource",
-];
-
 /// The document, shortened if it is too long for one managed policy.
 pub fn fitted(mut policy: Document) -> Document {
     if too_long(&policy).is_some() {
@@ -225,7 +209,7 @@ fn shorten(policy: &mut Document) {
 }
 
 fn shorten_actions(actions: &mut Vec<Value>) {
-    for pattern in PATTERNS {
+    for &pattern in PATTERNS {
         let is_one = |action: &Value| action.as_str().is_some_and(|action| matches_action(pattern, action));
         let all = CALLS.iter().filter(|call| matches_action(pattern, call.action)).count();
         if actions.iter().filter(|action| is_one(action)).count() == all {

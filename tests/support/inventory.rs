@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::Account;
+use super::emulator::secret;
 
 const LOG_GROUPS: &str = "/aws/lambda/";
 
@@ -210,7 +211,7 @@ async fn pages(
 impl Account {
     /// What is in it, on its emulator.
     pub(crate) fn inventory(&self) -> Inventory {
-        let credentials = Credentials::new(&self.id, "test", None, None, "test");
+        let credentials = Credentials::new(&self.id, "test", secret(self.server), None, "test");
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new(self.region.clone()))

@@ -197,6 +197,22 @@ calls! {
     }
 }
 
+/// Patterns of actions, which a document that is too long names instead. The actions in the table of calls that match one are all that AWS has for it (Service Authorization
+/// Reference). In actions, case does not count.
+pub const PATTERNS: &[&str] = &[
+    "events:*Targets",
+    "events:*tagResource",
+    "iam:*tagRole",
+    "lambda:*Alias",
+    "lambda:*eFunction",
+    "lambda:*tagResource",
+    "lambda:UpdateFunctionCo*",
+    "logs:*tagResource",
+    "sqs:*eMessage",
+    "sqs:*tagQueue",
+    "ssm:*Tags*Resource",
+];
+
 pub fn call_of(action: &str) -> Option<&'static ApiCall> {
     CALLS.iter().find(|call| call.action == action)
 }
