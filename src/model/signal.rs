@@ -35,10 +35,10 @@ pub struct DetailFilter {
 }
 
 impl DetailFilter {
-    pub fn accepts(&self, value: &str) -> bool {
-        self.values
-            .iter()
-            .any(|known| *known == value || self.any_case && known.eq_ignore_ascii_case(value))
+    /// The value that Karpenter acts on, as AWS writes it.
+    pub fn accepted(&self, value: &str) -> Option<&'static str> {
+        let is_value = |known: &&str| *known == value || self.any_case && known.eq_ignore_ascii_case(value);
+        self.values.iter().copied().find(is_value)
     }
 }
 
@@ -194,6 +194,11 @@ impl Signal {
         self.detail_types()[0]
     }
 
+    /// How urgent it is, as log lines and notices say it.
+    pub fn urgency(self) -> &'static str {
+        if self.is_urgent() { "urgent" } else { "normal" }
+    }
+
     /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
     /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     pub fn pattern(self, account: &AccountId) -> Document {
@@ -297,13 +302,13 @@ mod tests {
     #[test]
     fn case_matters_only_where_it_matters_to_karpenter() {
         for (signal, value, accepted) in [
-            (Signal::StateChange, "stopping", true),
-            (Signal::StateChange, "Stopping", true),
-            (Signal::StateChange, "running", false),
-            (Signal::ScheduledChange, "EC2", true),
-            (Signal::ScheduledChange, "ec2", false),
+            (Signal::StateChange, "stopping", Some("stopping")),
+            (Signal::StateChange, "Stopping", Some("stopping")),
+            (Signal::StateChange, "running", None),
+            (Signal::ScheduledChange, "EC2", Some("EC2")),
+            (Signal::ScheduledChange, "ec2", None),
         ] {
-            assert_eq!(signal.filters()[0].accepts(value), accepted, "{value}");
+            assert_eq!(signal.filters()[0].accepted(value), accepted, "{value}");
         }
     }
 }

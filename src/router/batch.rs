@@ -1,9 +1,11 @@
 //! A batch: its messages as they arrived, and what became of them.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use super::decision::Decision;
 use super::decode::Repair;
+use super::owner::Placement;
 use crate::model::name::{ClusterName, InstanceId};
 use crate::model::signal::Signal;
 
@@ -37,24 +39,36 @@ pub(super) struct Item {
     pub(super) message: usize,
     pub(super) signal: Option<Signal>,
     pub(super) instance: Option<InstanceId>,
-    pub(super) cluster: Option<ClusterName>,
+    /// Where the instance is, or the cluster that a probe names.
+    pub(super) placement: Option<Arc<Placement>>,
     pub(super) decision: Decision,
+    /// The number of the copy that it is delivered in, among all of the invocation.
+    pub(super) copy: Option<usize>,
+    /// From the event's `time` to its delivery, in milliseconds, if it is delivered and has a time.
+    pub(super) delay: Option<i64>,
 }
 
-/// An outgoing message that a queue took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Delivery {
-    /// The cluster of the queue; none for a probe of the bus.
-    pub(super) cluster: Option<ClusterName>,
-    /// From the event's `time` to its delivery, in milliseconds, if it has a time.
-    pub(super) delay: Option<i64>,
+impl Item {
+    pub(super) fn cluster(&self) -> Option<&ClusterName> {
+        self.placement.as_ref().map(|placement| &placement.cluster)
+    }
+}
+
+/// What the log says of a message's event, beside its items.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EventFacts {
+    /// When it happened, in milliseconds of the Unix epoch.
+    pub(super) time: Option<i64>,
+    /// The state that an instance changed to.
+    pub(super) state: Option<&'static str>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.
     pub(super) items: Vec<Item>,
-    pub(super) delivered: Vec<Delivery>,
+    /// Of the event of each message; nothing for what is no event.
+    pub(super) events: Vec<EventFacts>,
     pub(super) repairs: Vec<Repair>,
     pub(super) contradictions: BTreeSet<InstanceId>,
 }

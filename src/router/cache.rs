@@ -1,10 +1,11 @@
 //! What an invocation leaves to the next one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::owner::InstanceOwner;
+use super::owner::{InstanceOwner, Placement};
 use crate::model::name::InstanceId;
 
 /// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
@@ -53,11 +54,23 @@ impl<K: Clone + Eq + Hash, V> Generations<K, V> {
 }
 
 /// The owners of instances, and when each was read.
-pub(super) type Owners = Generations<InstanceId, (InstanceOwner, Instant)>;
+#[derive(Debug)]
+pub(super) struct Owners {
+    instances: Generations<InstanceId, (InstanceOwner, Instant)>,
+    /// What the instances of one node pool share: an instance takes a pointer, whatever its tags say.
+    placements: HashSet<Arc<Placement>>,
+}
 
 impl Owners {
+    pub(super) fn new(size: usize) -> Self {
+        Self {
+            instances: Generations::new(size),
+            placements: HashSet::new(),
+        }
+    }
+
     pub(super) fn owner(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
-        let (owner, seen) = self.get(id)?;
+        let (owner, seen) = self.instances.get(id)?;
         let valid = match owner {
             InstanceOwner::Cluster(_) => CLUSTER,
             InstanceOwner::Foreign(_) => FOREIGN,
@@ -68,9 +81,26 @@ impl Owners {
 
     /// Caches an owner. `NoTags` is never cached.
     pub(super) fn remember(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
-        if owner != InstanceOwner::NoTags {
-            self.put(id, (owner, now));
+        match owner {
+            InstanceOwner::NoTags => {}
+            InstanceOwner::Foreign(_) => self.instances.put(id, (owner, now)),
+            InstanceOwner::Cluster(placement) => {
+                let owner = InstanceOwner::Cluster(self.shared(placement));
+                self.instances.put(id, (owner, now));
+            }
         }
+    }
+
+    fn shared(&mut self, placement: Arc<Placement>) -> Arc<Placement> {
+        if let Some(known) = self.placements.get(&placement) {
+            return Arc::clone(known);
+        }
+        // More than the instances of both generations: some of them are no longer in use.
+        if self.placements.len() > 2 * self.instances.size {
+            self.placements.retain(|placement| Arc::strong_count(placement) > 1);
+        }
+        self.placements.insert(Arc::clone(&placement));
+        placement
     }
 }
 
@@ -86,6 +116,14 @@ mod tests {
         }
     }
 
+    fn cluster(node_pool: &str) -> InstanceOwner {
+        let placement = Placement::of("a".parse().unwrap());
+        InstanceOwner::Cluster(Arc::new(Placement {
+            node_pool: node_pool.to_owned(),
+            ..placement
+        }))
+    }
+
     fn id(n: usize) -> InstanceId {
         format!("i-{n}").parse().unwrap()
     }
@@ -94,7 +132,7 @@ mod tests {
     fn each_kind_of_owner_is_valid_for_its_own_time() {
         let start = Instant::now();
         let later = |seconds| start + Duration::from_secs(seconds);
-        let cluster = InstanceOwner::Cluster("a".parse().unwrap());
+        let cluster = cluster("x");
         let foreign = InstanceOwner::Foreign(DropReason::NoKarpenterMarker);
         for (owner, after, known) in [
             (&cluster, 0, true),
@@ -115,12 +153,22 @@ mod tests {
     fn it_stays_small_and_keeps_used_instances() {
         let now = Instant::now();
         let mut cache = Owners::new(10);
-        let owner = InstanceOwner::Cluster("a".parse().unwrap());
         for n in 0..1000 {
-            cache.remember(id(n), owner.clone(), now);
+            cache.remember(id(n), cluster(&format!("pool-{n}")), now);
             assert!(cache.owner(&id(0), now).is_some(), "after {n}");
-            assert!(cache.largest() <= 10);
+            assert!(cache.instances.largest() <= 10);
+            assert!(cache.placements.len() <= 21);
         }
         assert_eq!(cache.owner(&id(500), now), None);
+    }
+
+    #[test]
+    fn instances_of_one_node_pool_share_what_their_tags_say() {
+        let now = Instant::now();
+        let mut cache = Owners::new(10);
+        for n in 0..10 {
+            cache.remember(id(n), cluster("x"), now);
+        }
+        assert_eq!(cache.placements.len(), 1);
     }
 }

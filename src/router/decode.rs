@@ -24,6 +24,8 @@ pub struct DecodedEvent<'a> {
     pub signal: Signal,
     /// When it happened, in milliseconds of the Unix epoch, if it has a time.
     pub time: Option<i64>,
+    /// The state that an instance changed to, in the words of EC2.
+    pub state: Option<&'static str>,
     pub repairs: Vec<Repair>,
     pub subject: EventSubject,
     body: &'a str,
@@ -81,17 +83,17 @@ pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Resul
     let mut event = DecodedEvent {
         signal,
         time: None,
+        state: None,
         repairs: Vec::new(),
         subject: EventSubject::Instances(Vec::new()),
         body,
         edits: Vec::new(),
         health: None,
     };
-    if !signal.filters().iter().all(|filter| {
+    for filter in signal.filters() {
         let value = detail.text(filter.member).unwrap_or_default();
-        filter.accepts(&value)
-    }) {
-        return Err(DropReason::NotForKarpenter);
+        let known = filter.accepted(&value).ok_or(DropReason::NotForKarpenter)?;
+        event.state = event.state.or((filter.member == "state").then_some(known));
     }
     match signal.subject() {
         SubjectMember::Cluster => event.subject = EventSubject::Probe(probed(&detail)?),

@@ -41,7 +41,7 @@ pub(super) struct Finished {
     /// What Lambda receives; none if the invocation fails.
     pub(super) answer: Option<Value>,
     /// The lines of the log, with the metrics.
-    pub(super) lines: Vec<Value>,
+    pub(super) lines: Vec<String>,
 }
 
 impl Payload {

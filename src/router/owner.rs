@@ -1,5 +1,7 @@
 //! Which cluster owns an instance, by its tags. docs/concepts.md has the keys of each Karpenter version.
 
+use std::sync::Arc;
+
 use super::decision::DropReason;
 use crate::model::name::ClusterName;
 use crate::model::tags::Tags;
@@ -9,16 +11,40 @@ const MANAGED_BY: &str = "karpenter.sh/managed-by";
 const KUBERNETES_CLUSTER: &str = "kubernetes.io/cluster/";
 const JOINED: &str = "aws:eks:cluster-name";
 const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
+const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+/// The longest value of a label in Kubernetes. Karpenter sets the same names as labels of the node.
+const LABEL: usize = 63;
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum InstanceOwner {
-    /// The Karpenter of this cluster launched it.
-    Cluster(ClusterName),
+    /// The Karpenter of a cluster launched it. Instances of one node pool share this in the cache.
+    Cluster(Arc<Placement>),
     /// It has tags, but no cluster here can receive its events.
     Foreign(DropReason),
     /// EC2 shows no tags. The instance may still belong to a cluster.
     NoTags,
+}
+
+/// What the tags of an instance say of the node that it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Placement {
+    pub(super) cluster: ClusterName,
+    /// The node pool, or the provisioner of a Karpenter before v0.32; empty if no tag has a name that Kubernetes accepts.
+    pub(super) node_pool: String,
+    /// Karpenter itself sets no tag with it, but a node class may.
+    pub(super) instance_type: Option<String>,
+}
+
+impl Placement {
+    /// A cluster, for what is no instance.
+    pub(super) fn of(cluster: ClusterName) -> Self {
+        Self {
+            cluster,
+            node_pool: String::new(),
+            instance_type: None,
+        }
+    }
 }
 
 pub(super) fn owner(tags: &Tags) -> InstanceOwner {
@@ -45,8 +71,22 @@ pub(super) fn owner(tags: &Tags) -> InstanceOwner {
                     DropReason::AmbiguousCluster
                 })
             },
-            InstanceOwner::Cluster,
+            |cluster| {
+                InstanceOwner::Cluster(Arc::new(Placement {
+                    cluster,
+                    node_pool: KARPENTER.iter().find_map(|key| label(tags, key)).unwrap_or_default(),
+                    instance_type: label(tags, INSTANCE_TYPE),
+                }))
+            },
         )
+}
+
+/// The value of a tag, if Kubernetes takes it as that of a label: whoever may tag instances decides what is logged and kept.
+fn label(tags: &Tags, key: &str) -> Option<String> {
+    let value = tags.get(key)?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let is_label = (1..=LABEL).contains(&value.len()) && value.bytes().all(fits);
+    is_label.then(|| value.to_owned())
 }
 
 /// Whether a tag names another cluster than the tag that only AWS can write.
@@ -81,6 +121,34 @@ mod tests {
     }
 
     #[test]
+    fn tags_tell_the_node_pool_and_perhaps_the_type() {
+        let (v1, long) = (("eks:eks-cluster-name", "c"), "x".repeat(64));
+        let kind = "node.kubernetes.io/instance-type";
+        for (tags, pool, instance_type) in [
+            (
+                vec![("karpenter.sh/nodepool", "a"), ("karpenter.sh/provisioner-name", "b")],
+                "a",
+                None,
+            ),
+            (
+                vec![("karpenter.sh/provisioner-name", "b"), (kind, "m7g.large")],
+                "b",
+                Some("m7g.large"),
+            ),
+            (vec![("karpenter.sh/nodepool", long.as_str()), (kind, "a b")], "", None),
+            (vec![("karpenter.sh/nodepool", "")], "", None),
+        ] {
+            let InstanceOwner::Cluster(placement) = of(&[&tags[..], &[v1]].concat()) else {
+                panic!("{tags:?}")
+            };
+            assert_eq!(
+                (placement.node_pool.as_str(), placement.instance_type.as_deref()),
+                (pool, instance_type)
+            );
+        }
+    }
+
+    #[test]
     fn tags_of_every_karpenter_version_name_the_cluster() {
         let pool = ("karpenter.sh/nodepool", "default");
         let provisioner = ("karpenter.sh/provisioner-name", "default");
@@ -92,7 +160,7 @@ mod tests {
         let managed = ("karpenter.sh/managed-by", "m");
         let joined = ("aws:eks:cluster-name", "j");
         let auto = ("eks:kubernetes-node-pool-name", "general-purpose");
-        let cluster = |name: &str| InstanceOwner::Cluster(name.parse().unwrap());
+        let cluster = |name: &str| Ok(name.parse().unwrap());
         for (what, tags, owner) in [
             ("v0.27", vec![owned, provisioner], cluster("a")),
             ("v0.28", vec![owned, provisioner, managed], cluster("m")),
@@ -115,19 +183,11 @@ mod tests {
             (
                 "two owners",
                 vec![owned, other, pool],
-                InstanceOwner::Foreign(DropReason::AmbiguousCluster),
+                Err(DropReason::AmbiguousCluster),
             ),
             ("two owners, joined", vec![owned, other, pool, joined], cluster("j")),
-            (
-                "only shared",
-                vec![shared, pool],
-                InstanceOwner::Foreign(DropReason::NoClusterNamed),
-            ),
-            (
-                "no cluster",
-                vec![pool],
-                InstanceOwner::Foreign(DropReason::NoClusterNamed),
-            ),
+            ("only shared", vec![shared, pool], Err(DropReason::NoClusterNamed)),
+            ("no cluster", vec![pool], Err(DropReason::NoClusterNamed)),
             (
                 "a name that EKS refuses",
                 vec![("eks:eks-cluster-name", "a b"), owned, pool],
@@ -141,22 +201,23 @@ mod tests {
             (
                 "a managed node group",
                 vec![("eks:cluster-name", "a"), ("eks:nodegroup-name", "n"), owned, joined],
-                InstanceOwner::Foreign(DropReason::NoKarpenterMarker),
+                Err(DropReason::NoKarpenterMarker),
             ),
             (
                 "nothing of a cluster",
                 vec![("Name", "x")],
-                InstanceOwner::Foreign(DropReason::NoKarpenterMarker),
+                Err(DropReason::NoKarpenterMarker),
             ),
-            (
-                "Auto Mode",
-                vec![v1, auto, joined],
-                InstanceOwner::Foreign(DropReason::AutoMode),
-            ),
+            ("Auto Mode", vec![v1, auto, joined], Err(DropReason::AutoMode)),
             ("Auto Mode's tag on Karpenter's", vec![v1, auto, pool], cluster("v1")),
-            ("no tags", vec![], InstanceOwner::NoTags),
+            ("no tags", vec![], Err(DropReason::NoTagsSeen)),
         ] {
-            assert_eq!(of(&tags), owner, "{what}");
+            let found = match of(&tags) {
+                InstanceOwner::Cluster(placement) => Ok(placement.cluster.clone()),
+                InstanceOwner::Foreign(why) => Err(why),
+                InstanceOwner::NoTags => Err(DropReason::NoTagsSeen),
+            };
+            assert_eq!(found, owner, "{what}");
         }
     }
 

@@ -1,21 +1,25 @@
-//! The output of an invocation: a JSON line for each loss or retry, one line of metrics in CloudWatch's embedded metric
-//! format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size of
-//! the lines have limits.
+//! The output of an invocation: a JSON line for each loss, retry and delivery, one line of metrics in CloudWatch's embedded
+//! metric format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size
+//! of the lines have limits.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::batch::{Item, Message, Origin, RoutedBatch};
 use super::decision::Decision;
+use super::owner::Placement;
 use crate::model::name::{BusName, ClusterName, InstanceId};
 use crate::model::router_batch::RouterDecision;
 use crate::model::signal::Signal;
 
 /// How many instances a line names at most.
 const NAMED: usize = 10;
-/// How many lines about losses and retries one invocation writes at most.
+/// How many lines about losses, retries and deliveries one invocation writes at most.
 const LINES: usize = 200;
 const NAMESPACE: &str = "Kibus";
 /// How many values a metric may have (CloudWatch embedded metric format specification).
@@ -50,7 +54,8 @@ fn size(messages: usize) -> u32 {
     u32::try_from(messages).unwrap_or(u32::MAX)
 }
 
-/// The lines of an invocation that ended at `now`, in milliseconds of the Unix epoch: losses and retries, then metrics.
+/// The lines of an invocation that ended at `now`, in milliseconds of the Unix epoch: losses, retries and deliveries, then
+/// metrics.
 pub(super) fn lines(
     bus: &BusName,
     request: &str,
@@ -58,43 +63,92 @@ pub(super) fn lines(
     routed: &RoutedBatch,
     calls: &CallCounts,
     now: i64,
-) -> Vec<Value> {
-    let mut lines = decisions(request, messages, &routed.items);
-    lines.extend(contradictions(request, &routed.contradictions));
-    lines.push(metrics(bus, request, &counts(messages, routed, calls), routed, now));
-    lines.extend(metrics_of_clusters(bus, request, routed, now));
-    lines
+) -> Vec<String> {
+    let decisions = decisions(request, messages, routed).into_iter();
+    // Nothing in a line has a key that is not a text, so each can be written.
+    let decisions = decisions.filter_map(|line| serde_json::to_string(&line).ok());
+    let copies = copies(&routed.items);
+    let metrics = metrics(bus, request, &counts(messages, routed, &copies, calls), &copies, now);
+    let others = contradictions(request, &routed.contradictions).into_iter();
+    let others = others
+        .chain([metrics])
+        .chain(metrics_of_clusters(bus, request, &copies, now));
+    decisions.chain(others.map(|line| line.to_string())).collect()
 }
 
-/// One line for the items of one message with the same cluster and reason.
-fn decisions(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> {
-    let mut groups: BTreeMap<(usize, &str, Option<&str>, &str), Vec<&Item>> = BTreeMap::new();
+/// What became of items of one message that have the same decision, cluster, node pool and type.
+#[derive(Serialize)]
+struct DecisionLine<'a> {
+    level: &'static str,
+    /// `delivered`, `dropped` or `retried`.
+    message: &'static str,
+    reason: Option<&'static str>,
+    signal: Option<&'static str>,
+    urgency: Option<&'static str>,
+    state: Option<&'static str>,
+    cluster: &'a str,
+    nodepool: &'a str,
+    #[serde(rename = "type")]
+    instance_type: Option<&'a str>,
+    instances: Vec<&'a InstanceId>,
+    items: usize,
+    time: Option<String>,
+    delay: Option<i64>,
+    receives: Option<u32>,
+    message_id: &'a str,
+    request: &'a str,
+}
+
+/// The lines about decisions: losses and retries first, because there are not more than [`LINES`].
+fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBatch) -> Vec<DecisionLine<'a>> {
+    type Group<'a> = (bool, usize, Option<&'static str>, Option<&'a Placement>);
+    let mut groups: BTreeMap<Group<'_>, Vec<&Item>> = BTreeMap::new();
     let is_logged = |item: &&Item| match item.decision {
         Decision::Dropped(why) => why.loses(),
-        Decision::Retried(_) => true,
-        Decision::Delivered => false,
+        Decision::Retried(_) | Decision::Delivered => true,
     };
-    for item in items.iter().filter(is_logged) {
-        let (what, why) = item.decision.words();
-        let cluster = item.cluster.as_ref().map_or("", ClusterName::as_str);
-        groups.entry((item.message, what, why, cluster)).or_default().push(item);
+    for item in routed.items.iter().filter(is_logged) {
+        let is_delivered = item.decision == Decision::Delivered;
+        let (_, why) = item.decision.words();
+        let group = (is_delivered, item.message, why, item.placement.as_deref());
+        groups.entry(group).or_default().push(item);
     }
-    let line = |((message, what, why, cluster), items): ((usize, &str, Option<&str>, &str), Vec<&Item>)| {
+    let line = |((is_delivered, number, _, placement), items): (Group<'a>, Vec<&'a Item>)| {
+        let (message, first) = (&messages[number], items.first()?);
+        let (what, reason) = first.decision.words();
+        let facts = routed.events.get(number).copied().unwrap_or_default();
         let instances = items.iter().filter_map(|item| item.instance.as_ref());
-        json!({
-            "level": "warn",
-            "message": what,
-            "reason": why,
-            "signal": items.first().and_then(|item| item.signal).map(Signal::slug),
-            "cluster": cluster,
-            "instances": instances.take(NAMED).collect::<Vec<_>>(),
-            "items": items.len(),
-            "receives": messages[message].receives,
-            "message_id": messages[message].id,
-            "request": request,
+        Some(DecisionLine {
+            level: if is_delivered { "info" } else { "warn" },
+            message: what,
+            reason,
+            signal: first.signal.map(Signal::slug),
+            urgency: first.signal.map(Signal::urgency),
+            state: facts.state,
+            cluster: placement.map_or("", |placement| placement.cluster.as_str()),
+            nodepool: placement.map_or("", |placement| &placement.node_pool),
+            instance_type: placement.and_then(|placement| placement.instance_type.as_deref()),
+            instances: instances.take(NAMED).collect(),
+            items: items.len(),
+            time: facts.time.and_then(rfc_3339),
+            delay: first.delay,
+            receives: message.receives,
+            message_id: &message.id,
+            request,
         })
     };
-    groups.into_iter().take(LINES).map(line).collect()
+    groups.into_iter().take(LINES).filter_map(line).collect()
+}
+
+fn rfc_3339(millis: i64) -> Option<String> {
+    DateTime::from_millis(millis).fmt(Format::DateTime).ok()
+}
+
+/// The copies in queues, each as one of its items.
+type Copies<'a> = BTreeMap<usize, &'a Item>;
+
+fn copies(items: &[Item]) -> Copies<'_> {
+    items.iter().filter_map(|item| Some((item.copy?, item))).collect()
 }
 
 /// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
@@ -121,7 +175,7 @@ pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<
             all.entry(&message.id).or_default().insert(RouterDecision {
                 decision: decision.to_owned(),
                 reason: reason.map(str::to_owned),
-                cluster: item.cluster.as_ref().map(ClusterName::to_string),
+                cluster: item.cluster().map(ClusterName::to_string),
             });
         }
     }
@@ -129,11 +183,16 @@ pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<
 }
 
 /// Each metric with its count. Those of storms are missing if they are zero.
-fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTreeMap<&'static str, u32> {
+fn counts(
+    messages: &[Message],
+    routed: &RoutedBatch,
+    copies: &Copies<'_>,
+    calls: &CallCounts,
+) -> BTreeMap<&'static str, u32> {
     let dropped = |item: &&Item| matches!(item.decision, Decision::Dropped(_));
     let mut counts = BTreeMap::from([
         ("Received", size(messages.len())),
-        ("Delivered", size(routed.delivered.len())),
+        ("Delivered", size(copies.len())),
         ("Dropped", size(routed.items.iter().filter(dropped).count())),
         ("Retried", size(routed.retried().len())),
         ("Repaired", size(routed.repairs.len())),
@@ -158,18 +217,12 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
     counts
 }
 
-fn metrics(
-    bus: &BusName,
-    request: &str,
-    counts: &BTreeMap<&'static str, u32>,
-    routed: &RoutedBatch,
-    now: i64,
-) -> Value {
+fn metrics(bus: &BusName, request: &str, counts: &BTreeMap<&'static str, u32>, copies: &Copies<'_>, now: i64) -> Value {
     let names = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"}));
     let mut names: Vec<Value> = names.collect();
     let values = counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     let mut line: Map<String, Value> = values.collect();
-    let delays = delays(routed);
+    let delays = delays(copies);
     if !delays.is_empty() {
         names.push(json!({"Name": "Delay", "Unit": "Milliseconds"}));
         line.insert("Delay".to_owned(), json!(delays));
@@ -182,8 +235,8 @@ fn metrics(
 
 /// The delays, longest first. If there are more than a metric may have, this picks some at equal steps, so the maximum
 /// stays and the median hardly changes.
-fn delays(routed: &RoutedBatch) -> Vec<i64> {
-    let mut delays: Vec<i64> = routed.delivered.iter().filter_map(|copy| copy.delay).collect();
+fn delays(copies: &Copies<'_>) -> Vec<i64> {
+    let mut delays: Vec<i64> = copies.values().filter_map(|item| item.delay).collect();
     delays.sort_unstable_by(|a, b| b.cmp(a));
     let all = delays.len();
     let kept = all.min(VALUES);
@@ -191,9 +244,9 @@ fn delays(routed: &RoutedBatch) -> Vec<i64> {
 }
 
 /// A line for each cluster with a delivery, because a line can have only one value per dimension.
-fn metrics_of_clusters(bus: &BusName, request: &str, routed: &RoutedBatch, now: i64) -> impl Iterator<Item = Value> {
+fn metrics_of_clusters(bus: &BusName, request: &str, copies: &Copies<'_>, now: i64) -> impl Iterator<Item = Value> {
     let mut delivered: BTreeMap<&ClusterName, u32> = BTreeMap::new();
-    for cluster in routed.delivered.iter().filter_map(|copy| copy.cluster.as_ref()) {
+    for cluster in copies.values().filter_map(|item| item.cluster()) {
         *delivered.entry(cluster).or_default() += 1;
     }
     let names = [json!({"Name": "Delivered", "Unit": "Count"})];

@@ -1,22 +1,22 @@
 //! A batch of messages, from bytes to decisions.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::batch::{Delivery, Item, Message, Origin, RoutedBatch};
+use super::batch::{EventFacts, Item, Message, Origin, RoutedBatch};
 use super::clock::Clock;
 use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::{DecodedEvent, EventSubject, decode};
 use super::deliver::{Outgoing, SendResult, deliver};
 use super::event_text::EventText;
 use super::locate::{InstanceOwners, locate, retry};
-use super::owner::InstanceOwner;
+use super::owner::{InstanceOwner, Placement};
 use super::registry::Destination;
 use super::services::Services;
 use super::{InvocationContext, Router, locked};
-use crate::model::name::{ClusterName, InstanceId};
+use crate::model::name::InstanceId;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 
@@ -101,7 +101,10 @@ impl<'a> OpenItems<'a> {
             EventSubject::Probe(Some(_)) if from_queue => {
                 self.add_decided(message, signal, Decision::Dropped(DropReason::NotForKarpenter));
             }
-            EventSubject::Probe(cluster) => self.add_open(message, signal, 0, None, cluster.clone()),
+            EventSubject::Probe(cluster) => {
+                let cluster = cluster.clone().map(|name| Arc::new(Placement::of(name)));
+                self.add_open(message, signal, 0, None, cluster);
+            }
             EventSubject::TooManyEntities => {
                 self.add_decided(message, signal, Decision::Retried(RetryReason::TooManyEntities));
             }
@@ -130,16 +133,18 @@ impl<'a> OpenItems<'a> {
         signal: Option<Signal>,
         place: usize,
         instance: Option<InstanceId>,
-        cluster: Option<ClusterName>,
+        placement: Option<Arc<Placement>>,
     ) {
         self.items.push(OpenItem {
             item: Item {
                 message,
                 signal,
                 instance,
-                cluster,
+                placement,
                 // Until there is another decision.
                 decision: Decision::Retried(RetryReason::OutOfTime),
+                copy: None,
+                delay: None,
             },
             place,
             settled: false,
@@ -156,11 +161,11 @@ impl<'a> OpenItems<'a> {
         let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
         for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
             let item = &mut open.item;
-            let cluster = match &item.instance {
-                None => Ok(item.cluster.clone()),
+            let placement = match &item.instance {
+                None => Ok(item.placement.take()),
                 Some(id) => match owners.get(id) {
                     None => continue,
-                    Some(Ok(InstanceOwner::Cluster(cluster))) => Ok(Some(cluster.clone())),
+                    Some(Ok(InstanceOwner::Cluster(placement))) => Ok(Some(Arc::clone(placement))),
                     Some(Ok(InstanceOwner::Foreign(reason))) => Err(Decision::Dropped(*reason)),
                     Some(Ok(InstanceOwner::NoTags)) => {
                         let dropped = Decision::Dropped(DropReason::NoTagsSeen);
@@ -170,11 +175,11 @@ impl<'a> OpenItems<'a> {
                 },
             };
             open.settled = true;
-            match cluster {
+            match placement {
                 Err(decision) => item.decision = decision,
-                Ok(cluster) => {
-                    item.cluster.clone_from(&cluster);
-                    match router.destination(cluster) {
+                Ok(placement) => {
+                    item.placement = placement;
+                    match router.destination(item.cluster().cloned()) {
                         None => item.decision = Decision::Dropped(DropReason::QueueNotOurs),
                         Some(to) => bound.entry((item.message, to)).or_default().push(number),
                     }
@@ -208,30 +213,31 @@ impl<'a> OpenItems<'a> {
 
     /// Puts the results of sending on the items. The batch began at `start`: in milliseconds of the Unix epoch `start_millis`.
     fn finish(mut self, results: impl Iterator<Item = SendResult>, start: Instant, start_millis: i64) -> RoutedBatch {
-        let mut batch = RoutedBatch::default();
         for SendResult { number, decision, at } in results {
-            let Some(items) = self.outgoing.get(number) else {
-                continue;
-            };
-            for item in items {
+            let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
+            let now = start_millis.saturating_add(took);
+            for item in self.outgoing.get(number).into_iter().flatten() {
                 let item = &mut self.items[*item].item;
                 item.decision = at_receive(self.messages[item.message].receives, item.signal, decision);
+                if decision == Decision::Delivered {
+                    item.copy = Some(number);
+                    let time = self.events[item.message].as_ref().and_then(|event| event.time);
+                    item.delay = time.map(|time| now.saturating_sub(time).max(0));
+                }
             }
-            let first = items.first().filter(|_| decision == Decision::Delivered);
-            let Some(item) = first.map(|item| &self.items[*item].item) else {
-                continue;
-            };
-            let time = self.events[item.message].as_ref().and_then(|event| event.time);
-            let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
-            batch.delivered.push(Delivery {
-                cluster: item.cluster.clone(),
-                delay: time.map(|time| start_millis.saturating_add(took).saturating_sub(time).max(0)),
-            });
         }
+        let facts = |event: &DecodedEvent<'_>| EventFacts {
+            time: event.time,
+            state: event.state,
+        };
+        let facts = |event: &Option<_>| event.as_ref().map(facts).unwrap_or_default();
         let events = self.events.iter().flatten();
-        batch.repairs = events.flat_map(|event| event.repairs.iter().copied()).collect();
-        batch.items = self.items.into_iter().map(|open| open.item).collect();
-        batch
+        RoutedBatch {
+            repairs: events.flat_map(|event| event.repairs.iter().copied()).collect(),
+            events: self.events.iter().map(facts).collect(),
+            items: self.items.into_iter().map(|open| open.item).collect(),
+            contradictions: BTreeSet::new(),
+        }
     }
 }
 

@@ -64,7 +64,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         config,
         router: OnceCell::new(),
     };
-    print(&[json!({"level": "info", "message": "started", "build": MARK})]);
+    print(&[json!({"level": "info", "message": "started", "build": MARK}).to_string()]);
     let function = &function;
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
         function.handle(event).await
@@ -133,7 +133,7 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
 }
 
 /// Writes lines to standard output, from which Lambda takes logs. No message waits for a line that cannot be written.
-fn print(lines: &[Value]) {
+fn print(lines: &[String]) {
     let mut out = std::io::stdout().lock();
     for line in lines {
         let _ = writeln!(out, "{line}");

@@ -103,7 +103,9 @@ fn failures(finished: &Finished) -> BTreeSet<String> {
 
 /// A metric of the invocation.
 fn count(finished: &Finished, name: &str) -> Option<usize> {
-    let line = finished.lines.iter().find(|line| line.get("_aws").is_some())?;
+    let lines = finished.lines.iter();
+    let mut lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let line = lines.find(|line| line.get("_aws").is_some())?;
     Some(usize::try_from(line.get(name)?.as_u64()?).unwrap())
 }
 

@@ -1,4 +1,6 @@
-use super::super::batch::Delivery;
+use std::sync::Arc;
+
+use super::super::batch::EventFacts;
 use super::super::decision::{DropReason, RetryReason};
 use super::*;
 
@@ -12,13 +14,20 @@ fn item(message: usize, cluster: &str, decision: Decision) -> Item {
         message,
         signal: Some(Signal::ScheduledChange),
         instance: format!("i-{message}").parse().ok(),
-        cluster: cluster.parse().ok(),
+        placement: cluster.parse().ok().map(|name| {
+            Arc::new(Placement {
+                node_pool: "spot".to_owned(),
+                ..Placement::of(name)
+            })
+        }),
         decision,
+        copy: None,
+        delay: None,
     }
 }
 
 /// The lines about these items. The deliveries have these delays, in order, and no time after the last.
-fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
+fn report(mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     let message = |n: usize| Message {
         id: format!("m{n}"),
         origin: Origin::HubQueue {
@@ -28,22 +37,26 @@ fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
         receives: Some(2),
         arrived: 0,
     };
-    let delivered = items.iter().filter(|item| item.decision == Decision::Delivered);
+    let delivered = items.iter_mut().filter(|item| item.decision == Decision::Delivered);
+    for (number, item) in delivered.enumerate() {
+        item.copy = Some(number);
+        item.delay = delays.get(number).copied();
+    }
+    let facts = EventFacts {
+        time: Some(1_795_183_351_000),
+        state: None,
+    };
+    let count = items.iter().map(|item| item.message + 1).max().unwrap_or(0).max(3);
     let routed = RoutedBatch {
-        delivered: delivered
-            .enumerate()
-            .map(|(number, item)| Delivery {
-                cluster: item.cluster.clone(),
-                delay: delays.get(number).copied(),
-            })
-            .collect(),
+        events: vec![facts; count],
         items,
         repairs: Vec::new(),
         contradictions: BTreeSet::new(),
     };
-    let messages: Vec<Message> = (0..3).map(message).collect();
+    let messages: Vec<Message> = (0..count).map(message).collect();
     let bus = "kibus".parse().unwrap();
-    lines(&bus, "request", &messages, &routed, &CallCounts::default(), 5)
+    let lines = lines(&bus, "request", &messages, &routed, &CallCounts::default(), 5);
+    lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -57,7 +70,7 @@ fn no_two_reasons_have_one_name_or_metric() {
 }
 
 #[test]
-fn a_line_names_the_loss_and_the_cluster() {
+fn a_line_says_what_became_of_items_losses_first() {
     let unregistered = Decision::Dropped(DropReason::Unregistered);
     let mut lines = report(
         vec![
@@ -67,12 +80,15 @@ fn a_line_names_the_loss_and_the_cluster() {
             item(1, "", Decision::Dropped(DropReason::NoKarpenterMarker)),
             item(2, "a", Decision::Retried(RetryReason::SendThrottled)),
         ],
-        &[],
+        &[1500],
     );
-    let line = |what, reason, cluster, message, items: usize| {
+    let line = |what, reason: Option<&str>, cluster, message, items: usize| {
+        let is_delivered = what == "delivered";
         json!({
-            "level": "warn", "message": what, "reason": reason, "signal": "scheduled-change", "cluster": cluster,
-            "instances": vec![format!("i-{message}"); items], "items": items, "receives": 2,
+            "level": if is_delivered { "info" } else { "warn" }, "message": what, "reason": reason,
+            "signal": "scheduled-change", "urgency": "urgent", "state": null, "cluster": cluster, "nodepool": "spot",
+            "type": null, "instances": vec![format!("i-{message}"); items], "items": items,
+            "time": "2026-11-20T14:02:31Z", "delay": is_delivered.then_some(1500), "receives": 2,
             "message_id": format!("m{message}"), "request": "request",
         })
     };
@@ -80,10 +96,47 @@ fn a_line_names_the_loss_and_the_cluster() {
     assert_eq!(
         lines,
         [
-            line("dropped", "unregistered", "b", 0, 2),
-            line("retried", "send throttled", "a", 2, 1),
+            line("dropped", Some("unregistered"), "b", 0, 2),
+            line("retried", Some("send throttled"), "a", 2, 1),
+            line("delivered", None, "a", 0, 1),
         ]
     );
+}
+
+/// The page and the bill have the size of a line with names of usual lengths.
+#[test]
+fn the_page_has_the_cost_of_a_million_lines() {
+    let instance = "i-0a1b2c3d4e5f60718".parse().unwrap();
+    let line = DecisionLine {
+        level: "info",
+        message: "delivered",
+        reason: None,
+        signal: Some(Signal::StateChange.slug()),
+        urgency: Some(Signal::StateChange.urgency()),
+        state: Some("shutting-down"),
+        cluster: "tenant-1",
+        nodepool: "default",
+        instance_type: None,
+        instances: vec![&instance],
+        items: 1,
+        time: rfc_3339(1_795_183_351_000),
+        delay: Some(1412),
+        receives: Some(1),
+        message_id: "2f9ad4c1-6c1b-4e55-8a70-3f1d2b6a9c04",
+        request: "8b1f6f0e-51f5-5d6a-9c1e-7d0f4a2b3c5d",
+    };
+    let text = serde_json::to_string(&line).unwrap();
+    let bytes = text.len() + 1;
+    println!("{bytes} bytes: {text}");
+    let page = include_str!("../../../docs/router.md");
+    assert!(page.contains(&text), "docs/router.md should have: {text}");
+    // Of us-east-1, in US dollars a GB: https://aws.amazon.com/cloudwatch/pricing/
+    let cost = format!(
+        "${:.2}",
+        1.0e6 * f64::from(u32::try_from(bytes).unwrap()) / 1.0e9 * 0.50
+    );
+    let sentence = format!("{bytes} bytes, and a million of them cost {cost}");
+    assert!(page.contains(&sentence), "docs/router.md should have: {sentence}");
 }
 
 #[test]
@@ -160,8 +213,13 @@ fn every_declared_metric_has_a_value() {
 fn a_hundred_delays_stand_for_many() {
     for all in [99, 100, 101, 250, 1000] {
         let delays: Vec<i64> = (1..=all).collect();
-        let items = (0..all).map(|_| item(0, "a", Decision::Delivered)).collect();
-        let line = &metrics_of(report(items, &delays))[0];
+        let items = (0..all).map(|n| item(usize::try_from(n).unwrap(), "a", Decision::Delivered));
+        let lines = report(items.collect(), &delays);
+        assert_eq!(
+            lines.iter().filter(|line| line["message"] == "delivered").count(),
+            delays.len().min(LINES)
+        );
+        let line = &metrics_of(lines)[0];
         let kept: Vec<i64> = serde_json::from_value(line["Delay"].clone()).unwrap();
         assert_eq!((kept.len(), kept[0]), (delays.len().min(VALUES), all), "of {all}");
         let (middle, true_middle) = (kept[kept.len() / 2], all / 2);
