@@ -17,6 +17,7 @@ mod json;
 #[cfg(test)]
 mod laws;
 mod locate;
+mod notices;
 mod owner;
 mod registry;
 mod report;
@@ -41,7 +42,10 @@ use cache::Owners;
 use registry::{Destination, Registry};
 use report::CallCounts;
 
-use crate::model::name::{ClusterName, QueuePrefix};
+use notices::NoticeTopic;
+
+use crate::model::name::ClusterName;
+use crate::model::router_function::RouterHandler;
 use crate::model::scope::Scope;
 
 /// How many calls are made at the same time at most. Two hundred messages to ten queues take up to 29 calls.
@@ -55,7 +59,9 @@ const GENERATION: usize = 4096;
 #[derive(Debug)]
 struct Router<S> {
     scope: Scope,
-    prefix: QueuePrefix,
+    handler: RouterHandler,
+    /// Where notices go, if anywhere.
+    topic: Option<NoticeTopic>,
     services: S,
     owners: Mutex<Owners>,
     registry: Registry,
@@ -74,10 +80,12 @@ struct InvocationContext<S, C> {
 }
 
 impl<S> Router<S> {
-    fn new(scope: Scope, prefix: QueuePrefix, services: S) -> Self {
+    fn new(scope: Scope, handler: RouterHandler, services: S) -> Self {
+        let topic = handler.notify.as_ref();
         Self {
+            topic: topic.map(|topic| NoticeTopic::new(scope.topic_arn(topic))),
             scope,
-            prefix,
+            handler,
             services,
             owners: Mutex::new(Owners::new(GENERATION)),
             registry: Registry::default(),
@@ -92,7 +100,7 @@ impl<S> Router<S> {
         let queue = match &cluster {
             None => self.scope.probe_queue(),
             Some(name) => {
-                let queue = self.scope.cluster_queue(&self.prefix, name);
+                let queue = self.scope.cluster_queue(&self.handler.prefix, name);
                 if self.scope.hub_queues().contains(&queue) {
                     return None;
                 }

@@ -6,6 +6,7 @@ pub mod aws_code;
 pub mod aws_json;
 pub mod ec2;
 pub(crate) mod signed_call;
+pub mod sns;
 #[cfg(test)]
 #[cfg_attr(
     not(feature = "cli"),

@@ -28,6 +28,11 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
+    // Three options are in the handler.
+    const HANDLERS: [&str; 2] = [
+        "kibus/a-/metrics=nodepool/notify=team-a",
+        "kibus/b-/metrics=none/notify=team-b",
+    ];
     const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
     const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
@@ -93,8 +98,24 @@ fn cases() -> Vec<Case> {
             function,
             "handler",
             json!("kibus/karpenter-"),
-            ("a-", json!("kibus/a-")),
-            ("b-", json!("kibus/b-")),
+            ("a-", json!(HANDLERS[0])),
+            ("b-", json!(HANDLERS[1])),
+        ),
+        case(
+            "cluster-metrics",
+            function,
+            "handler",
+            json!("kibus/karpenter-"),
+            ("nodepool", json!(HANDLERS[0])),
+            ("none", json!(HANDLERS[1])),
+        ),
+        case(
+            "notify",
+            function,
+            "handler",
+            json!("kibus/karpenter-"),
+            ("team-a", json!(HANDLERS[0])),
+            ("team-b", json!(HANDLERS[1])),
         ),
         case(
             "memory",
@@ -180,6 +201,8 @@ fn every_option_has_a_case() {
         rebalance,
         lock_queues,
         tag_conditions,
+        cluster_metrics,
+        notify,
     } = serde_json::from_value(options(values)).unwrap();
     assert_eq!(arch, None);
     let has_case = [
@@ -195,8 +218,10 @@ fn every_option_has_a_case() {
         rebalance.is_some(),
         lock_queues.is_some(),
         tag_conditions.is_some(),
+        cluster_metrics.is_some(),
+        notify.is_some(),
     ];
-    assert_eq!(has_case, [true; 12]);
+    assert_eq!(has_case, [true; 14]);
 }
 
 /// The value of a case's field in a plan.
@@ -276,7 +301,11 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     assert_eq!(dry(&[], &empty), BTreeMap::new(), "an empty variable counts as unset");
     let unprefixed = dry(&["--queue-prefix="], &[]);
     let handler = cases.iter().find(|case| case.flag == "queue-prefix").unwrap();
-    assert_eq!(shown(&unprefixed, handler), json!("kibus/"), "an empty flag is a value");
+    assert_eq!(
+        shown(&unprefixed, handler),
+        json!("kibus//metrics=none/notify=team-b"),
+        "an empty flag is a value"
+    );
 
     // Someone else writes other options.
     let fixed = fixed.iter().map(|case| (case.flag, case.given.0));

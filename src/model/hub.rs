@@ -183,11 +183,7 @@ impl Hub {
                 .role_arn(&self.options().role_path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
             architecture: self.options().architecture(),
-            handler: RouterHandler {
-                bus: self.scope.bus.clone(),
-                prefix: self.options().queue_prefix(),
-            }
-            .to_string(),
+            handler: RouterHandler::of_hub(&self.scope.bus, self.options()).to_string(),
             memory: self.options().memory().get(),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::new(),
@@ -254,7 +250,9 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
     let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
     tags.retain(|key, _| is_of_user(key));
-    let prefix = function.and_then(|function| RouterHandler::of(&function.settings));
+    let handler = function.and_then(|function| RouterHandler::of(&function.settings));
+    let metrics = handler.as_ref().map(|handler| handler.metrics);
+    let topic = handler.as_ref().and_then(|handler| handler.notify.clone());
     let reserved = function.and_then(|function| function.reserved_concurrency);
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
     HubOptions {
@@ -271,7 +269,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         role_path: role
             .map(|role| role.path.clone())
             .filter(|path| *path != default.role_path()),
-        queue_prefix: prefix
+        queue_prefix: handler
             .map(|handler| handler.prefix)
             .filter(|prefix| *prefix != default_queue_prefix()),
         memory: function
@@ -293,6 +291,8 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         tag_conditions: router_policy
             .and_then(|policy| policy::requires_tags(&policy.document))
             .filter(|required| *required != default.tag_conditions(&scope.region)),
+        cluster_metrics: metrics.filter(|metrics| *metrics != default.cluster_metrics()),
+        notify: topic.map(|topic| OrNone(Some(topic))),
     }
 }
 

@@ -156,10 +156,25 @@ names! {
     KmsKey: "KMS key",
         "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
         |s| is_arn(s, "kms", "key/") && all(s, ":/-");
+    /// A standard SNS topic, by its name or its ARN.
+    Topic: "SNS topic",
+        "the name or the ARN of a standard topic, like `interruptions` or `arn:aws:sns:us-west-2:111122223333:interruptions`; \
+         a FIFO topic, whose name ends in `.fifo`, takes no e-mail and no chat",
+        |s| {
+            let name = s.rsplit(':').next().unwrap_or_default();
+            (1..=256).contains(&name.len()) && all(name, "-_") && (name == s || is_arn(s, "sns", ""))
+        };
     /// The ARN of a managed policy that is a role's permissions boundary.
     PermissionsBoundary: "permissions boundary",
         "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
         |s| is_arn(s, "iam", "policy/") && all(s, ":/-_+=.@");
+}
+
+impl Topic {
+    /// Its name alone.
+    pub fn name(&self) -> &str {
+        self.0.rsplit(':').next().unwrap_or_default()
+    }
 }
 
 /// Whether all characters are ASCII letters, digits and these others.

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::name::{KmsKey, NameError, PermissionsBoundary, QueuePrefix, Region, RolePath};
+use super::name::{KmsKey, NameError, PermissionsBoundary, QueuePrefix, Region, RolePath, Topic};
 use super::notation::{duration_text, parse_duration};
 use super::resource::Architecture;
 use super::scope::fixed;
@@ -64,7 +64,7 @@ pub struct HubOptions {
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ARCH", value_name = "ARCH"))]
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub arch: Option<Architecture>,
-    /// Reserved concurrency of the router, at least 2; `none` removes it
+    /// Reserved concurrency, at least 2; `none` removes it
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N"))]
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
@@ -90,6 +90,17 @@ pub struct HubOptions {
         value_parser = clap::builder::BoolishValueParser::new()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag_conditions: Option<bool>,
+    /// What has a metric of its deliveries: cluster, nodepool (and cluster) or none [default: cluster]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "KIBUS_CLUSTER_METRICS", value_name = "WHAT", hide_short_help = true)
+    )]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub cluster_metrics: Option<ClusterMetrics>,
+    /// SNS topic for a notice of each delivery; `none` removes it
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_NOTIFY", value_name = "TOPIC"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub notify: Option<OrNone<Topic>>,
 }
 
 impl HubOptions {
@@ -176,6 +187,14 @@ impl HubOptions {
         }
     }
 
+    pub fn cluster_metrics(&self) -> ClusterMetrics {
+        self.cluster_metrics.unwrap_or_default()
+    }
+
+    pub fn topic(&self) -> Option<&Topic> {
+        self.notify.as_ref()?.0.as_ref()
+    }
+
     /// Whether the policies require tags on queues; else they name queues by their prefix alone.
     pub fn tag_conditions(&self, region: &Region) -> bool {
         self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
@@ -187,6 +206,43 @@ impl FromIterator<(String, Value)> for HubOptions {
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
         // Parts of valid options are valid.
         serde_json::from_value(Value::Object(values.into_iter().collect())).unwrap_or_default()
+    }
+}
+
+/// What has a metric of its own deliveries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusterMetrics {
+    None,
+    #[default]
+    Cluster,
+    /// Each cluster, and each of its node pools.
+    NodePool,
+}
+
+impl FromStr for ClusterMetrics {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        match s {
+            "cluster" | "true" | "yes" | "on" | "1" => Ok(Self::Cluster),
+            "nodepool" => Ok(Self::NodePool),
+            "none" | "false" | "no" | "off" | "0" => Ok(Self::None),
+            _ => Err(NameError::new(
+                "metric of clusters",
+                s,
+                "`cluster`, `nodepool` or `none`",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for ClusterMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Cluster => "cluster",
+            Self::NodePool => "nodepool",
+        })
     }
 }
 
@@ -292,7 +348,7 @@ impl<T: FromStr> FromStr for OrNone<T> {
 
     fn from_str(s: &str) -> Result<Self, T::Err> {
         match s {
-            "none" => Ok(Self(None)),
+            "none" | "false" => Ok(Self(None)),
             value => value.parse().map(|value| Self(Some(value))),
         }
     }

@@ -77,6 +77,11 @@ pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
         replace_statements(&mut policy, &[SENDS], &of_bus(scope, by_name, &values));
     }
+    if let Some(topic) = options.topic() {
+        let notify = include_str!("../../templates/policies/router-notify.json");
+        let values = [("topic_arn", scope.topic_arn(topic).into())];
+        replace_statements(&mut policy, &[], &of_bus(scope, notify, &values));
+    }
     with_key(policy, KeyUse::Route, scope, options.key())
 }
 

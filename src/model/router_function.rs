@@ -7,21 +7,52 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::excerpt;
-use crate::model::name::{BusName, NameError, QueuePrefix};
+use crate::model::name::{BusName, NameError, QueuePrefix, Topic};
+use crate::model::options::{ClusterMetrics, HubOptions};
 use crate::model::resource::FunctionSettings;
 use crate::model::scope::Scope;
 
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
 
-/// The settings of a router, as text `<bus>/<prefix>`. The prefix may be empty.
+/// How many characters Lambda takes as a handler, without white space (Lambda API reference, `CreateFunction`).
+pub const LONGEST_HANDLER: usize = 128;
+
+/// The settings of a router, as text `<bus>/<prefix>`, where the prefix may be empty. What differs from the default follows:
+/// `/metrics=none` or `/metrics=nodepool`, and `/notify=<name of a topic>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterHandler {
     pub bus: BusName,
     pub prefix: QueuePrefix,
+    pub metrics: ClusterMetrics,
+    /// The name of a topic of the function's account and Region.
+    pub notify: Option<Topic>,
 }
 
 impl RouterHandler {
+    pub fn new(bus: BusName, prefix: QueuePrefix) -> Self {
+        Self {
+            bus,
+            prefix,
+            metrics: ClusterMetrics::default(),
+            notify: None,
+        }
+    }
+
+    pub fn of_hub(bus: &BusName, options: &HubOptions) -> Self {
+        Self {
+            metrics: options.cluster_metrics(),
+            // The name of a topic is a topic.
+            notify: options.topic().and_then(|topic| topic.name().parse().ok()),
+            ..Self::new(bus.clone(), options.queue_prefix())
+        }
+    }
+
+    /// Whether two routers send to the same queues.
+    pub fn serves_as(&self, other: &Self) -> bool {
+        (&self.bus, &self.prefix) == (&other.bus, &other.prefix)
+    }
+
     /// The settings of a function or a version; `None` if it has none that a router can read.
     pub fn of(settings: &FunctionSettings) -> Option<Self> {
         settings.handler.parse().ok()
@@ -30,7 +61,13 @@ impl RouterHandler {
 
 impl fmt::Display for RouterHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.bus, self.prefix)
+        write!(f, "{}/{}", self.bus, self.prefix)?;
+        if self.metrics != ClusterMetrics::default() {
+            write!(f, "/metrics={}", self.metrics)?;
+        }
+        self.notify
+            .as_ref()
+            .map_or(Ok(()), |topic| write!(f, "/notify={topic}"))
     }
 }
 
@@ -38,12 +75,21 @@ impl FromStr for RouterHandler {
     type Err = NameError;
 
     fn from_str(s: &str) -> Result<Self, NameError> {
-        let refuse = || NameError::new("handler of a router", s, "`<bus>/<prefix of the cluster queues>`");
-        let (bus, prefix) = s.split_once('/').ok_or_else(refuse)?;
-        Ok(Self {
-            bus: bus.parse()?,
-            prefix: prefix.parse()?,
-        })
+        let refuse = || {
+            let expected = "`<bus>/<prefix of the cluster queues>`, then `/metrics=...` or `/notify=...`";
+            NameError::new("handler of a router", s, expected)
+        };
+        let (bus, rest) = s.split_once('/').ok_or_else(refuse)?;
+        let mut parts = rest.split('/');
+        let mut handler = Self::new(bus.parse()?, parts.next().unwrap_or_default().parse()?);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("metrics", each)) => handler.metrics = each.parse()?,
+                Some(("notify", topic)) => handler.notify = Some(topic.parse()?),
+                _ => return Err(refuse()),
+            }
+        }
+        Ok(handler)
     }
 }
 
@@ -171,19 +217,18 @@ mod tests {
     use crate::model::scope::tests::scope;
 
     fn handler(bus: &str, prefix: &str) -> RouterHandler {
-        RouterHandler {
-            bus: bus.parse().unwrap(),
-            prefix: prefix.parse().unwrap(),
-        }
+        RouterHandler::new(bus.parse().unwrap(), prefix.parse().unwrap())
     }
 
-    /// The longest names fit into what Lambda accepts as a handler: 128 characters without white space (Lambda API
-    /// reference, `CreateFunction`).
+    /// The longest names fit, except that of a topic.
     #[test]
     fn every_bus_and_prefix_fits_into_a_handler() {
         for (bus, prefix) in [("kibus", "karpenter-"), ("a", ""), (&"b".repeat(20), &"x_".repeat(20))] {
             let text = handler(bus, prefix).to_string();
-            assert!(text.len() <= 128 && !text.contains(char::is_whitespace), "{text}");
+            assert!(
+                text.len() <= LONGEST_HANDLER && !text.contains(char::is_whitespace),
+                "{text}"
+            );
             assert_eq!(text.parse(), Ok(handler(bus, prefix)));
         }
         assert!("b".repeat(21).parse::<BusName>().is_err(), "a longer bus has no test");
@@ -194,16 +239,30 @@ mod tests {
     }
 
     #[test]
-    fn only_a_bus_and_a_prefix_are_settings() {
+    fn only_known_settings_are_read() {
         for (text, expected) in [
             ("kibus/karpenter-", Some(handler("kibus", "karpenter-"))),
             ("kibus/", Some(handler("kibus", ""))),
+            (
+                "kibus//metrics=none/notify=team-a",
+                Some(RouterHandler {
+                    metrics: ClusterMetrics::None,
+                    notify: Some("team-a".parse().unwrap()),
+                    ..handler("kibus", "")
+                }),
+            ),
+            ("kibus/x-/metrics=all", None),
+            ("kibus/x-/notify=a.fifo", None),
+            ("kibus/x-/notify=", None),
+            ("kibus/x-/new=1", None),
             ("bootstrap", None),
             ("Kibus/x", None),
             ("kibus/a/b", None),
             ("", None),
         ] {
             assert_eq!(text.parse().ok(), expected, "{text}");
+            let written = expected.map(|handler: RouterHandler| handler.to_string());
+            assert!(written.is_none_or(|written| written == text), "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::name::{AccountId, BusName, NameError, Partition, Region};
+use super::name::{AccountId, BusName, NameError, Partition, Region, Topic};
 use crate::error::quoted;
 
 /// The alias of the router function that the event source mapping points to.
@@ -95,6 +95,10 @@ impl Scope {
             services.push(format!("sqs.{}.{domain}", self.region));
         }
         services
+    }
+
+    pub fn topic_arn(&self, topic: &Topic) -> String {
+        self.arn("sns", topic.name())
     }
 
     pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {

@@ -14,6 +14,10 @@ pub const PROBE_SOURCE: &str = "kibus.probe";
 /// The `detail-type` of a probe event.
 pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";
 
+/// The `detail-type` of a heartbeat: an event of the same source, which a schedule sends to the hub queue. It takes the whole
+/// way of a probe, and counts alone.
+pub const HEARTBEAT_DETAIL_TYPE: &str = "Kibus Heartbeat";
+
 /// Where an event says what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectMember {
@@ -182,11 +186,15 @@ signals! {
 }
 
 impl Signal {
-    /// The signal of an event with this source and detail-type.
+    /// The signal of an event with this source and detail-type. A heartbeat is a probe that has no rule's pattern.
     pub fn of(source: &str, detail_type: &str) -> Option<Self> {
+        let is_of = |signal: &Self| {
+            let types = signal.detail_types();
+            types.contains(&detail_type) || *signal == Self::Probe && detail_type == HEARTBEAT_DETAIL_TYPE
+        };
         Self::ALL
             .into_iter()
-            .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
+            .find(|signal| signal.source() == source && is_of(signal))
     }
 
     /// The `detail-type` that Karpenter knows.
@@ -297,6 +305,8 @@ mod tests {
             }
         }
         assert_eq!(Signal::of("aws.ec2", "AWS Health Event"), None);
+        assert_eq!(Signal::of(PROBE_SOURCE, HEARTBEAT_DETAIL_TYPE), Some(Signal::Probe));
+        assert_eq!(Signal::of("aws.ec2", HEARTBEAT_DETAIL_TYPE), None);
     }
 
     #[test]

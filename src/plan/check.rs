@@ -206,8 +206,10 @@ pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
 /// What a rollback would change beside the code and the memory. The handler of a version names the queues that it sends to,
 /// its role must still exist, and a rollback would also restore variables, layers or a network that it had.
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
-    let serves = RouterHandler::of(&wanted.settings);
-    let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
+    let [wanted_one, live_one] = [wanted, live].map(|alias| RouterHandler::of(&alias.settings));
+    let serves_the_same = wanted_one
+        .zip(live_one)
+        .is_some_and(|(one, other)| one.serves_as(&other));
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
         Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
         Some(FunctionField::Handler) => !serves_the_same,

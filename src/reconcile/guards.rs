@@ -12,6 +12,7 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
+use crate::model::router_function::{LONGEST_HANDLER, RouterHandler};
 use crate::model::scope::Scope;
 use crate::model::settings::{LONGEST, Settings};
 use crate::plan;
@@ -46,7 +47,9 @@ pub(super) fn of_request(
 ) -> Vec<Message> {
     // Applies if the hub's policies are planned.
     let planned = target.plans_hub().then_some(&after.options);
-    let mut refusals = Vec::from_iter(planned.and_then(|options| unnamed_queues(&survey.scope, options)));
+    let guards = [unnamed_queues, unusable_topic];
+    let refusals = guards.iter().filter_map(|guard| guard(&survey.scope, planned?));
+    let mut refusals: Vec<Message> = refusals.collect();
     if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
         refusals.extend(prefix_in_use(survey, target));
     }
@@ -58,6 +61,33 @@ pub(super) fn of_request(
         Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another queue prefix or another bus")
     }));
     refusals
+}
+
+/// Refuses a topic that the router could not publish to: it finds the topic in its own account and Region, by the name in
+/// its handler.
+fn unusable_topic(scope: &Scope, options: &HubOptions) -> Option<Message> {
+    let topic = options.topic()?;
+    let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
+    let sentence = if topic.as_str() != topic.name() && topic.as_str() != scope.topic_arn(topic) {
+        format!(
+            "`{topic}` is not a topic of account {} in {}, and the router publishes to no other",
+            scope.account, scope.region
+        )
+    } else if handler.len() > LONGEST_HANDLER {
+        let room = topic.name().len().saturating_sub(handler.len() - LONGEST_HANDLER);
+        format!(
+            "the name of topic `{}` has more than the {room} characters that this bus and queue prefix leave in the handler of \
+             the router",
+            topic.name()
+        )
+    } else {
+        return None;
+    };
+    let refusal = Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence);
+    Some(refusal.then(
+        "set a topic that fits, or none:",
+        scope.kibus("bootstrap-hub --notify none"),
+    ))
 }
 
 /// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
@@ -254,6 +284,7 @@ mod tests {
     use super::*;
     use crate::model::answer::Fact;
     use crate::model::hub::Hub;
+    use crate::model::name::Topic;
     use crate::model::resource::{Code, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
     use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
@@ -344,6 +375,30 @@ mod tests {
             };
             let refused = refusals(&survey, &target, None, options);
             assert_eq!(refused.is_empty(), taken, "{region} `{after}` {given:?}");
+        }
+    }
+
+    #[test]
+    fn a_topic_is_of_this_account_and_fits_into_the_handler() {
+        let here = "arn:aws:sns:us-west-2:111122223333:team-a";
+        for (topic, prefix, refused) in [
+            ("team-a", "karpenter-", false),
+            (here, "karpenter-", false),
+            ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-", true),
+            ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-", true),
+            ("arn:aws-cn:sns:us-west-2:111122223333:team-a", "karpenter-", true),
+            // Of 128, 5 for the bus, 40 for the prefix, 9 between.
+            (&"t".repeat(74), &"x".repeat(40), false),
+            (&"t".repeat(75), &"x".repeat(40), true),
+        ] {
+            let options = HubOptions {
+                notify: Some(topic.parse().unwrap()),
+                ..self::prefix(Some(prefix))
+            };
+            assert_eq!(unusable_topic(&scope(), &options).is_some(), refused, "{topic}");
+        }
+        for refused in ["team.fifo", "arn:aws:sqs:us-west-2:111122223333:a", "", "a:b"] {
+            assert!(refused.parse::<Topic>().is_err(), "{refused}");
         }
     }
 

@@ -61,6 +61,8 @@ pub(super) struct EventFacts {
     pub(super) time: Option<i64>,
     /// The state that an instance changed to.
     pub(super) state: Option<&'static str>,
+    /// Whether it is a heartbeat, which is no event of anybody.
+    pub(super) is_heartbeat: bool,
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +76,10 @@ pub(super) struct RoutedBatch {
 }
 
 impl RoutedBatch {
+    pub(super) fn is_heartbeat(&self, message: usize) -> bool {
+        self.events.get(message).is_some_and(|event| event.is_heartbeat)
+    }
+
     /// The messages that return to the queue. Each returns whole: what was delivered is again, which harms no Karpenter.
     pub(super) fn retried(&self) -> HashSet<usize> {
         let is_retried = |item: &&Item| matches!(item.decision, Decision::Retried(_));

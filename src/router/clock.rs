@@ -53,6 +53,15 @@ impl Deadline {
         }
     }
 
+    /// The clock for calls that may take this time and no more of what [`Self::last_moments`] allows.
+    pub(super) fn at_most(self, time: Duration) -> Self {
+        let last = self.last_moments().calls_until;
+        Self {
+            calls_until: last.min(Instant::now() + time),
+            ends: self.ends,
+        }
+    }
+
     /// After how many seconds the invocation has certainly ended.
     pub(super) fn over_in(self) -> u32 {
         let left = self.ends.saturating_duration_since(Instant::now()).as_secs() + 2;

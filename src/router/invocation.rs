@@ -13,7 +13,7 @@ use super::clock::{Clock, Deadline, visibility};
 use super::json::Members;
 use super::route::route;
 use super::services::Services;
-use super::{InvocationContext, Router, report, side_by_side};
+use super::{InvocationContext, Router, notices, report, side_by_side};
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
 use crate::model::router_batch::{SqsEvent, SqsRecord};
 use crate::model::router_function;
@@ -109,15 +109,21 @@ pub(super) async fn route_batch<S: Services>(
         hide(&context, returned.collect(), clock),
         delete(&context, finished, clock),
     );
+    let in_storm = context.calls.received.get() > 0 || !surplus.is_empty();
+    let notices = router
+        .topic
+        .as_ref()
+        .map(|_| report::notices(&router.scope, &messages, &routed));
+    let notified = notices::publish(&context, notices.unwrap_or_default(), in_storm).await;
     let mut answer = json!({"batchItemFailures": failures});
     let decisions = report::answered(&messages, &routed.items);
     if !decisions.is_empty() {
         answer["decisions"] = json!(decisions);
     }
-    let (bus, now) = (&router.scope.bus, deadline.unix_millis());
+    let (handler, now) = (&router.handler, deadline.unix_millis());
     Finished {
         answer: (!is_foreign).then_some(answer),
-        lines: report::lines(bus, request, &messages, &routed, &context.calls, now),
+        lines: report::lines(handler, request, &messages, &routed, &context.calls, &notified, now),
     }
 }
 

@@ -12,10 +12,15 @@ use serde_json::{Map, Value, json};
 
 use super::batch::{Item, Message, Origin, RoutedBatch};
 use super::decision::Decision;
+use super::notices::Notified;
 use super::owner::Placement;
 use crate::model::name::{BusName, ClusterName, InstanceId};
+use crate::model::options::ClusterMetrics;
 use crate::model::router_batch::RouterDecision;
+use crate::model::router_function::RouterHandler;
+use crate::model::scope::Scope;
 use crate::model::signal::Signal;
+use crate::wire::sns::Notice;
 
 /// How many instances a line names at most.
 const NAMED: usize = 10;
@@ -57,22 +62,23 @@ fn size(messages: usize) -> u32 {
 /// The lines of an invocation that ended at `now`, in milliseconds of the Unix epoch: losses, retries and deliveries, then
 /// metrics.
 pub(super) fn lines(
-    bus: &BusName,
+    handler: &RouterHandler,
     request: &str,
     messages: &[Message],
     routed: &RoutedBatch,
     calls: &CallCounts,
+    notified: &Notified,
     now: i64,
 ) -> Vec<String> {
     let decisions = decisions(request, messages, routed).into_iter();
     // Nothing in a line has a key that is not a text, so each can be written.
     let decisions = decisions.filter_map(|line| serde_json::to_string(&line).ok());
-    let copies = copies(&routed.items);
-    let metrics = metrics(bus, request, &counts(messages, routed, &copies, calls), &copies, now);
+    let copies = copies(routed);
+    let counts = counts(messages, routed, &copies, calls, notified);
     let others = contradictions(request, &routed.contradictions).into_iter();
-    let others = others
-        .chain([metrics])
-        .chain(metrics_of_clusters(bus, request, &copies, now));
+    let others = others.chain(not_notified(request, notified));
+    let others = others.chain([metrics(&handler.bus, request, &counts, &copies, now)]);
+    let others = others.chain(metrics_of_clusters(handler, request, routed, now));
     decisions.chain(others.map(|line| line.to_string())).collect()
 }
 
@@ -105,7 +111,8 @@ fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBa
     let mut groups: BTreeMap<Group<'_>, Vec<&Item>> = BTreeMap::new();
     let is_logged = |item: &&Item| match item.decision {
         Decision::Dropped(why) => why.loses(),
-        Decision::Retried(_) | Decision::Delivered => true,
+        Decision::Retried(_) => true,
+        Decision::Delivered => !routed.is_heartbeat(item.message),
     };
     for item in routed.items.iter().filter(is_logged) {
         let is_delivered = item.decision == Decision::Delivered;
@@ -144,11 +151,59 @@ fn rfc_3339(millis: i64) -> Option<String> {
     DateTime::from_millis(millis).fmt(Format::DateTime).ok()
 }
 
-/// The copies in queues, each as one of its items.
+/// A notice for each line about a delivery to a cluster. A probe interrupts nobody.
+pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch) -> Vec<Notice> {
+    let lines = decisions("", messages, routed).into_iter();
+    let lines = lines.filter(|line| line.message == "delivered" && !line.instances.is_empty());
+    let notice = |line: DecisionLine<'_>| {
+        let message = json!({
+            "bus": scope.bus,
+            "account": scope.account,
+            "region": scope.region,
+            "signal": line.signal,
+            "urgency": line.urgency,
+            "state": line.state,
+            "cluster": line.cluster,
+            "nodepool": line.nodepool,
+            "type": line.instance_type,
+            "instances": line.instances,
+            "items": line.items,
+            "time": line.time,
+            "delay": line.delay,
+        });
+        let attributes = [
+            ("cluster", line.cluster),
+            ("nodepool", line.nodepool),
+            ("signal", line.signal.unwrap_or_default()),
+            ("urgency", line.urgency.unwrap_or_default()),
+        ];
+        Notice {
+            message: message.to_string(),
+            attributes: attributes.map(|(name, value)| (name, value.to_owned())).into(),
+        }
+    };
+    lines.map(notice).collect()
+}
+
+/// The copies in queues, each as one of its items. Heartbeats are none.
 type Copies<'a> = BTreeMap<usize, &'a Item>;
 
-fn copies(items: &[Item]) -> Copies<'_> {
-    items.iter().filter_map(|item| Some((item.copy?, item))).collect()
+fn copies(routed: &RoutedBatch) -> Copies<'_> {
+    let items = routed.items.iter().filter(|item| !routed.is_heartbeat(item.message));
+    items.filter_map(|item| Some((item.copy?, item))).collect()
+}
+
+/// One line if the topic did not take all notices.
+fn not_notified(request: &str, notified: &Notified) -> Option<Value> {
+    notified.why.as_ref().map(|why| {
+        json!({
+            "level": "warn",
+            "message": "not notified",
+            "reason": why,
+            "items": notified.not_taken,
+            "request": request,
+        })
+    })
 }
 
 /// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
@@ -182,16 +237,25 @@ pub(super) fn answered<'a>(messages: &'a [Message], items: &[Item]) -> BTreeMap<
     all
 }
 
-/// Each metric with its count. Those of storms are missing if they are zero.
+/// Each metric with its count. Those of storms, heartbeats and notices are missing if they are zero. Heartbeats count alone,
+/// so an invocation with nothing else has no metric of events, which would be billed.
 fn counts(
     messages: &[Message],
     routed: &RoutedBatch,
     copies: &Copies<'_>,
     calls: &CallCounts,
+    notified: &Notified,
 ) -> BTreeMap<&'static str, u32> {
+    let beats = routed.events.iter().filter(|event| event.is_heartbeat).count();
+    let delivered = |item: &&Item| item.decision == Decision::Delivered;
+    let heard = routed.items.iter().filter(delivered);
+    let heard = heard.filter(|item| routed.is_heartbeat(item.message)).count();
+    if heard > 0 && heard == messages.len() {
+        return BTreeMap::from([("Heartbeat", size(heard))]);
+    }
     let dropped = |item: &&Item| matches!(item.decision, Decision::Dropped(_));
     let mut counts = BTreeMap::from([
-        ("Received", size(messages.len())),
+        ("Received", size(messages.len() - beats)),
         ("Delivered", size(copies.len())),
         ("Dropped", size(routed.items.iter().filter(dropped).count())),
         ("Retried", size(routed.retried().len())),
@@ -201,11 +265,14 @@ fn counts(
         ("SendCalls", calls.send.get()),
         ("ListQueueTagsCalls", calls.list_queue_tags.get()),
     ]);
-    let in_storms = [
+    let at_times = [
         ("ReceivedByRouter", calls.received.get()),
         ("NotDeleted", calls.not_deleted.get()),
+        ("Heartbeat", size(heard)),
+        ("Notified", size(notified.taken)),
+        ("NotNotified", size(notified.not_taken)),
     ];
-    counts.extend(in_storms.into_iter().filter(|(_, count)| *count > 0));
+    counts.extend(at_times.into_iter().filter(|(_, count)| *count > 0));
     for item in &routed.items {
         let reason = match item.decision {
             Decision::Delivered => continue,
@@ -229,7 +296,7 @@ fn metrics(bus: &BusName, request: &str, counts: &BTreeMap<&'static str, u32>, c
     }
     line.insert("bus".to_owned(), json!(bus));
     line.insert("request".to_owned(), json!(request));
-    line.insert("_aws".to_owned(), directive(&["bus"], &names, now));
+    line.insert("_aws".to_owned(), directive(&[&["bus"]], &names, now));
     Value::Object(line)
 }
 
@@ -243,29 +310,52 @@ fn delays(copies: &Copies<'_>) -> Vec<i64> {
     (0..kept).map(|n| delays[n * all / kept]).collect()
 }
 
-/// A line for each cluster with a delivery, because a line can have only one value per dimension.
-fn metrics_of_clusters(bus: &BusName, request: &str, copies: &Copies<'_>, now: i64) -> impl Iterator<Item = Value> {
-    let mut delivered: BTreeMap<&ClusterName, u32> = BTreeMap::new();
-    for cluster in copies.values().filter_map(|item| item.cluster()) {
-        *delivered.entry(cluster).or_default() += 1;
+/// A line for each cluster with a delivery, or for each of its node pools, because a line can have only one value per
+/// dimension. A copy about instances of two node pools counts for both.
+fn metrics_of_clusters(
+    handler: &RouterHandler,
+    request: &str,
+    routed: &RoutedBatch,
+    now: i64,
+) -> impl Iterator<Item = Value> {
+    let of_pools = handler.metrics == ClusterMetrics::NodePool;
+    let items = routed.items.iter().filter(|_| handler.metrics != ClusterMetrics::None);
+    let copies: BTreeSet<(&ClusterName, &str, usize)> = items
+        .filter_map(|item| {
+            let (copy, placement) = (item.copy?, item.placement.as_ref()?);
+            let pool = if of_pools { placement.node_pool.as_str() } else { "" };
+            Some((&placement.cluster, pool, copy))
+        })
+        .collect();
+    let mut delivered: BTreeMap<(&ClusterName, &str), u32> = BTreeMap::new();
+    for (cluster, pool, _) in copies {
+        *delivered.entry((cluster, pool)).or_default() += 1;
     }
     let names = [json!({"Name": "Delivered", "Unit": "Count"})];
-    delivered.into_iter().map(move |(cluster, copies)| {
-        json!({
-            "_aws": directive(&["bus", "cluster"], &names, now),
-            "bus": bus,
+    delivered.into_iter().map(move |((cluster, pool), copies)| {
+        let dimensions: &[&[&str]] = match pool {
+            "" => &[&["bus", "cluster"]],
+            _ => &[&["bus", "cluster"], &["bus", "cluster", "nodepool"]],
+        };
+        let mut line = json!({
+            "_aws": directive(dimensions, &names, now),
+            "bus": handler.bus,
             "cluster": cluster,
             "Delivered": copies,
             "request": request,
-        })
+        });
+        if !pool.is_empty() {
+            line["nodepool"] = json!(pool);
+        }
+        line
     })
 }
 
 /// The member that makes CloudWatch read metrics from the line.
-fn directive(dimensions: &[&str], metrics: &[Value], now: i64) -> Value {
+fn directive(dimensions: &[&[&str]], metrics: &[Value], now: i64) -> Value {
     json!({
         "Timestamp": now,
-        "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": metrics}],
+        "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": metrics}],
     })
 }
 

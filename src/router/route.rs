@@ -20,6 +20,9 @@ use crate::model::name::InstanceId;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 
+/// An id that no instance has. EC2 has no tags for it, and no error.
+pub(super) const NO_INSTANCE: &str = "i-00000000000000000";
+
 pub(super) async fn route<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,
     messages: &[Message],
@@ -105,6 +108,7 @@ impl<'a> OpenItems<'a> {
                 let cluster = cluster.clone().map(|name| Arc::new(Placement::of(name)));
                 self.add_open(message, signal, 0, None, cluster);
             }
+            EventSubject::Heartbeat => self.add_open(message, signal, 0, NO_INSTANCE.parse().ok(), None),
             EventSubject::TooManyEntities => {
                 self.add_decided(message, signal, Decision::Retried(RetryReason::TooManyEntities));
             }
@@ -161,10 +165,14 @@ impl<'a> OpenItems<'a> {
         let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
         for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
             let item = &mut open.item;
+            let event = self.events[item.message].as_ref();
+            let is_heartbeat = event.is_some_and(|event| event.subject == EventSubject::Heartbeat);
             let placement = match &item.instance {
                 None => Ok(item.placement.take()),
                 Some(id) => match owners.get(id) {
                     None => continue,
+                    // EC2 answered.
+                    Some(Ok(_)) if is_heartbeat => Ok(None),
                     Some(Ok(InstanceOwner::Cluster(placement))) => Ok(Some(Arc::clone(placement))),
                     Some(Ok(InstanceOwner::Foreign(reason))) => Err(Decision::Dropped(*reason)),
                     Some(Ok(InstanceOwner::NoTags)) => {
@@ -229,6 +237,7 @@ impl<'a> OpenItems<'a> {
         let facts = |event: &DecodedEvent<'_>| EventFacts {
             time: event.time,
             state: event.state,
+            is_heartbeat: event.subject == EventSubject::Heartbeat,
         };
         let facts = |event: &Option<_>| event.as_ref().map(facts).unwrap_or_default();
         let events = self.events.iter().flatten();

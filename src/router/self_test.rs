@@ -12,6 +12,7 @@ use super::clock::{Backoff, Clock, Deadline};
 use super::decision::RetryReason;
 use super::invocation::{Payload, route_batch};
 use super::report::CallCounts;
+use super::route::NO_INSTANCE;
 use super::services::{CallError, CallFailure, Services};
 use super::{Router, locked};
 use crate::model::name::{ClusterName, InstanceId, NameError, QueueName, QueuePrefix};
@@ -24,6 +25,7 @@ use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember, sample_event};
 use crate::model::tags::{CLUSTER, Tags};
 use crate::wire::aws_code;
+use crate::wire::sns::Notice;
 
 /// Two clusters that do not exist, and an instance of each.
 const CLUSTERS: [(&str, &str); 2] = [
@@ -31,21 +33,18 @@ const CLUSTERS: [(&str, &str); 2] = [
     ("kibus-self-test-b", "i-00000000000000b02"),
 ];
 
-/// An id that no instance has. EC2 has no tags for it, and no error.
-const NO_INSTANCE: &str = "i-00000000000000000";
-
 /// How many characters of a message of AWS are reported. EC2 appends an encoded text of a thousand.
 const SHOWN: usize = 300;
 
 /// Runs the self-test; `services` are AWS. It ends before the deadline.
 pub(super) async fn run<S: Services>(
     scope: &Scope,
-    prefix: &QueuePrefix,
+    handler: &RouterHandler,
     services: &S,
     deadline: Deadline,
 ) -> SelfTestReport {
-    let mut problems = match cases(scope, prefix) {
-        Ok(cases) => routing_problems(scope, prefix, &cases, deadline).await,
+    let mut problems = match cases(scope, &handler.prefix) {
+        Ok(cases) => routing_problems(scope, &handler.prefix, &cases, deadline).await,
         Err(e) => vec![e.to_string()],
     };
     let mut codes = vec![String::new(); problems.len()];
@@ -53,10 +52,6 @@ pub(super) async fn run<S: Services>(
         problems.push(problem);
         codes.push(code);
     }
-    let handler = RouterHandler {
-        bus: scope.bus.clone(),
-        prefix: prefix.clone(),
-    };
     SelfTestReport {
         ok: problems.is_empty(),
         version: version_in(MARK.as_bytes()).unwrap_or_default().to_owned(),
@@ -79,7 +74,8 @@ async fn routing_problems(
     cases: &[SelfTestCase],
     deadline: Deadline,
 ) -> Vec<String> {
-    let router = Arc::new(Router::new(scope.clone(), prefix.clone(), InMemory::default()));
+    let handler = RouterHandler::new(scope.bus.clone(), prefix.clone());
+    let router = Arc::new(Router::new(scope.clone(), handler, InMemory::default()));
     let hub = scope.queue_arn(&scope.hub_queue());
     let messages = match Payload::parse(&payload(&hub, cases).to_string(), &hub, deadline.unix_millis()) {
         Ok(Payload::Batch(messages)) => messages,
@@ -208,6 +204,10 @@ impl Services for InMemory {
 
     async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallError> {
         Ok(())
+    }
+
+    async fn publish(&self, _: &str, notices: &[Notice]) -> Result<usize, CallError> {
+        Ok(notices.len())
     }
 }
 

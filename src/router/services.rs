@@ -23,6 +23,7 @@ use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::wire::aws_code;
 use crate::wire::ec2::{self, Ec2Error, describe_tags};
+use crate::wire::sns::{self, Notice, publish_batch};
 
 /// Why a call, or one entry of it, has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +71,16 @@ pub(super) trait Services: Send + Sync + 'static {
 
     /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
     fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Answer<()>> + Send;
+
+    /// Publishes up to ten notices to a topic, by its ARN. Gives how many it took.
+    fn publish(&self, topic: &str, notices: &[Notice]) -> impl Future<Output = Answer<usize>> + Send;
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct AwsServices {
     pub(super) ec2: ec2::Client,
     pub(super) sqs: aws_sdk_sqs::Client,
+    pub(super) sns: sns::Client,
     /// The HTTP client for messages that the router receives, which limits the answers.
     pub(super) receiving: SharedHttpClient,
     pub(super) scope: Scope,
@@ -165,6 +170,10 @@ impl Services for AwsServices {
             call = call.entries(entry.build().map_err(unbuilt)?);
         }
         call.send().await.map(drop).map_err(|e| of_sqs(&e))
+    }
+
+    async fn publish(&self, topic: &str, notices: &[Notice]) -> Answer<usize> {
+        publish_batch(&self.sns, topic, notices).await.map_err(of_ec2)
     }
 }
 

@@ -32,7 +32,7 @@ use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_function::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::{GlobalOptions, Scope};
-use crate::wire::{custom_endpoint, ec2};
+use crate::wire::{custom_endpoint, ec2, sns};
 
 /// How long one try of a call may take.
 const TRY: Duration = Duration::from_secs(3);
@@ -43,6 +43,7 @@ struct LambdaFunction {
     config: SdkConfig,
     ec2: ec2::Client,
     sqs: aws_sdk_sqs::Client,
+    sns: sns::Client,
     receiving: SharedHttpClient,
     router: OnceCell<Arc<Router<AwsServices>>>,
 }
@@ -60,6 +61,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         handler,
         ec2: ec2::Client::new(&config),
         sqs: aws_sdk_sqs::Client::new(&config),
+        sns: sns::Client::new(&config),
         receiving: connection::receiving_client(&connector),
         config,
         router: OnceCell::new(),
@@ -85,7 +87,7 @@ impl LambdaFunction {
             .map_err(|e| failed("NotABatch", e.to_string()))?;
         let messages = match payload {
             Payload::SelfTest => {
-                let report = self_test::run(&router.scope, &router.prefix, &router.services, deadline).await;
+                let report = self_test::run(&router.scope, &router.handler, &router.services, deadline).await;
                 return Ok(json!(report));
             }
             Payload::Batch(messages) => messages,
@@ -102,11 +104,12 @@ impl LambdaFunction {
         let services = AwsServices {
             ec2: self.ec2.clone(),
             sqs: self.sqs.clone(),
+            sns: self.sns.clone(),
             receiving: self.receiving.clone(),
             scope: scope.clone(),
             endpoint: custom_endpoint(&self.config, "SQS"),
         };
-        Ok(Arc::new(Router::new(scope, self.handler.prefix.clone(), services)))
+        Ok(Arc::new(Router::new(scope, self.handler.clone(), services)))
     }
 }
 

@@ -26,10 +26,11 @@ pub const MAX_IDS: usize = 200;
 
 const PAGE: &str = "1000";
 
-/// A client of EC2. Clones share their connections.
+/// A client of EC2, or of another service with the query protocol. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
     operation: Operation<String, String, ErrorResponse>,
+    version: &'static str,
 }
 
 pub type Param = (String, String);
@@ -95,7 +96,7 @@ pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags)
         .await
 }
 
-fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
+pub(super) fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
     let pairs = pairs.iter();
     pairs
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
@@ -116,21 +117,25 @@ pub fn list_of_tags(key: &str, tags: &Tags) -> impl Iterator<Item = Param> {
     })
 }
 
-fn form(action: &str, params: &[Param]) -> String {
+fn form(action: &str, version: &str, params: &[Param]) -> String {
     let params = params
         .iter()
         .map(|(key, value)| format!("&{}={}", encode(key), encode(value)));
-    format!("Action={action}&Version={VERSION}{}", params.collect::<String>())
+    format!("Action={action}&Version={version}{}", params.collect::<String>())
 }
 
 impl Client {
     /// A client of a configuration. Without a retry configuration it retries as the SDK's standard mode does.
     pub fn new(config: &SdkConfig) -> Self {
-        let operation = signed_call::operation(config, EC2, "Query", signed_call::runtime(config, EC2))
+        Self::of(config, EC2, VERSION)
+    }
+
+    pub(super) fn of(config: &SdkConfig, service: Service, version: &'static str) -> Self {
+        let operation = signed_call::operation(config, service, "Query", signed_call::runtime(config, service))
             .serializer(|form| signed_call::post(form, "application/x-www-form-urlencoded"))
             .deserializer(|response| signed_call::answer(response, error_in))
             .build();
-        Self { operation }
+        Self { operation, version }
     }
 
     /// Makes a call and reads EC2's answer: the root element of a complete document, `<action>Response`.
@@ -140,7 +145,7 @@ impl Client {
         params: &[Param],
         read: impl FnOnce(Node<'_, '_>) -> Result<T, Ec2Error>,
     ) -> Result<T, Ec2Error> {
-        let answer = self.operation.invoke(form(action, params)).await?;
+        let answer = self.operation.invoke(form(action, self.version, params)).await?;
         read_document(&answer, &format!("{action}Response"), read)
     }
 }

@@ -30,6 +30,8 @@ const PLACES: &[&str] = &[
     "bootstrap-hub --tag=x={}",
     "bootstrap-hub --tag={}=x",
     "bootstrap-hub --kms-key={}",
+    "bootstrap-hub --cluster-metrics={}",
+    "bootstrap-hub --notify={}",
     "bootstrap-hub --kms-key=arn:aws:kms:us-west-2:111122223333:key/{}",
     "bootstrap-hub --permissions-boundary=arn:aws:iam::111122223333:policy/{}",
     "bootstrap-hub --role-path={}",

@@ -24,7 +24,7 @@ use crate::ui::HubReport;
 /// The options of a document for a controller, by their flags.
 const OF_READERS: &[&str] = &["kms-key", "queue-prefix"];
 /// Those of the router's document.
-const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions"];
+const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions", "notify"];
 /// Those of the operator's document.
 pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
     "tag",

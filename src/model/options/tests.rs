@@ -91,6 +91,7 @@ fn help_names_every_default() {
         ("rebalance", "false".to_owned()),
         ("lock-queues", (default.senders() == Senders::Locked).to_string()),
         ("tag-conditions", "by Region".to_owned()),
+        ("cluster-metrics", default.cluster_metrics().to_string()),
     ];
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());
@@ -103,6 +104,21 @@ fn help_names_every_default() {
         let variable = arg.get_env().unwrap().to_str().unwrap();
         assert_eq!(variable, format!("KIBUS_{}", flag.to_uppercase().replace('-', "_")));
     }
+}
+
+#[test]
+fn metrics_of_clusters_are_read_as_they_are_written_and_as_a_boolean() {
+    for (text, metrics) in [
+        ("cluster", ClusterMetrics::Cluster),
+        ("true", ClusterMetrics::Cluster),
+        ("nodepool", ClusterMetrics::NodePool),
+        ("none", ClusterMetrics::None),
+        ("false", ClusterMetrics::None),
+    ] {
+        assert_eq!(text.parse(), Ok(metrics));
+        assert_eq!(metrics.to_string().parse(), Ok(metrics));
+    }
+    assert!("pools".parse::<ClusterMetrics>().is_err());
 }
 
 #[test]

@@ -147,6 +147,8 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         rebalance: Some(true),
         lock_queues: Some(false),
         tag_conditions: Some(false),
+        cluster_metrics: Some("none".parse().unwrap()),
+        notify: Some("team-a".parse().unwrap()),
     };
     let mut survey = survey_of(options.clone(), &[]);
     survey.observed.insert(parameter(), Fact::Absent);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::fakes::{FakeClock, FakeEc2, FakeQueues, Fakes, Load, Script, SendAnswer, TagAnswer};
+use super::fakes::{FakeClock, FakeEc2, FakeQueues, FakeTopic, Fakes, Load, Script, SendAnswer, TagAnswer};
 use super::hub_queue::FakeHub;
 use crate::model::name::{InstanceId, QueueName};
 use crate::model::scope::tests::scope;
@@ -22,6 +22,7 @@ pub(super) type TestRouter = Arc<Router<Fakes>>;
 pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, CallFailure>>) -> TestRouter {
     let truth = (0..400).filter_map(|n| Some((id(n), tags_of(n)?))).collect();
     let services = Fakes {
+        topic: FakeTopic::default(),
         ec2: FakeEc2 {
             truth,
             script: Script::new(ec2),
@@ -37,7 +38,8 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
         },
         load: Load::default(),
     };
-    Arc::new(Router::new(scope(), "karpenter-".parse().unwrap(), services))
+    let handler = "kibus/karpenter-/notify=team-a".parse().unwrap();
+    Arc::new(Router::new(scope(), handler, services))
 }
 
 /// A router for which every call succeeds.

@@ -12,6 +12,7 @@ use crate::router::batch::Message;
 use crate::router::clock::Clock;
 use crate::router::report::CallCounts;
 use crate::router::services::{CallError, CallFailure, Services};
+use crate::wire::sns::Notice;
 
 /// A clock that moves only with waits and calls.
 pub(super) struct FakeClock {
@@ -146,7 +147,24 @@ pub(super) struct FakeQueues {
     pub(super) hub: FakeHub,
 }
 
+/// A topic.
+pub(super) struct FakeTopic {
+    /// Nothing for a call that hangs.
+    pub(super) answers: Script<Option<Result<(), CallFailure>>>,
+    pub(super) published: Mutex<Vec<Notice>>,
+}
+
+impl Default for FakeTopic {
+    fn default() -> Self {
+        Self {
+            answers: Script::new(vec![Some(Ok(()))]),
+            published: Mutex::default(),
+        }
+    }
+}
+
 pub(super) struct Fakes {
+    pub(super) topic: FakeTopic,
     pub(super) ec2: FakeEc2,
     pub(super) queues: FakeQueues,
     pub(super) load: Load,
@@ -214,5 +232,16 @@ impl Services for Fakes {
         self.queues.largest.fetch_max(receipts.len(), Ordering::Relaxed);
         self.queues.hub.hide(receipts);
         Ok(())
+    }
+
+    async fn publish(&self, topic: &str, notices: &[Notice]) -> Result<usize, CallError> {
+        assert_eq!(topic, "arn:aws:sns:us-west-2:111122223333:team-a");
+        assert!((1..=10).contains(&notices.len()));
+        let Some(answer) = self.topic.answers.next() else {
+            return std::future::pending().await;
+        };
+        answer?;
+        self.topic.published.lock().unwrap().extend_from_slice(notices);
+        Ok(notices.len())
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::answers::any_tag_answer;
 use super::bench::TestRouter;
 use super::fakes::Script;
 use super::*;
+use crate::model::signal::HEARTBEAT_DETAIL_TYPE;
 use crate::router::clock::{Deadline, visibility};
 use crate::router::invocation::{Finished, route_batch};
 
@@ -314,4 +315,125 @@ fn messages_without_room_return_to_the_hub() {
         hidden.iter().all(|(id, wait)| !deleted.contains(id) && *wait == 8),
         "{hidden:?}"
     );
+}
+
+fn heartbeat(number: usize) -> Message {
+    let mut event = sample_event(&scope(), Signal::Probe, &[]);
+    event["detail-type"] = serde_json::json!(HEARTBEAT_DETAIL_TYPE);
+    Message {
+        body: event.to_string(),
+        ..of_hub(number, &[1], 1)
+    }
+}
+
+/// It asks EC2 and sends to the probe queue as it came, each time, and is no event in any other metric.
+#[test]
+fn a_heartbeat_takes_the_whole_way_and_counts_alone() {
+    let router = healthy();
+    for beats in 1..3 {
+        let beat = heartbeat(0);
+        let finished = invoke(&router, vec![beat.clone()], Duration::from_secs(1));
+        assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), beats);
+        let taken = router.services.queues.taken.lock().unwrap();
+        assert_eq!(taken[&"kibus-probe".parse().unwrap()], vec![beat.body; beats]);
+        let [line] = &finished.lines[..] else {
+            panic!("{:?}", finished.lines)
+        };
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let names = &line["_aws"]["CloudWatchMetrics"][0]["Metrics"];
+        assert_eq!(names, &serde_json::json!([{"Name": "Heartbeat", "Unit": "Count"}]));
+        assert_eq!(line["Heartbeat"], 1);
+    }
+    let finished = invoke(&router, vec![heartbeat(0), of_hub(1, &[1], 1)], Duration::from_secs(1));
+    let counts = ["Heartbeat", "Received", "Delivered"].map(|name| count(&finished, name));
+    assert_eq!(counts, [Some(1); 3]);
+}
+
+#[test]
+fn a_heartbeat_that_fails_is_retried_and_not_counted() {
+    let refused = CallFailure::Again(RetryReason::SendThrottled);
+    for router in [
+        router(vec![SendAnswer::CallFailure(refused)], vec![TagAnswer::True], vec![]),
+        router(vec![sent()], vec![TagAnswer::CallFailure(CallFailure::Denied)], vec![]),
+    ] {
+        let finished = invoke(&router, vec![heartbeat(0)], Duration::from_millis(100));
+        assert_eq!(failures(&finished), ["0".to_owned()].into());
+        let counts = ["Heartbeat", "Retried", "Received"].map(|name| count(&finished, name));
+        assert_eq!(counts, [None, Some(1), Some(0)]);
+    }
+}
+
+/// A router whose topic answers so.
+fn with_topic(mut router: TestRouter, answers: Vec<Option<Result<(), CallFailure>>>) -> TestRouter {
+    let topic = &mut Arc::get_mut(&mut router).unwrap().services.topic;
+    topic.answers = Script::new(answers);
+    router
+}
+
+#[test]
+fn a_notice_has_what_a_team_filters_by() {
+    let router = healthy();
+    let dropped = of_hub(1, &[6], 2);
+    let finished = invoke(
+        &router,
+        vec![of_hub(0, &[1], 1), dropped, heartbeat(2)],
+        Duration::from_secs(1),
+    );
+    assert_eq!(count(&finished, "Notified"), Some(1));
+    let published = router.services.topic.published.lock().unwrap();
+    let attributes = [
+        ("cluster", "c1"),
+        ("nodepool", "x"),
+        ("signal", "spot-interruption"),
+        ("urgency", "urgent"),
+    ];
+    assert_eq!(
+        published[0].attributes,
+        attributes.map(|(name, value)| (name, value.to_owned()))
+    );
+    let message: serde_json::Value = serde_json::from_str(&published[0].message).unwrap();
+    let members = ["cluster", "account", "region", "time"].map(|name| message[name].as_str().unwrap());
+    assert_eq!(members, ["c1", "111122223333", "us-west-2", "2026-11-20T14:02:31Z"]);
+    assert_eq!(message["instances"], serde_json::json!(["i-1"]));
+}
+
+/// A topic that hangs takes no more than its share of an invocation, of three invocations a minute.
+#[test]
+fn a_topic_that_hangs_or_refuses_keeps_no_event() {
+    let denied = Some(Err(CallFailure::Denied));
+    for (what, answers) in [
+        ("hangs", vec![None]),
+        ("refuses", vec![denied]),
+        ("hangs and refuses", vec![None, denied]),
+    ] {
+        let router = with_topic(healthy(), answers);
+        for number in 0..6 {
+            let begun = Instant::now();
+            let finished = invoke(&router, vec![of_hub(number, &[1], 1)], Duration::from_secs(8));
+            let most = Duration::from_millis(if number < 3 { 600 } else { 200 });
+            assert!(begun.elapsed() < most, "{what}: {number} took {:?}", begun.elapsed());
+            assert_eq!(failures(&finished), BTreeSet::new(), "{what}");
+            let counts = ["Delivered", "Notified", "NotNotified"].map(|name| count(&finished, name));
+            assert_eq!(counts, [Some(1), None, Some(1)], "{what}");
+            assert!(
+                finished.lines.iter().any(|line| line.contains("\"not notified\"")),
+                "{what}"
+            );
+        }
+        assert_eq!(router.services.topic.answers.next.load(Ordering::Relaxed), 3, "{what}");
+    }
+}
+
+#[test]
+fn a_storm_publishes_nothing() {
+    let mut messages = of_clusters()
+        .take(30)
+        .enumerate()
+        .map(|(number, n)| of_hub(number, &[n], 1));
+    let passed = messages.by_ref().take(10).collect();
+    let router = with_topic(with_waiting(healthy(), messages), vec![None]);
+    let finished = invoke(&router, passed, Duration::from_secs(8));
+    let counts = ["Delivered", "Notified", "NotNotified"].map(|name| count(&finished, name));
+    assert_eq!(counts, [Some(30), None, Some(30)]);
+    assert_eq!(router.services.topic.answers.next.load(Ordering::Relaxed), 0);
 }

@@ -27,7 +27,12 @@ fn item(message: usize, cluster: &str, decision: Decision) -> Item {
 }
 
 /// The lines about these items. The deliveries have these delays, in order, and no time after the last.
-fn report(mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
+fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
+    report_of("kibus/", items, delays)
+}
+
+/// The lines of a router with this handler.
+fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     let message = |n: usize| Message {
         id: format!("m{n}"),
         origin: Origin::HubQueue {
@@ -45,6 +50,7 @@ fn report(mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     let facts = EventFacts {
         time: Some(1_795_183_351_000),
         state: None,
+        is_heartbeat: false,
     };
     let count = items.iter().map(|item| item.message + 1).max().unwrap_or(0).max(3);
     let routed = RoutedBatch {
@@ -54,8 +60,8 @@ fn report(mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
         contradictions: BTreeSet::new(),
     };
     let messages: Vec<Message> = (0..count).map(message).collect();
-    let bus = "kibus".parse().unwrap();
-    let lines = lines(&bus, "request", &messages, &routed, &CallCounts::default(), 5);
+    let (handler, calls) = (handler.parse().unwrap(), CallCounts::default());
+    let lines = lines(&handler, "request", &messages, &routed, &calls, &Notified::default(), 5);
     lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -228,26 +234,44 @@ fn a_hundred_delays_stand_for_many() {
 }
 
 #[test]
-fn each_cluster_with_a_delivery_has_its_own_line() {
-    let metrics = metrics_of(report(
+fn each_cluster_or_node_pool_with_a_delivery_has_its_own_line_if_it_is_wanted() {
+    let items = || {
         vec![
             item(0, "a", Decision::Delivered),
             item(0, "b", Decision::Delivered),
             item(1, "a", Decision::Delivered),
             item(1, "", Decision::Delivered),
             item(2, "c", Decision::Dropped(DropReason::Unregistered)),
-        ],
-        &[],
-    ));
-    let line = |cluster, delivered| {
-        json!({
+        ]
+    };
+    let line = |cluster, delivered, dimensions: Value, pool: Option<&str>| {
+        let mut line = json!({
             "_aws": {"Timestamp": 5, "CloudWatchMetrics": [{
-                "Namespace": "Kibus", "Dimensions": [["bus", "cluster"]],
+                "Namespace": "Kibus", "Dimensions": dimensions,
                 "Metrics": [{"Name": "Delivered", "Unit": "Count"}],
             }]},
             "bus": "kibus", "cluster": cluster, "Delivered": delivered, "request": "request",
-        })
+        });
+        if let Some(pool) = pool {
+            line["nodepool"] = json!(pool);
+        }
+        line
     };
-    assert_eq!(metrics[0]["Delivered"], json!(4));
-    assert_eq!(metrics[1..], [line("a", 2), line("b", 1)]);
+    let both = |dimensions: Value, pool| {
+        let one = |cluster, delivered| line(cluster, delivered, dimensions.clone(), pool);
+        vec![one("a", 2), one("b", 1)]
+    };
+    let (of_cluster, of_pool) = (json!(["bus", "cluster"]), json!(["bus", "cluster", "nodepool"]));
+    for (handler, lines) in [
+        ("kibus/", both(json!([of_cluster]), None)),
+        (
+            "kibus//metrics=nodepool",
+            both(json!([of_cluster, of_pool]), Some("spot")),
+        ),
+        ("kibus//metrics=none", vec![]),
+    ] {
+        let metrics = metrics_of(report_of(handler, items(), &[]));
+        assert_eq!(metrics[0]["Delivered"], json!(4));
+        assert_eq!(metrics[1..], lines, "{handler}");
+    }
 }

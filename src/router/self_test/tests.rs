@@ -54,6 +54,10 @@ impl Services for Alike {
     async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallError> {
         unreachable!()
     }
+
+    async fn publish(&self, _: &str, _: &[Notice]) -> Result<usize, CallError> {
+        unreachable!()
+    }
 }
 
 fn refused(code: &str) -> CallError {
@@ -236,11 +240,15 @@ fn deadline() -> Deadline {
     Deadline::at(u64::MAX / 2)
 }
 
+fn handler(prefix: &str) -> RouterHandler {
+    RouterHandler::new("kibus".parse().unwrap(), prefix.parse().unwrap())
+}
+
 #[tokio::test]
 async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
     for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
         for prefix in ["karpenter-", "", &"x".repeat(40)] {
-            let report = run(&scope, &prefix.parse().unwrap(), &healthy(), deadline()).await;
+            let report = run(&scope, &handler(prefix), &healthy(), deadline()).await;
             assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
             assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
             assert_eq!(report.handler, format!("kibus/{prefix}"));
@@ -254,7 +262,7 @@ async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
         send: Some(Err(refused("AccessDenied"))),
         ..healthy()
     };
-    let report = run(&scope(), &"karpenter-".parse().unwrap(), &calls, deadline()).await;
+    let report = run(&scope(), &handler("karpenter-"), &calls, deadline()).await;
     assert!(!report.ok);
     assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
     assert!(

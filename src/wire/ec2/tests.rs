@@ -186,7 +186,7 @@ fn a_form_has_every_parameter_in_order() {
     params.extend(list("Id", ["i-1", "i-2"]));
     params.extend(list_of_tags("Tag", &tags));
     assert_eq!(
-        form("Do", &params),
+        form("Do", VERSION, &params),
         "Action=Do&Version=2016-11-15&X=1&Id.1=i-1&Id.2=i-2&Tag.1.Key=kubernetes.io%2Fcluster%2Fa&Tag.1.Value=owned\
          &Tag.2.Key=%C3%BC&Tag.2.Value=a%20b%26c"
     );

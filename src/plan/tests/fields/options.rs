@@ -57,6 +57,16 @@ pub(super) const ROWS: &[Row] = &[
         "~parameter(options.rebalance) ~queue(policy) ~queue(policy) +rule",
     ),
     (
+        "a metric for each node pool",
+        |b| b.options.cluster_metrics = Some("nodepool".parse().unwrap()),
+        "~parameter(options.cluster-metrics) ~function(handler) ~alias(handler)",
+    ),
+    (
+        "a topic for notices",
+        |b| b.options.notify = Some("team-a".parse().unwrap()),
+        "~parameter(options.notify) ~role-policy(document) ~function(handler) ~alias(handler)",
+    ),
+    (
         "queues without locks",
         |b| b.options.lock_queues = Some(false),
         "~parameter(options.lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) ~queue(policy)",

@@ -1,0 +1,105 @@
+//! Notices: what was delivered, for people, to the SNS topic of the hub. A notice is tried once, after everything else, and
+//! never delays or fails a delivery (docs/decisions/0064-a-notice-costs-no-delivery.md).
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::clock::{Clock, Deadline};
+use super::services::{CallError, Services};
+use super::{InvocationContext, locked, side_by_side};
+use crate::wire::sns::Notice;
+
+/// How long an invocation may publish in all.
+const TIME: Duration = Duration::from_millis(300);
+/// How many invocations fail, one after the other, before the router does without notices for some time.
+const FAILURES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(60);
+/// How many notices an invocation publishes at most, and one call.
+const MOST: usize = 100;
+const BATCH: usize = 10;
+
+#[derive(Debug)]
+pub(super) struct NoticeTopic {
+    arn: String,
+    failed: Mutex<Failed>,
+}
+
+/// The failures since the last success, and the end of the pause after them.
+#[derive(Debug, Default)]
+struct Failed {
+    in_a_row: u32,
+    until: Option<Instant>,
+}
+
+/// What became of the notices of an invocation.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Notified {
+    pub(super) taken: usize,
+    pub(super) not_taken: usize,
+    /// Why some were not taken: the code of AWS, or what kept the router from asking.
+    pub(super) why: Option<String>,
+}
+
+impl NoticeTopic {
+    pub(super) fn new(arn: String) -> Self {
+        Self {
+            arn,
+            failed: Mutex::default(),
+        }
+    }
+
+    fn is_paused(&self, now: Instant) -> bool {
+        locked(&self.failed).until.is_some_and(|until| now < until)
+    }
+
+    fn note(&self, worked: bool, now: Instant) {
+        let mut failed = locked(&self.failed);
+        failed.in_a_row = if worked { 0 } else { failed.in_a_row + 1 };
+        failed.until = (failed.in_a_row >= FAILURES).then(|| now + PAUSE);
+    }
+}
+
+/// Publishes notices, unless a storm or failures leave no time for them.
+pub(super) async fn publish<S: Services>(
+    context: &Arc<InvocationContext<S, Deadline>>,
+    notices: Vec<Notice>,
+    in_storm: bool,
+) -> Notified {
+    let (all, clock) = (notices.len(), context.clock.at_most(TIME));
+    let not_taken = |why: &str| Notified {
+        taken: 0,
+        not_taken: all,
+        why: Some(why.to_owned()),
+    };
+    let Some(topic) = context.router.topic.as_ref().filter(|_| all > 0) else {
+        return Notified::default();
+    };
+    if in_storm {
+        return not_taken("storm");
+    }
+    if topic.is_paused(clock.now()) {
+        return not_taken("failed before");
+    }
+    let calls = notices[..all.min(MOST)].chunks(BATCH).map(|batch| {
+        let (context, batch) = (Arc::clone(context), batch.to_vec());
+        let arn = topic.arn.clone();
+        async move {
+            let call = context.router.services.publish(&arn, &batch);
+            clock.within(context.router.permitted(call)).await
+        }
+    });
+    let answers: Vec<Option<Result<usize, CallError>>> =
+        side_by_side(calls).await.into_iter().map(Option::flatten).collect();
+    let taken = answers.iter().flatten().flatten().sum();
+    let why = answers.into_iter().find_map(|answer| match answer {
+        None => Some("out of time".to_owned()),
+        Some(Err(e)) => Some(e.code),
+        Some(Ok(_)) => None,
+    });
+    topic.note(taken > 0, clock.now());
+    Notified {
+        taken,
+        not_taken: all - taken,
+        why: why.or_else(|| (taken < all).then(|| "refused".to_owned())),
+    }
+}

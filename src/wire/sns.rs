@@ -1,0 +1,107 @@
+//! The call to SNS that the router makes, in the query protocol (API version 2010-03-31), whose frame is that of EC2.
+
+use aws_types::SdkConfig;
+use roxmltree::Node;
+
+use super::ec2::{self, Ec2Error, Param, params};
+use super::signed_call::Service;
+
+const VERSION: &str = "2010-03-31";
+
+const SNS: Service = Service::of("SNS", "sns");
+
+#[derive(Clone, Debug)]
+pub struct Client(ec2::Client);
+
+/// A message to a topic, with the attributes by which subscriptions filter. SNS refuses an attribute without a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub message: String,
+    pub attributes: Vec<(&'static str, String)>,
+}
+
+impl Client {
+    pub fn new(config: &SdkConfig) -> Self {
+        Self(ec2::Client::of(config, SNS, VERSION))
+    }
+}
+
+/// Publishes up to ten notices to a topic in one call. Gives how many it took: each can fail alone.
+pub async fn publish_batch(client: &Client, topic: &str, notices: &[Notice]) -> Result<usize, Ec2Error> {
+    let mut form = params(&[("TopicArn", topic)]);
+    for (notice, n) in notices.iter().zip(1..) {
+        form.extend(entry(&format!("PublishBatchRequestEntries.member.{n}"), n, notice));
+    }
+    let count = |answer: Node<'_, '_>| Ok(successful(answer));
+    client.0.call("PublishBatch", &form, count).await
+}
+
+fn entry(key: &str, id: usize, notice: &Notice) -> Vec<Param> {
+    let mut entry = vec![
+        (format!("{key}.Id"), id.to_string()),
+        (format!("{key}.Message"), notice.message.clone()),
+    ];
+    let attributes = notice.attributes.iter().filter(|(_, value)| !value.is_empty());
+    for ((name, value), n) in attributes.zip(1..) {
+        let key = format!("{key}.MessageAttributes.entry.{n}");
+        entry.extend([
+            (format!("{key}.Name"), (*name).to_owned()),
+            (format!("{key}.Value.DataType"), "String".to_owned()),
+            (format!("{key}.Value.StringValue"), value.clone()),
+        ]);
+    }
+    entry
+}
+
+fn successful(answer: Node<'_, '_>) -> usize {
+    let lists = answer.descendants().filter(|node| node.has_tag_name("Successful"));
+    lists
+        .flat_map(|list| list.children())
+        .filter(|member| member.has_tag_name("member"))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_attributes_that_have_a_value() {
+        let notice = Notice {
+            message: "{}".to_owned(),
+            attributes: vec![
+                ("cluster", "a".to_owned()),
+                ("nodepool", String::new()),
+                ("signal", "s".to_owned()),
+            ],
+        };
+        let form: Vec<String> = entry("e", 7, &notice)
+            .into_iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        assert_eq!(
+            form,
+            [
+                "e.Id=7",
+                "e.Message={}",
+                "e.MessageAttributes.entry.1.Name=cluster",
+                "e.MessageAttributes.entry.1.Value.DataType=String",
+                "e.MessageAttributes.entry.1.Value.StringValue=a",
+                "e.MessageAttributes.entry.2.Name=signal",
+                "e.MessageAttributes.entry.2.Value.DataType=String",
+                "e.MessageAttributes.entry.2.Value.StringValue=s",
+            ]
+        );
+    }
+
+    /// The shape is that of the API reference, "PublishBatch".
+    #[test]
+    fn an_answer_says_how_many_were_taken() {
+        let answer = "<PublishBatchResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\"><PublishBatchResult><Failed><member>\
+                      <Id>2</Id><Code>Throttled</Code></member></Failed><Successful><member><Id>1</Id></member><member><Id>3</Id>\
+                      </member></Successful></PublishBatchResult></PublishBatchResponse>";
+        let document = roxmltree::Document::parse(answer).unwrap();
+        // Elements of SNS have a namespace, as those of EC2.
+        assert_eq!(successful(document.root_element()), 2);
+    }
+}
