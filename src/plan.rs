@@ -8,7 +8,7 @@ mod order;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::model::answer::Fact;
 use crate::model::name::ClusterName;
@@ -80,6 +80,30 @@ impl Action {
     /// The word for it: to do.
     pub fn as_str(self) -> &'static str {
         self.words()[0]
+    }
+}
+
+/// A resource is its kind and its name.
+impl Serialize for ResourceId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map([("kind", self.kind()), ("name", self.name().as_str())])
+    }
+}
+
+impl Serialize for FieldValue {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unset => to.serialize_none(),
+            Self::Text(text) => text.serialize(to),
+            Self::Number(number, _) => number.serialize(to),
+            Self::Flag(flag) => flag.serialize(to),
+            Self::List(items) => items.serialize(to),
+            Self::Document(document) => document.value().serialize(to),
+            Self::Code(code) => {
+                let version = code.has_version().then_some(&code.version);
+                to.collect_map([("version", version), ("sha256", Some(&code.sha256))])
+            }
+        }
     }
 }
 

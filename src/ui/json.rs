@@ -15,7 +15,6 @@ use crate::message::Message;
 use crate::model::document::Document;
 use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region};
-use crate::model::resource::{FieldValue, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::{ProbeResult, Probed};
 use crate::plan::{Action, Change, Plan};
@@ -341,30 +340,6 @@ impl From<&ProbeResult> for Verdict {
             ProbeResult::Read => Self::Read,
             ProbeResult::NotRead => Self::NotRead,
             ProbeResult::Unknown(_) => Self::Unknown,
-        }
-    }
-}
-
-/// A resource is its kind and its name.
-impl Serialize for ResourceId {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map([("kind", self.kind()), ("name", self.name().as_str())])
-    }
-}
-
-impl Serialize for FieldValue {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Unset => to.serialize_none(),
-            Self::Text(text) => text.serialize(to),
-            Self::Number(number, _) => number.serialize(to),
-            Self::Flag(flag) => flag.serialize(to),
-            Self::List(items) => items.serialize(to),
-            Self::Document(document) => document.value().serialize(to),
-            Self::Code(code) => {
-                let version = code.has_version().then_some(&code.version);
-                to.collect_map([("version", version), ("sha256", Some(&code.sha256))])
-            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::dead_letters::{DeadLetter, Treatment};
 use crate::error::Progress;
 use crate::model::finding_code::FindingCode;
 use crate::model::options::HubOptions;
+use crate::model::resource::FieldValue;
 use crate::model::resource::{Desired, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::signal::{Signal, sample_event};
