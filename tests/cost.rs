@@ -21,6 +21,8 @@ mod price {
     pub(super) const GB_SECOND: f64 = 0.000_016_666_7;
     /// One gigabyte of ingested logs.
     pub(super) const LOG_GB: f64 = 0.50;
+    /// A million requests that publish, each of up to 64 KB: <https://aws.amazon.com/sns/pricing/>.
+    pub(super) const SNS_REQUESTS: f64 = 0.50;
     /// One custom metric for one month.
     pub(super) const METRIC: f64 = 0.30;
     /// One customer managed key for one month: <https://aws.amazon.com/kms/pricing/>.
@@ -182,6 +184,26 @@ const ONE_BUS: [Line; 5] = [
     },
 ];
 
+/// One bus without a metric per cluster: all but the last line.
+const WITHOUT_CLUSTER_METRICS: &[Line] = ONE_BUS.split_at(ONE_BUS.len() - 1).0;
+
+/// What notices and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric.
+const ON_REQUEST: [Line; 2] = [
+    Line {
+        what: "notices (`--notify`), without what their subscriptions cost",
+        how: "N × 3,000 instances × 2 events × $0.50 a million",
+        cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * price::SNS_REQUESTS,
+    },
+    Line {
+        what: "heartbeat",
+        how: "8,640 events × $3.43 a million + 1 × $0.30",
+        cost: |_| {
+            let event = one_bus(1.0, Arrival::Single).cost - LOG_OF_DELIVERY * 1.0e6 * price::LOG_GB;
+            8_640.0 / 1.0e6 * event + price::METRIC
+        },
+    },
+];
+
 const RULES_FOR_EACH: [Line; 2] = [
     LONG_POLLS,
     // The rules of Karpenter's own setup match all four state changes of an instance: also pending and running.
@@ -231,6 +253,7 @@ fn the_documentation_has_the_computed_bills() {
     let documented = include_str!("../docs/faq.md");
     for (lines, sum) in [
         (&ONE_BUS[..], "one bus"),
+        (&ON_REQUEST, "on request, in addition"),
         (&RULES_FOR_EACH, "rules and a queue per cluster"),
         (&KEY, "a customer key, in addition"),
     ] {
@@ -242,13 +265,30 @@ fn the_documentation_has_the_computed_bills() {
 
 #[test]
 fn one_bus_costs_less_from_the_documented_number_of_clusters_on() {
-    let saves = |clusters: &u32| {
-        let clusters = f64::from(*clusters);
-        total(&ONE_BUS, clusters) < total(&RULES_FOR_EACH, clusters)
-    };
-    let first = (1..=200).find(saves).unwrap();
-    assert!((first..=1_000).all(|clusters| saves(&clusters)));
-    let sentence = format!("one bus costs less from {first} clusters on");
+    for (bill, sentence) in [
+        (&ONE_BUS[..], "one bus costs less from N clusters on"),
+        (WITHOUT_CLUSTER_METRICS, "without the metric per cluster from N on"),
+    ] {
+        let saves = |clusters: &u32| {
+            let clusters = f64::from(*clusters);
+            total(bill, clusters) < total(&RULES_FOR_EACH, clusters)
+        };
+        let first = (1..=200).find(saves).unwrap();
+        assert!((first..=1_000).all(|clusters| saves(&clusters)));
+        let sentence = sentence.replace('N', &first.to_string());
+        println!("{sentence}");
+        assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
+    }
+}
+
+/// The metric per cluster is about two thirds of the bill of 50 clusters.
+#[test]
+fn the_documentation_has_the_bill_without_the_metric_per_cluster() {
+    let [all, without] = [&ONE_BUS[..], WITHOUT_CLUSTER_METRICS].map(|bill| total(bill, 50.0));
+    let share = 1.0 - without / all;
+    assert!((0.6..0.7).contains(&share), "{share}");
+    let sentence = format!("the bill of 50 clusters falls from ${all:.2} to ${without:.2}");
+    println!("{sentence}");
     assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
 }
 

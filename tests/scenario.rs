@@ -126,6 +126,7 @@ scenarios! {
     no_hub
     no_tag_conditions
     no_tagging_api
+    notices
     not_ours
     old_keys
     orphans

@@ -65,6 +65,15 @@ pub(super) struct EventFacts {
     pub(super) is_heartbeat: bool,
 }
 
+/// What became of the notices of an invocation.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Notified {
+    pub(super) taken: usize,
+    pub(super) not_taken: usize,
+    /// Why some were not taken: the code of AWS, or what kept the router from asking.
+    pub(super) why: Option<String>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct RoutedBatch {
     /// Everything that arrived: at least one item for every message.

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::batch::Notified;
 use super::clock::{Clock, Deadline};
 use super::services::{CallError, Services};
 use super::{InvocationContext, locked, side_by_side};
@@ -29,15 +30,6 @@ pub(super) struct NoticeTopic {
 struct Failed {
     in_a_row: u32,
     until: Option<Instant>,
-}
-
-/// What became of the notices of an invocation.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Notified {
-    pub(super) taken: usize,
-    pub(super) not_taken: usize,
-    /// Why some were not taken: the code of AWS, or what kept the router from asking.
-    pub(super) why: Option<String>,
 }
 
 impl NoticeTopic {

@@ -10,9 +10,8 @@ use aws_smithy_types::date_time::Format;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::batch::{Item, Message, Origin, RoutedBatch};
+use super::batch::{Item, Message, Notified, Origin, RoutedBatch};
 use super::decision::Decision;
-use super::notices::Notified;
 use super::owner::Placement;
 use crate::model::name::{BusName, ClusterName, InstanceId};
 use crate::model::options::ClusterMetrics;
@@ -151,35 +150,45 @@ fn rfc_3339(millis: i64) -> Option<String> {
     DateTime::from_millis(millis).fmt(Format::DateTime).ok()
 }
 
-/// A notice for each line about a delivery to a cluster. A probe interrupts nobody.
+/// A notice for each line about a delivery to a cluster. A probe interrupts nobody. The text has the shape that AWS's chat
+/// integration requires of messages that no AWS service wrote (Amazon Q Developer in chat applications, "Custom notifications").
 pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch) -> Vec<Notice> {
     let lines = decisions("", messages, routed).into_iter();
     let lines = lines.filter(|line| line.message == "delivered" && !line.instances.is_empty());
     let notice = |line: DecisionLine<'_>| {
-        let message = json!({
-            "bus": scope.bus,
-            "account": scope.account,
-            "region": scope.region,
-            "signal": line.signal,
-            "urgency": line.urgency,
-            "state": line.state,
-            "cluster": line.cluster,
-            "nodepool": line.nodepool,
-            "type": line.instance_type,
-            "instances": line.instances,
-            "items": line.items,
-            "time": line.time,
-            "delay": line.delay,
-        });
-        let attributes = [
-            ("cluster", line.cluster),
-            ("nodepool", line.nodepool),
-            ("signal", line.signal.unwrap_or_default()),
-            ("urgency", line.urgency.unwrap_or_default()),
+        let text = |value: &str| value.to_owned();
+        let filters = [
+            ("cluster", text(line.cluster)),
+            ("nodepool", text(line.nodepool)),
+            ("signal", text(line.signal.unwrap_or_default())),
+            ("urgency", text(line.urgency.unwrap_or_default())),
         ];
+        let facts = [
+            ("bus", scope.bus.to_string()),
+            ("account", scope.account.to_string()),
+            ("region", scope.region.to_string()),
+            ("state", line.state.map(text).unwrap_or_default()),
+            ("type", line.instance_type.map(text).unwrap_or_default()),
+            ("items", line.items.to_string()),
+            ("time", line.time.unwrap_or_default()),
+            ("delay", line.delay.map_or_else(String::new, |delay| delay.to_string())),
+        ];
+        let facts = filters.iter().chain(&facts).filter(|(_, value)| !value.is_empty());
+        let facts: BTreeMap<&str, &String> = facts.map(|(name, value)| (*name, value)).collect();
+        let (what, cluster) = (&filters[2].1, line.cluster);
+        let instances: Vec<&str> = line.instances.iter().map(|id| id.as_str()).collect();
+        let message = json!({
+            "version": "1.0",
+            "source": "custom",
+            "content": {
+                "title": format!("{what}: {cluster}"),
+                "description": format!("{} of cluster {cluster}: {what}", instances.join(", ")),
+            },
+            "metadata": { "eventType": what, "relatedResources": instances, "additionalContext": facts },
+        });
         Notice {
             message: message.to_string(),
-            attributes: attributes.map(|(name, value)| (name, value.to_owned())).into(),
+            attributes: filters.into(),
         }
     };
     lines.map(notice).collect()

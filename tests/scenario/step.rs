@@ -64,7 +64,7 @@ impl Scenario {
                 format!("{} messages, {twice} of them more than once", taken.len())
             }
             [
-                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm"),
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns"),
                 operation,
                 ..,
             ] => {

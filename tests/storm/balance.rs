@@ -24,6 +24,8 @@ pub(super) struct Balance {
     received: u64,
     /// Messages that the router received and could not delete, and the dropped events that it counted again.
     not_deleted: usize,
+    /// Notices that the topic did not take.
+    not_notified: u64,
     ignored_again: usize,
     calls: u64,
     took: Duration,
@@ -52,6 +54,7 @@ impl Balance {
             invocations: log.invocations,
             received: counted("ReceivedByRouter"),
             not_deleted: usize::try_from(counted("NotDeleted")).unwrap_or(usize::MAX),
+            not_notified: counted("NotNotified"),
             ignored_again: 0,
             calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"]
                 .map(counted)
@@ -143,10 +146,14 @@ impl Balance {
             "throttled tags",
             "failed entries",
             "connections dropped before the answer",
+            "calls to the topic that hung",
         ] {
             if !faults.contains_key(needed) {
                 self.wrong.push(format!("no fault of this kind was injected: {needed}"));
             }
+        }
+        if self.not_notified == 0 {
+            self.wrong.push("no notice was tried".to_owned());
         }
         if self.received == 0 {
             self.wrong.push("the router received no message itself".to_owned());
@@ -202,6 +209,7 @@ impl fmt::Display for Balance {
         line(self.invocations, "invocations")?;
         line(self.received, "messages that the router received itself")?;
         line(self.not_deleted as u64, "of these it could not delete")?;
+        line(self.not_notified, "notices that the topic did not take")?;
         line(self.ignored_again as u64, "dropped events counted again")?;
         line(self.calls, "calls to EC2 and SQS, other than those to the hub queue")?;
         writeln!(f)?;

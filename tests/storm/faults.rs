@@ -90,8 +90,17 @@ impl FaultInjector {
         self.reached.notified().await;
     }
 
-    /// Never returns for a call that is stopped.
+    /// Never returns for a call that is stopped, or for one to the topic, which always hangs.
     pub(super) async fn pass(&self, action: &str) {
+        if action == "PublishBatch" {
+            *self
+                .counts
+                .lock()
+                .unwrap()
+                .entry("calls to the topic that hung")
+                .or_default() += 1;
+            std::future::pending::<()>().await;
+        }
         if action == "DeleteMessageBatch" && self.halted.load(Ordering::Relaxed) {
             self.reached.notify_one();
             std::future::pending::<()>().await;

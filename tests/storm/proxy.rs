@@ -40,6 +40,7 @@ async fn pass(faults: &FaultInjector, target: &Upstream, request: Request<Bytes>
     let action = match sqs.and_then(|target| target.strip_prefix("AmazonSQS.")) {
         Some(action) => action.to_owned(),
         None if body.starts_with(b"Action=DescribeTags&") => "DescribeTags".to_owned(),
+        None if body.starts_with(b"Action=PublishBatch&") => "PublishBatch".to_owned(),
         None => String::new(),
     };
     let mut call: Value = serde_json::from_slice(&body).unwrap_or_default();

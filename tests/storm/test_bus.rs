@@ -43,6 +43,9 @@ pub(super) struct RouterLog {
 }
 
 impl TestBus {
+    /// The topic for notices. Every call to it hangs in the proxy.
+    const HANGING_TOPIC: &str = "nobody-answers";
+
     /// Starts the emulator, whose functions call AWS through the proxy, and creates the hub and the clusters.
     pub(super) async fn start(proxy: &Proxy, workload: &Workload, router: &Path, receives: u32) -> Self {
         let server = private_server(&[("AWS_ENDPOINT_URL", &proxy.url)]).await;
@@ -64,7 +67,9 @@ impl TestBus {
             server,
         };
         let router = router.to_str().unwrap();
-        bus.kibus(&["bootstrap-hub", "--router-binary", router]).await;
+        let notify = ["--notify", Self::HANGING_TOPIC];
+        bus.kibus(&[&["bootstrap-hub", "--router-binary", router][..], &notify].concat())
+            .await;
         let names: Vec<String> = (0..workload.clusters)
             .map(|cluster| workload.cluster(cluster))
             .collect();

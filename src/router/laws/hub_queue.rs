@@ -392,9 +392,10 @@ fn a_notice_has_what_a_team_filters_by() {
         attributes.map(|(name, value)| (name, value.to_owned()))
     );
     let message: serde_json::Value = serde_json::from_str(&published[0].message).unwrap();
-    let members = ["cluster", "account", "region", "time"].map(|name| message[name].as_str().unwrap());
+    let facts = &message["metadata"]["additionalContext"];
+    let members = ["cluster", "account", "region", "time"].map(|name| facts[name].as_str().unwrap());
     assert_eq!(members, ["c1", "111122223333", "us-west-2", "2026-11-20T14:02:31Z"]);
-    assert_eq!(message["instances"], serde_json::json!(["i-1"]));
+    assert_eq!(message["metadata"]["relatedResources"], serde_json::json!(["i-1"]));
 }
 
 /// A topic that hangs takes no more than its share of an invocation, of three invocations a minute.

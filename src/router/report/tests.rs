@@ -133,7 +133,6 @@ fn the_page_has_the_cost_of_a_million_lines() {
     };
     let text = serde_json::to_string(&line).unwrap();
     let bytes = text.len() + 1;
-    println!("{bytes} bytes: {text}");
     let page = include_str!("../../../docs/router.md");
     assert!(page.contains(&text), "docs/router.md should have: {text}");
     // Of us-east-1, in US dollars a GB: https://aws.amazon.com/cloudwatch/pricing/
