@@ -3,6 +3,7 @@
 //! Each kind of resource has a file that reads, creates, updates and deletes it. A new kind is such a file and a line
 //! in the table below.
 
+mod alarm;
 mod alias;
 mod document;
 mod error;
@@ -342,6 +343,7 @@ kinds! {
     Alias(function, name) => alias with Version;
     EventSourceMapping(queue, function, alias) => event_source_mapping with Mapping;
     Rule(name) => rule;
+    Alarm(name) => alarm;
 }
 
 impl Write for AwsCloud {

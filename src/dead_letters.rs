@@ -200,7 +200,7 @@ fn event(text: &str, now: i64) -> Option<LetterEvent> {
     let member = |name| detail.get(name).unwrap_or(&Value::Null);
     let signal = Signal::of(source, detail_type);
     let named = match signal.map(Signal::subject) {
-        None | Some(SubjectMember::Cluster) => Vec::new(),
+        None | Some(SubjectMember::Cluster | SubjectMember::Bus) => Vec::new(),
         Some(SubjectMember::Instance) => vec![member("instance-id")],
         Some(SubjectMember::Entities) => match member("affectedEntities") {
             Value::Array(entities) => entities.iter().map(|entity| &entity["entityValue"]).collect(),
@@ -254,7 +254,7 @@ fn usefulness(signal: Option<Signal>, event: &Value, now: i64) -> (Useful, Optio
         ),
         Some(Signal::StateChange) => little("Karpenter also finds a stopped instance without the event"),
         Some(Signal::Rebalance) => little("Karpenter only reports it"),
-        Some(Signal::Probe) => little("it is a probe of kibus"),
+        Some(Signal::Probe | Signal::Heartbeat) => little("it is a probe of kibus"),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, default_queue_prefix};
 use crate::model::name::{BusName, ClusterName};
+use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
@@ -105,7 +106,7 @@ impl DemoAccount {
         let roles = cloud.listed_roles().await.map_err(fault)?.unwrap_or_default();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
         let policies = |role| clusters.each_ref().map(|name| Cluster::policy_id(scope, name, role));
-        let mut ids = hub::ids(scope);
+        let mut ids = hub::ids(scope, [&HubOptions::all_parts()]);
         ids.extend(roles.keys().flat_map(policies));
         let queues = queues.into_iter().flatten().map(ResourceId::Queue);
         let mut found: BTreeSet<_> = queues.chain(roles.into_keys().map(ResourceId::Role)).collect();

@@ -23,5 +23,6 @@ pub mod settings;
 pub mod signal;
 pub mod status;
 pub mod tags;
+pub mod watch;
 
 pub use resource::finding_code;

@@ -213,7 +213,7 @@ impl Survey {
             Some(tags) => tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now),
             None => false,
         };
-        let ids = hub::ids(&self.scope);
+        let ids = hub::ids(&self.scope, None);
         self.saved() == Saved::Absent && ids.iter().filter_map(|id| self.observed.resource(id)).any(is_part)
     }
 

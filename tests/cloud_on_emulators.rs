@@ -7,7 +7,7 @@ use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone};
-use kibus::model::resource::{Architecture, Code, Desired, Encryption, Redrive, Resource, ResourceId};
+use kibus::model::resource::{Architecture, Code, Desired, Encryption, Redrive, Resource};
 use kibus::model::settings::{Settings, Until};
 use kibus::model::signal::Signal;
 use kibus::plan::{Change, diff};
@@ -63,11 +63,17 @@ fn clusters_of_eks_are_read_beyond_the_first_page() {
 async fn law(kind: Kind) {
     let emulator = Emulator::start(kind).await;
     let bench = Bench::new(&emulator).await;
-    let hub = bench.hub(HubOptions::default());
+    let hub = bench.hub(HubOptions {
+        alarms: Some("true".parse().unwrap()),
+        ..HubOptions::default()
+    });
     bench.reach(&hub).await;
-    // The other rules differ from this one only in their patterns.
-    let probe = ResourceId::Rule(bench.scope.rule(Signal::Probe));
-    let distinct = |resource: &&Resource| !matches!(resource, Resource::Rule(_)) || resource.id() == probe;
+    // The other rules differ from this one only in their patterns, the other alarms in what they watch.
+    let distinct = |resource: &&Resource| match resource {
+        Resource::Rule(rule) => rule.name == bench.scope.rule(Signal::Probe),
+        Resource::Alarm(alarm) => alarm.name.as_str() == "kibus-heartbeat",
+        _ => true,
+    };
     join_all(
         hub.resources()
             .filter(distinct)
@@ -156,6 +162,7 @@ fn all_options() -> HubOptions {
         reserved_concurrency: Some(OrNone(Some("5".parse().unwrap()))),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
+        heartbeat: Some(true),
         lock_queues: Some(false),
         ..HubOptions::default()
     }
@@ -241,11 +248,20 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.mapping("report_batch_item_failures", |m| m.report_batch_item_failures = false);
             variants.mapping("enabled", |m| m.enabled = false);
         }
+        Resource::Alarm(_) => {
+            for (field, changed) in [
+                ("Threshold", json!(5)),
+                ("OKActions", json!(["arn:aws:sns:us-west-2:111122223333:x"])),
+            ] {
+                variants.alarm("definition", |a| a.definition.value_mut()[field] = changed);
+            }
+        }
         Resource::Rule(_) => {
             variants.rule("description", |r| r.description = "other".to_owned());
             variants.rule("pattern", |r| {
                 r.pattern = Document::new(json!({"source": ["other", "another"]}))
             });
+            variants.rule("schedule", |r| r.schedule = Some("rate(1 day)".to_owned()));
             variants.rule("enabled", |r| r.enabled = false);
             variants.rule("target", |r| r.target = None);
             variants.rule("target.retries", |r| r.target.as_mut().unwrap().retries = 0);
@@ -254,6 +270,11 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
                 r.target.as_mut().unwrap().dead_letters = None
             });
             variants.rule("target.arn", |r| r.target.as_mut().unwrap().arn.push('x'));
+            variants.rule("target.rewrite", |r| {
+                r.target.as_mut().unwrap().rewrite = Some(Document::new(json!({
+                    "InputPathsMap": {"id": "$.id"}, "InputTemplate": {"text": "<id>"},
+                })));
+            });
         }
     }
     if resource.tags().is_some() {
@@ -285,7 +306,7 @@ macro_rules! of_kind {
 }
 
 impl Variants {
-    of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; }
+    of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; alarm: Alarm; }
 
     fn settings(&mut self, field: &str, change: impl FnOnce(&mut Settings)) {
         self.change(field, |resource| match resource {
@@ -316,6 +337,7 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
         Resource::LogGroup(r) => r.name = name.parse().unwrap(),
         Resource::Function(r) => r.name = name.parse().unwrap(),
         Resource::Rule(r) => r.name = name.parse().unwrap(),
+        Resource::Alarm(r) => r.name = name.parse().unwrap(),
         // Reads another queue, because the first already has a mapping.
         Resource::EventSourceMapping(r) => r.queue = "kibus-probe".parse().unwrap(),
         Resource::Alias(_) => return None,

@@ -48,7 +48,7 @@ fn the_names_of_every_kind_are_in_the_concepts() {
         let (_, names) = names.entry(id.of_kind()).or_insert((id.label(), Vec::new()));
         names.push(name);
     };
-    for id in hub::ids(&scope) {
+    for id in hub::ids(&scope, [&HubOptions::all_parts()]) {
         add(&id, "");
     }
     let cluster = cluster.parse().unwrap();
@@ -60,7 +60,7 @@ fn the_names_of_every_kind_are_in_the_concepts() {
         "of a cluster: ",
     );
     let code = Code::of_archive("0.0.0", "0".repeat(64));
-    let hub = Hub::new(&scope, HubOptions::default(), code).desired();
+    let hub = Hub::new(&scope, HubOptions::all_parts(), code).desired();
     let tagged = |kind: Kind| {
         let is_tagged = |id: &ResourceId| hub.get(id).is_some_and(|resource| resource.tags().is_some());
         hub.ids().any(|id| id.of_kind() == kind && is_tagged(id))

@@ -147,6 +147,22 @@ fn cases() -> Vec<Case> {
             "enabled",
             none.clone(),
             ("yes", json!(true)),
+            ("0", none.clone()),
+        ),
+        case(
+            "alarms",
+            ("alarm", "kibus-dead-letters"),
+            "tags.kibus:bus",
+            none.clone(),
+            ("yes", json!("kibus")),
+            ("0", none.clone()),
+        ),
+        case(
+            "heartbeat",
+            ("rule", "kibus-heartbeat"),
+            "schedule",
+            none.clone(),
+            ("yes", json!("rate(5 minutes)")),
             ("0", none),
         ),
         // The field is the whole policy.
@@ -174,7 +190,7 @@ fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Va
     let saved = |(flag, value): (&str, &str)| {
         let value = match (flag, value.split_once('=')) {
             ("tag", Some((key, value))) => json!({ key: value }),
-            ("rebalance" | "lock-queues" | "tag-conditions", _) => json!(["yes", "1"].contains(&value)),
+            ("rebalance" | "heartbeat" | "lock-queues" | "tag-conditions", _) => json!(["yes", "1"].contains(&value)),
             _ => json!(value),
         };
         (flag.to_owned(), value)
@@ -199,6 +215,8 @@ fn every_option_has_a_case() {
         reserved_concurrency,
         log_retention,
         rebalance,
+        alarms,
+        heartbeat,
         lock_queues,
         tag_conditions,
         cluster_metrics,
@@ -216,12 +234,14 @@ fn every_option_has_a_case() {
         reserved_concurrency.is_some(),
         log_retention.is_some(),
         rebalance.is_some(),
+        alarms.is_some(),
+        heartbeat.is_some(),
         lock_queues.is_some(),
         tag_conditions.is_some(),
         cluster_metrics.is_some(),
         notify.is_some(),
     ];
-    assert_eq!(has_case, [true; 14]);
+    assert_eq!(has_case, [true; 16]);
 }
 
 /// The value of a case's field in a plan.
@@ -349,7 +369,7 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
     };
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));
     bench.done(&["bootstrap-hub", "--yes", "--tag=none"]);
-    for id in hub::ids(bench.cloud.scope()) {
+    for id in hub::ids(bench.cloud.scope(), [&HubOptions::all_parts()]) {
         let resource = bench.cloud.read(&id).await.unwrap();
         let tags = resource.as_ref().and_then(Resource::tags);
         for key in ["team", "env"] {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, ReplayDestination, Target};
+use kibus::model::hub::has_rule;
 use kibus::model::options::HubOptions;
 use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
@@ -18,7 +19,7 @@ use crate::support::workbench::Bench;
 
 /// Each sample, and the signal whose rule matches it. Karpenter acts on no other events, and an event that it discards
 /// would distort its latency metric.
-const SAMPLES: [(&str, Option<Signal>); 25] = [
+const SAMPLES: [(&str, Option<Signal>); 26] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
     (
         "capacity-reservation-interruption-older-name",
@@ -34,6 +35,7 @@ const SAMPLES: [(&str, Option<Signal>); 25] = [
     ("health-scheduled-change-backup-region", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-multi", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
+    ("heartbeat", Some(Signal::Heartbeat)),
     ("probe", Some(Signal::Probe)),
     // Anybody who may put events could make the router look for random clusters.
     ("probe-of-a-cluster", None),
@@ -126,15 +128,16 @@ fn every_sample_and_every_signal_is_in_the_table() {
     assert_eq!(signals, Signal::ALL.into());
 }
 
-async fn samples_match_their_rules(rebalance: bool) {
+async fn samples_match_their_rules(on_request: bool) {
     let emulator = Emulator::start(Kind::Moto).await;
     let bench = Bench::new(&emulator).await;
     let options = HubOptions {
-        rebalance: Some(rebalance),
+        rebalance: Some(on_request),
+        heartbeat: Some(on_request),
         ..HubOptions::default()
     };
-    bench.reach(&bench.hub(options)).await;
-    let expected = |signal: Option<Signal>| signal.filter(|signal| rebalance || *signal != Signal::Rebalance);
+    bench.reach(&bench.hub(options.clone())).await;
+    let expected = |signal: Option<Signal>| signal.filter(|signal| has_rule(&options, *signal));
     let mut bus = RuleQueues::new(&emulator).await;
     for (name, signal) in SAMPLES {
         let event = sample(name);

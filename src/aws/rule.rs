@@ -1,7 +1,10 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
-use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Rule as AwsRule, RuleState, Tag, Target as AwsTarget};
-use serde_json::Value;
+use aws_sdk_eventbridge::types::{
+    DeadLetterConfig, InputTransformer, RetryPolicy, Rule as AwsRule, RuleState, Tag, Target as AwsTarget,
+};
+use aws_smithy_types::error::operation::BuildError;
+use serde_json::{Value, json};
 
 use super::error::{if_present, refusal, rejected};
 use super::wait::{WaitReason, settling};
@@ -37,6 +40,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
             .event_pattern
             .as_deref()
             .map_or(Document::new(Value::Null), document::read),
+        schedule: rule.schedule_expression,
         enabled: rule.state != Some(RuleState::Disabled),
         target: ours.first().map(described),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),
@@ -69,7 +73,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Rule>) -> Res
     let (mut settings, mut target) = (false, false);
     for field in fields {
         match field {
-            RuleField::Description | RuleField::Pattern | RuleField::Enabled => settings = true,
+            RuleField::Description | RuleField::Pattern | RuleField::Schedule | RuleField::Enabled => settings = true,
             RuleField::TargetArn
             | RuleField::TargetRetryAge
             | RuleField::TargetRetries
@@ -142,6 +146,7 @@ async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> R
         name,
         description,
         pattern,
+        schedule,
         enabled,
         target: _,          // has a call of its own
         foreign_targets: _, // not managed by kibus
@@ -158,6 +163,7 @@ async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> R
         .name(name)
         .description(description)
         .event_pattern(pattern.compact())
+        .set_schedule_expression(schedule.clone())
         .state(state)
         .set_tags(tags);
     let send = || call.clone().send();
@@ -187,13 +193,14 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
 
 async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::RuleTarget) -> Result<(), Fault> {
     let action = events::PUT_TARGETS;
-    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
+    let unbuilt = |e: BuildError| rejected(action, e.to_string());
+    // PutTargets replaces the whole target, so leaving out what kibus does not set removes it.
     let resource::RuleTarget {
         arn,
         retry_age,
         retries,
         dead_letters,
-        rewrite: _,
+        rewrite,
         role: _,
         message_group: _,
     } = target;
@@ -208,8 +215,9 @@ async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::Rul
         .arn(arn)
         .retry_policy(retry.build())
         .set_dead_letter_config(dead_letters)
+        .set_input_transformer(rewrite.as_ref().and_then(transformer).transpose().map_err(unbuilt)?)
         .build()
-        .map_err(|e| rejected(action, e.to_string()))?;
+        .map_err(unbuilt)?;
     let call = &cloud.events.put_targets().rule(rule).targets(target);
     cloud
         .until_seen(action, NEW, || async move {
@@ -219,6 +227,25 @@ async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::Rul
             entry(action, failed, answer.failed_entry_count)
         })
         .await
+}
+
+/// The members of an input transformer, as EventBridge names them.
+const PATHS: &str = "InputPathsMap";
+const TEMPLATE: &str = "InputTemplate";
+
+/// What rewrites the events of a target; `None` for what kibus never sets. A template may have its placeholders in quotes
+/// (EventBridge API reference, `InputTransformer`).
+fn transformer(rewrite: &Document) -> Option<Result<InputTransformer, BuildError>> {
+    let paths = rewrite.value()[PATHS].as_object()?;
+    let paths = paths
+        .iter()
+        .filter_map(|(name, path)| Some((name.clone(), path.as_str()?.to_owned())));
+    let transformer = InputTransformer::builder().set_input_paths_map(Some(paths.collect()));
+    Some(
+        transformer
+            .input_template(rewrite.value()[TEMPLATE].to_string())
+            .build(),
+    )
 }
 
 async fn remove_target(cloud: &Writing<'_>, name: &RuleName) -> Result<(), Fault> {
@@ -247,14 +274,14 @@ fn entry(action: &str, failed: Option<(Option<&str>, Option<&str>)>, count: i32)
 fn described(target: &AwsTarget) -> resource::RuleTarget {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
-    let transformer = target.input_transformer().map(|t| t.input_template());
-    let rewrite = [
-        ("Input", target.input()),
-        ("InputPath", target.input_path()),
-        ("InputTransformer", transformer),
-    ]
-    .into_iter()
-    .find_map(|(kind, text)| Some(format!("{kind} {}", text?)));
+    let transformer = target.input_transformer().map(|transformer| {
+        let paths = transformer.input_paths_map().into_iter().flatten();
+        let paths: Value = paths.map(|(name, path)| (name.clone(), json!(path))).collect();
+        json!({ PATHS: paths, TEMPLATE: document::read(transformer.input_template()).value() })
+    });
+    let rewrite = transformer
+        .or_else(|| Some(json!({ "Input": target.input()? })))
+        .or_else(|| Some(json!({ "InputPath": target.input_path()? })));
     let dead_letters = target.dead_letter_config().and_then(DeadLetterConfig::arn);
     let parameters = target.sqs_parameters();
     resource::RuleTarget {
@@ -262,7 +289,7 @@ fn described(target: &AwsTarget) -> resource::RuleTarget {
         retry_age: number(retry.and_then(|r| r.maximum_event_age_in_seconds), DEFAULT_RETRY.0),
         retries: number(retry.and_then(|r| r.maximum_retry_attempts), DEFAULT_RETRY.1),
         dead_letters: dead_letters.map(str::to_owned),
-        rewrite,
+        rewrite: rewrite.map(Document::new),
         role: target.role_arn.clone(),
         message_group: parameters.and_then(|p| p.message_group_id.clone()),
     }

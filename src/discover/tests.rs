@@ -46,7 +46,7 @@ fn denied(action: &str) -> Fault {
 fn empty() -> Survey {
     let mut survey = Survey::new(scope());
     survey.now = 1_800_000_000;
-    for id in hub::ids(&scope()) {
+    for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
         survey.observed.insert(id, Fact::Absent);
     }
     survey

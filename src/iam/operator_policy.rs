@@ -54,13 +54,14 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         false => vec![hub, scope.queue_arn(&scope.dead_letter_queue())],
     };
     queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)]);
-    let rules = Signal::ALL.map(|signal| scope.rule_arn(&scope.rule(signal)));
+    let rules = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Heartbeat);
+    let rules: Vec<_> = rules.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
     let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
     let mut values = vec![
         ("queue_arns", queues.into()),
         ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
-        ("rule_arns", rules.to_vec().into()),
+        ("rule_arns", rules.into()),
         ("sources", sources.into_iter().collect()),
         ("probe_source", PROBE_SOURCE.into()),
         (
@@ -125,6 +126,19 @@ pub fn eks(scope: &Scope) -> Document {
 pub fn discover(scope: &Scope) -> Document {
     let template = include_str!("../../templates/policies/operator-discover.json");
     of_bus(scope, template, &[])
+}
+
+/// The additional policy of an operator of a hub with a heartbeat or alarms, for which the ordinary document has no space.
+pub fn alarms(scope: &Scope) -> Document {
+    let values = [
+        ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
+        ("probe_source", PROBE_SOURCE.into()),
+    ];
+    of_bus(
+        scope,
+        include_str!("../../templates/policies/operator-alarms.json"),
+        &values,
+    )
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::model::document::{Document, texts};
 use crate::model::name::{Region, RuleName};
-use crate::model::signal::Signal;
+use crate::model::signal::{PROBE_SOURCE, Signal};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRule {
@@ -86,7 +86,7 @@ impl RulePattern {
 
 /// The signals that AWS sends.
 fn of_aws() -> impl Iterator<Item = Signal> {
-    Signal::ALL.into_iter().filter(|signal| *signal != Signal::Probe)
+    Signal::ALL.into_iter().filter(|signal| signal.source() != PROBE_SOURCE)
 }
 
 /// Whether a member accepts a text. Without the member, every text is accepted.

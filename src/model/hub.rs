@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::document::Document;
+use crate::model::document::{Document, fill_template};
 use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
-use crate::model::options::{HubOptions, OrNone, tag_option};
+use crate::model::options::{Alarms, HubOptions, OrNone, tag_option};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{
     Alias, Code, Desired, Encryption, EventSourceMapping, Function, FunctionSettings, LARGEST_EVENT, LogGroup, Logging,
@@ -15,6 +15,7 @@ use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::Settings;
 use crate::model::signal::Signal;
 use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
+use crate::model::watch;
 
 /// The cluster tag of the probe queue: the router sends only to queues with that tag, and no cluster can have this name.
 const PROBE_CLUSTER: &str = "-";
@@ -28,6 +29,9 @@ pub(crate) const BATCH_SIZE: u32 = 10;
 
 /// How often the hub queue hands out a message before it becomes a dead letter.
 pub(crate) const RECEIVES: u32 = 20;
+
+/// How often EventBridge sends a heartbeat. Three of them fit into the time after which silence is an alarm.
+const HEARTBEAT_SCHEDULE: &str = "rate(5 minutes)";
 
 /// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more; a storm drains
 /// no faster with more than 5 (decision 24).
@@ -119,6 +123,9 @@ impl Hub {
         .into_iter()
         .collect();
         desired.extend(self.signals().map(|signal| Resource::Rule(self.rule(signal))).collect());
+        if self.options().has_alarms() {
+            desired.extend(watch::alarms(&self.scope, self.options()).into_iter().collect());
+        }
         desired
     }
 
@@ -197,17 +204,19 @@ impl Hub {
     }
 
     fn rule(&self, signal: Signal) -> Rule {
+        let is_heartbeat = signal == Signal::Heartbeat;
         Rule {
             name: self.scope.rule(signal),
             description: signal.description().to_owned(),
             pattern: signal.pattern(&self.scope.account),
+            schedule: is_heartbeat.then(|| HEARTBEAT_SCHEDULE.to_owned()),
             enabled: true,
             target: Some(RuleTarget {
                 arn: self.scope.queue_arn(&self.scope.hub_queue()),
                 retry_age: 300,
                 retries: 185,
                 dead_letters: Some(self.scope.queue_arn(&self.scope.dead_letter_queue())),
-                rewrite: None,
+                rewrite: is_heartbeat.then(|| self.heartbeat()),
                 role: None,
                 message_group: None,
             }),
@@ -215,15 +224,29 @@ impl Hub {
             tags: self.tags(),
         }
     }
+
+    /// What becomes of the event of the schedule, whose source and detail type no target may choose.
+    fn heartbeat(&self) -> Document {
+        let scope = [
+            ("account", self.scope.account.as_str().into()),
+            ("region", self.scope.region.as_str().into()),
+        ];
+        fill_template(include_str!("../../templates/heartbeat.json"), &scope)
+    }
 }
 
 pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
-    signal != Signal::Rebalance || options.rebalance == Some(true)
+    match signal {
+        Signal::Rebalance => options.rebalance == Some(true),
+        Signal::Heartbeat => options.has_heartbeat(),
+        _ => true,
+    }
 }
 
-/// Every id that a hub can have with any options. All must be read to know what exists.
-pub fn ids(scope: &Scope) -> Vec<ResourceId> {
-    let mut ids = vec![
+/// Every id that a hub can have with any options, and of the parts on request those that one of these options asks for. All must be
+/// read to know what exists. Other hubs need no permission for the parts, nor a call.
+pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions>) -> BTreeSet<ResourceId> {
+    let mut ids = BTreeSet::from([
         ResourceId::Parameter(scope.settings_parameter()),
         ResourceId::Queue(scope.dead_letter_queue()),
         ResourceId::Queue(scope.hub_queue()),
@@ -234,8 +257,18 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
         ResourceId::Function(scope.router_function()),
         ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
         ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned()),
-    ];
-    ids.extend(Signal::ALL.map(|signal| ResourceId::Rule(scope.rule(signal))));
+    ]);
+    let mut signals: BTreeSet<Signal> = Signal::ALL
+        .into_iter()
+        .filter(|signal| *signal != Signal::Heartbeat)
+        .collect();
+    for options in requested {
+        if options.has_alarms() {
+            ids.extend(watch::alarms(scope, options).iter().map(Resource::id));
+        }
+        signals.extend(Signal::ALL.into_iter().filter(|signal| has_rule(options, *signal)));
+    }
+    ids.extend(signals.into_iter().map(|signal| ResourceId::Rule(scope.rule(signal))));
     ids
 }
 
@@ -255,6 +288,10 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let topic = handler.as_ref().and_then(|handler| handler.notify.clone());
     let reserved = function.and_then(|function| function.reserved_concurrency);
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
+    let alarms = watch::alarms(scope, &HubOptions::all_parts())
+        .iter()
+        .find_map(|alarm| live.resource(&alarm.id())?.as_alarm());
+    let alarms = alarms.map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
     HubOptions {
         tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
         kms_key: queue
@@ -285,6 +322,8 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .and_then(|group| group.retention_days?.to_string().parse().ok())
             .filter(|retention| *retention != default.log_retention()),
         rebalance: has_rule(Signal::Rebalance).then_some(true),
+        alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
+        heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
         lock_queues: queue
             .is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked))
             .then_some(false),

@@ -49,7 +49,10 @@ pub struct HubOptions {
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub permissions_boundary: Option<OrNone<PermissionsBoundary>>,
     /// Path of the router role [default: /]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH"))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH", hide_short_help = true)
+    )]
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub role_path: Option<RolePath>,
     /// Prefix of cluster queue names, or empty [default: karpenter-]
@@ -61,7 +64,10 @@ pub struct HubOptions {
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
     /// Architecture of the router: x86_64 or arm64 [default: x86_64]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ARCH", value_name = "ARCH"))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "KIBUS_ARCH", value_name = "ARCH", hide_short_help = true)
+    )]
     #[serde(with = "text", skip_serializing_if = "Option::is_none")]
     pub arch: Option<Architecture>,
     /// Reserved concurrency, at least 2; `none` removes it
@@ -78,6 +84,17 @@ pub struct HubOptions {
         value_parser = clap::builder::BoolishValueParser::new()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<bool>,
+    /// Create alarms on the hub that notify this SNS topic, or nobody; `false` removes them [default: false]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ALARMS", value_name = "TOPIC_ARN",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub alarms: Option<Alarms>,
+    /// Send a heartbeat through the bus every five minutes [default: with alarms]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_HEARTBEAT", value_name = "BOOL", hide_short_help = true,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<bool>,
     /// Deny messages from all senders except the bus [default: true]
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOCK_QUEUES", value_name = "BOOL",
         num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
@@ -107,6 +124,46 @@ impl HubOptions {
     /// These options; those that are not given come from `saved`.
     pub fn or(self, saved: Self) -> Self {
         saved.values().into_iter().chain(self.values()).collect()
+    }
+
+    /// Every part on request.
+    pub fn all_parts() -> Self {
+        Self {
+            alarms: Some(Alarms::On(None)),
+            rebalance: Some(true),
+            ..Self::default()
+        }
+    }
+
+    /// These options with every part on request that a hub has with these or with those options.
+    pub fn with_parts_of(mut self, before: &Self) -> Self {
+        if before.has_alarms() && !self.has_alarms() {
+            self.alarms.clone_from(&before.alarms);
+        }
+        // Each rule has alarms.
+        if before.has_alarms() && before.rebalance == Some(true) {
+            self.rebalance = before.rebalance;
+        }
+        if before.has_heartbeat() && !self.has_heartbeat() {
+            self.heartbeat = Some(true);
+        }
+        self
+    }
+
+    pub fn has_alarms(&self) -> bool {
+        matches!(self.alarms, Some(Alarms::On(_)))
+    }
+
+    /// The topic that alarms notify.
+    pub fn alarm_topic(&self) -> Option<&Topic> {
+        match &self.alarms {
+            Some(Alarms::On(topic)) => topic.as_ref(),
+            Some(Alarms::Off) | None => None,
+        }
+    }
+
+    pub fn has_heartbeat(&self) -> bool {
+        self.heartbeat.unwrap_or_else(|| self.has_alarms())
     }
 
     /// The options that are given, by their flags.
@@ -359,6 +416,35 @@ impl<T: fmt::Display> fmt::Display for OrNone<T> {
         match &self.0 {
             Some(value) => value.fmt(f),
             None => f.write_str("none"),
+        }
+    }
+}
+
+/// Whether a hub has alarms, and the topic that they notify.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Alarms {
+    Off,
+    On(Option<Topic>),
+}
+
+impl FromStr for Alarms {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        match s.to_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Ok(Self::On(None)),
+            "false" | "no" | "off" | "0" => Ok(Self::Off),
+            _ => s.parse().map(|topic| Self::On(Some(topic))),
+        }
+    }
+}
+
+impl fmt::Display for Alarms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("false"),
+            Self::On(None) => f.write_str("true"),
+            Self::On(Some(topic)) => topic.fmt(f),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! The same types hold desired and observed resources. The `fields` of a kind name every field of the type, so a new
 //! field does not compile until it is decided whether it is compared.
 
+mod alarm;
 mod alias;
 pub mod calls;
 mod event_source_mapping;
@@ -20,6 +21,7 @@ mod rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+pub use alarm::{Alarm, AlarmField, AlarmName};
 pub use alias::{Alias, AliasField, NoRollbackVersion};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Function, FunctionField, FunctionPermission, FunctionSettings, Logging};
@@ -90,6 +92,10 @@ macro_rules! with_kinds {
         Rule(name: RuleName) {rule, as_rule, "rule", "rule", name.to_string(), tags} [
             RuleMissing("K108", Critical, "events of this kind reach no cluster at all"),
             RuleChanged("K208", Critical, "events that it no longer matches reach no cluster"),
+        ];
+        Alarm(name: AlarmName) {alarm, as_alarm, "alarm", "alarm", name.to_string(), tags} [
+            AlarmMissing("K114", Error, "nobody is woken by what the alarm watches"),
+            AlarmChanged("K212", Error, "the alarm may go off late, without reason, or not at all"),
         ];
     } };
 }

@@ -93,7 +93,7 @@ impl Settings {
     }
 
     /// These settings with what a change takes away last: the user's tags stay until no resource has them, old keys until no
-    /// policy allows them, and a pinned version until the alias has moved.
+    /// policy allows them, a pinned version until the alias has moved, and a part on request until it is deleted.
     pub fn while_leaving(&self, before: &Self) -> Self {
         let mut kept = self.clone();
         let tags = self.options.tags();
@@ -101,6 +101,7 @@ impl Settings {
         if all != tags {
             kept.options.tag = Some(tag_option(all));
         }
+        kept.options = kept.options.with_parts_of(&before.options);
         kept.pinned_version = self.pinned_version.or(before.pinned_version);
         for (key, until) in &before.old_keys {
             kept.old_keys.entry(key.clone()).or_insert(*until);

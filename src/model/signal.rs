@@ -13,9 +13,7 @@ use crate::model::scope::Scope;
 pub const PROBE_SOURCE: &str = "kibus.probe";
 /// The `detail-type` of a probe event.
 pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";
-
-/// The `detail-type` of a heartbeat: an event of the same source, which a schedule sends to the hub queue. It takes the whole
-/// way of a probe, and counts alone.
+/// The `detail-type` of a heartbeat: an event of the same source, which a schedule sends to the hub queue.
 pub const HEARTBEAT_DETAIL_TYPE: &str = "Kibus Heartbeat";
 
 /// Where an event says what it is about.
@@ -27,6 +25,8 @@ pub enum SubjectMember {
     Entities,
     /// `detail.cluster` names a cluster, or nothing.
     Cluster,
+    /// Nowhere: it is about the bus itself.
+    Bus,
 }
 
 /// A member of an event's detail, and the values that Karpenter acts on.
@@ -183,18 +183,26 @@ signals! {
         is_urgent: false,
         sample_members: &[],
     };
+    /// What EventBridge itself sends every few minutes, to show that the whole way works.
+    Heartbeat = Facts {
+        slug: "heartbeat",
+        description: "Kibus: a sign of life every five minutes",
+        template: include_str!("../../templates/patterns/heartbeat.json"),
+        source: PROBE_SOURCE,
+        detail_types: &[HEARTBEAT_DETAIL_TYPE],
+        filters: &[],
+        subject: SubjectMember::Bus,
+        is_urgent: false,
+        sample_members: &[],
+    };
 }
 
 impl Signal {
-    /// The signal of an event with this source and detail-type. A heartbeat is a probe that has no rule's pattern.
+    /// The signal of an event with this source and detail-type.
     pub fn of(source: &str, detail_type: &str) -> Option<Self> {
-        let is_of = |signal: &Self| {
-            let types = signal.detail_types();
-            types.contains(&detail_type) || *signal == Self::Probe && detail_type == HEARTBEAT_DETAIL_TYPE
-        };
         Self::ALL
             .into_iter()
-            .find(|signal| signal.source() == source && is_of(signal))
+            .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
     /// The `detail-type` that Karpenter knows.
@@ -239,6 +247,7 @@ pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
             let detail = about.first().map_or_else(|| json!({}), |name| json!({"cluster": name}));
             (json!([]), detail)
         }
+        SubjectMember::Bus => (json!([]), json!({})),
     };
     for filter in signal.filters() {
         detail[filter.member] = json!(filter.values[0]);
@@ -290,7 +299,7 @@ mod tests {
             if !filters.is_empty() {
                 pattern["detail"] = Value::Object(filters);
             }
-            if signal == Signal::Probe {
+            if signal.subject() == SubjectMember::Cluster {
                 pattern["detail"] = json!({"cluster": [{"exists": false}]});
             }
             assert_eq!(signal.pattern(&scope().account).value(), &pattern, "{signal:?}");
@@ -305,7 +314,6 @@ mod tests {
             }
         }
         assert_eq!(Signal::of("aws.ec2", "AWS Health Event"), None);
-        assert_eq!(Signal::of(PROBE_SOURCE, HEARTBEAT_DETAIL_TYPE), Some(Signal::Probe));
         assert_eq!(Signal::of("aws.ec2", HEARTBEAT_DETAIL_TYPE), None);
     }
 

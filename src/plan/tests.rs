@@ -48,7 +48,10 @@ impl Bench {
             options: HubOptions::default(),
             code: code(),
             role: Some("controller".parse().unwrap()),
-            observed: hub::ids(&scope()).into_iter().map(|id| (id, Fact::Absent)).collect(),
+            observed: hub::ids(&scope(), [&HubOptions::all_parts()])
+                .into_iter()
+                .map(|id| (id, Fact::Absent))
+                .collect(),
         };
         for resource in bench.wanted().resources() {
             bench.see(resource.clone());

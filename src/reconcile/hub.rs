@@ -27,7 +27,11 @@ use crate::survey::{Saved, Survey};
 pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
     // A check reports what could not be read, and clusters alone need no more of the hub.
     if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
-        super::readable(&survey.scope, &readings(survey))?;
+        let given = target.bootstraps().map(|given| &given.options);
+        super::readable(
+            &survey.scope,
+            &readings(survey, survey.options().into_iter().chain(given)),
+        )?;
     }
     settings(survey, target)
 }
@@ -37,7 +41,10 @@ pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option
 fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
     // Without settings, the rest of the hub tells whether they are lost, and which options they had.
     if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
-        readings(survey);
+        readings(survey, None);
+        if matches!(survey.saved(), Saved::Bad(_)) || survey.has_lost_settings() {
+            readings(survey, [&HubOptions::all_parts()]);
+        }
     }
     let bootstraps = target.bootstraps();
     let restores = bootstraps.is_some_and(|given| given.restore_settings);
@@ -159,7 +166,12 @@ pub(super) fn compared(
     for id in desired.ids().cloned().collect::<Vec<_>>() {
         desired.untag(id, former.iter().cloned());
     }
-    Ok((desired, readings(survey)))
+    let before = match before {
+        Some(before) => before.options.clone(),
+        None if survey.has_lost_settings() => HubOptions::all_parts(),
+        None => HubOptions::default(),
+    };
+    Ok((desired, readings(survey, [&before, &after.options])))
 }
 
 /// The settings and the alias, on the version to roll back to. Nothing else is compared.
@@ -182,8 +194,8 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
     Ok((desired, observed))
 }
 
-pub(super) fn readings(survey: &Survey) -> Observed {
-    let ids = hub::ids(&survey.scope).into_iter();
+pub(super) fn readings<'a>(survey: &Survey, requested: impl IntoIterator<Item = &'a HubOptions>) -> Observed {
+    let ids = hub::ids(&survey.scope, requested).into_iter();
     ids.map(|id| (id.clone(), survey.resource(&id).clone())).collect()
 }
 

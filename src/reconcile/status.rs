@@ -68,7 +68,7 @@ pub struct RuleReport {
 /// What [`status`] will certainly ask for.
 pub fn guess(survey: &Survey) -> Query {
     Query {
-        resources: hub::ids(&survey.scope).into_iter().collect(),
+        resources: hub::ids(&survey.scope, None),
         cluster_queues: [survey.queue_prefix()].into(),
         ..Query::default()
     }
@@ -79,7 +79,7 @@ pub fn guess(survey: &Survey) -> Query {
 /// # Errors
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
-    hub_of_target::readings(survey);
+    hub_of_target::readings(survey, survey.options());
     survey.discover();
     match survey.saved() {
         Saved::Kept(_) => {}
@@ -144,9 +144,10 @@ fn missing(survey: &Survey) -> Vec<ResourceId> {
     let unset: Vec<_> = optional
         .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
         .collect();
-    let mut missing = hub::ids(&survey.scope);
-    missing.retain(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id));
+    let missing = hub::ids(&survey.scope, [&options]).into_iter();
     missing
+        .filter(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id))
+        .collect()
 }
 
 fn router(survey: &Survey) -> Option<RouterReport> {

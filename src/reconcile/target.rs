@@ -383,7 +383,8 @@ impl Target {
             ..Query::default()
         };
         if !matches!(self.hub, Wish::Leave) {
-            guess.resources.extend(hub::ids(&survey.scope));
+            let given = self.bootstraps().map(|given| &given.options);
+            guess.resources.extend(hub::ids(&survey.scope, given));
         }
         for (name, setting) in self.set() {
             let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);

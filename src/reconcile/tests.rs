@@ -59,7 +59,7 @@ fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
 fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
     let mut survey = Survey::new(scope());
     survey.now = NOW;
-    for id in hub::ids(&scope()) {
+    for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
         survey.observed.insert(id, Fact::Absent);
     }
     let role = Some(ROLE.parse().unwrap());

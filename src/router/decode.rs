@@ -13,7 +13,7 @@ use super::event_text::{EventText, LARGEST, Shape, members_of_detail, members_of
 use super::json::{self, Edit, Members};
 use crate::model::name::{ClusterName, InstanceId};
 use crate::model::scope::Scope;
-use crate::model::signal::{HEARTBEAT_DETAIL_TYPE, Signal, SubjectMember};
+use crate::model::signal::{Signal, SubjectMember};
 
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
@@ -98,7 +98,7 @@ pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Resul
         event.state = event.state.or((filter.member == "state").then_some(known));
     }
     match signal.subject() {
-        SubjectMember::Cluster if detail_type == HEARTBEAT_DETAIL_TYPE => event.subject = EventSubject::Heartbeat,
+        SubjectMember::Bus => event.subject = EventSubject::Heartbeat,
         SubjectMember::Cluster => event.subject = EventSubject::Probe(probed(&detail)?),
         SubjectMember::Entities => event.read_entities(&envelope, &detail, scope)?,
         SubjectMember::Instance => event.read_instance(&detail, scope)?,
@@ -184,7 +184,7 @@ impl<'a> DecodedEvent<'a> {
         if envelope.text("version").as_deref() != Some("0") {
             self.put(envelope, "version", "\"0\"", Repair::Version);
         }
-        if detail_type != self.signal.detail_type() && self.subject != EventSubject::Heartbeat {
+        if detail_type != self.signal.detail_type() {
             let new = json::quoted(self.signal.detail_type());
             self.put(envelope, "detail-type", &new, Repair::DetailType);
         }

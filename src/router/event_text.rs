@@ -156,6 +156,7 @@ pub(super) fn members_of_detail(signal: Signal) -> &'static [(&'static str, Shap
         Signal::ScheduledChange => HEALTH,
         Signal::Rebalance => &[("instance-id", Shape::Judged)],
         Signal::Probe => &[("cluster", Shape::Judged)],
+        Signal::Heartbeat => &[],
     }
 }
 

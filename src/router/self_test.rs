@@ -150,6 +150,7 @@ fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameE
                 (sample(&[]), vec![(scope.probe_queue(), sample(&[]))]),
                 (sample(&[second]), vec![]),
             ],
+            SubjectMember::Bus => vec![(sample(&[]), vec![(scope.probe_queue(), sample(&[]))])],
         };
         for detail_type in signal.detail_types() {
             for (event, copies) in &samples {

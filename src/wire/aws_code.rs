@@ -60,7 +60,7 @@ questions! {
     is_server_error: "InternalError" | "InternalFailure" | "ServiceUnavailable" | "RequestTimeout";
     is_absent:
         "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
-        | "NotFoundException" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
+        | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
     /// Whether IAM does not take the parameters of a call as they are.
     is_invalid_input: "InvalidInput" | "InvalidInputException";
     is_existing:

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
+use kibus::model::options::HubOptions;
 use kibus::model::resource::{Resource, Role};
 use kibus::model::tags::Tags;
 use kibus::model::{hub, policy};
@@ -144,7 +145,7 @@ impl Bench {
     /// The keys of all tags of the hub's resources.
     pub(super) async fn tag_keys(&self) -> BTreeSet<String> {
         let mut keys = BTreeSet::new();
-        for id in hub::ids(self.cloud.scope()) {
+        for id in hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]) {
             let resource = self.cloud.read(&id).await.unwrap();
             let tags = resource.as_ref().and_then(Resource::tags);
             keys.extend(tags.into_iter().flat_map(|tags| tags.0.keys().cloned()));
@@ -155,7 +156,7 @@ impl Bench {
     /// How many of the hub's resources exist.
     pub(super) async fn resources(&self) -> usize {
         let mut count = 0;
-        for id in hub::ids(self.cloud.scope()) {
+        for id in hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]) {
             count += usize::from(self.cloud.read(&id).await.unwrap().is_some());
         }
         count

@@ -146,7 +146,17 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("kms:Decrypt", &["key"], &["kms:ViaService"]),
     ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
     ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
+    ("cloudwatch:DeleteAlarms", &["alarm"], &[]),
+    ("cloudwatch:DescribeAlarms", &["alarm"], &[]),
     ("cloudwatch:GetMetricData", &[], &[]),
+    ("cloudwatch:ListTagsForResource", &["alarm"], &[]),
+    (
+        "cloudwatch:PutMetricAlarm",
+        &["alarm"],
+        &["aws:RequestTag", "aws:TagKeys"],
+    ),
+    ("cloudwatch:TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
     ("ec2:DescribeTags", &[], &[]),
     ("eks:DescribeCluster", &["cluster"], &[]),
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
@@ -172,7 +182,8 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 12] = [
+const TYPES: [(&str, &str); 13] = [
+    (":alarm:", "alarm"),
     (":sqs:", "queue"),
     (":rule/", "rule"),
     (":event-bus/", "event-bus"),
@@ -288,6 +299,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 operator_policy::preflight(&scope),
                 operator_policy::eks(&scope),
                 operator_policy::discover(&scope),
+                operator_policy::alarms(&scope),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

@@ -7,7 +7,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::resource::{Kind, SETTINGS_PATH};
-use kibus::wire::aws_json::{JsonClient, JsonService, LOGS, PARAMETERS};
+use kibus::wire::aws_json::{JsonClient, JsonService, LOGS, METRICS, PARAMETERS};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -141,6 +141,14 @@ impl Inventory {
                     all.push(Found::new(kind, &function, mapping.uuid.unwrap_or_default()));
                 }
             }
+            Kind::Alarm => {
+                let input = json!({ "AlarmNamePrefix": given(prefix) });
+                let list = ("DescribeAlarms", "MetricAlarms", "NextToken");
+                for alarm in pages(&self.json(METRICS), list, input).await? {
+                    let name = alarm["AlarmName"].as_str().unwrap_or_default();
+                    all.push(Found::new(kind, name, name));
+                }
+            }
             Kind::Rule => {
                 let rules = self.events.list_rules().set_name_prefix(given(prefix)).send().await?;
                 let names = rules.rules().iter().filter_map(|rule| rule.name());
@@ -171,6 +179,10 @@ impl Inventory {
             Kind::Function => drop(self.lambda.delete_function().function_name(id).send().await?),
             Kind::Alias => drop(self.lambda.delete_alias().function_name(name).name(id).send().await?),
             Kind::EventSourceMapping => drop(self.lambda.delete_event_source_mapping().uuid(id).send().await?),
+            Kind::Alarm => {
+                let input = json!({ "AlarmNames": [id] });
+                self.json(METRICS).call::<IgnoredAny>("DeleteAlarms", input).await?;
+            }
             Kind::Rule => {
                 let targets = self.events.list_targets_by_rule().rule(id).send().await?;
                 let ids: Vec<_> = targets.targets().iter().map(|target| target.id.clone()).collect();
@@ -268,6 +280,12 @@ impl Account {
             ],
             Kind::EventSourceMapping => {
                 vec![self.call("lambda", "GET", &format!("event-source-mappings/{id}")).await]
+            }
+            Kind::Alarm => {
+                let of_name = format!("AlarmNames.member.1={id}");
+                vec![without_request_id(
+                    &self.call("monitoring", "DescribeAlarms", &of_name).await,
+                )]
             }
             Kind::Rule => {
                 let rule = self

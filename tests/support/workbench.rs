@@ -92,7 +92,7 @@ impl Bench {
     }
 
     async fn observe(&self, desired: &Desired) -> Observed {
-        let mut ids: BTreeSet<ResourceId> = kibus::model::hub::ids(&self.scope).into_iter().collect();
+        let mut ids = kibus::model::hub::ids(&self.scope, [&HubOptions::all_parts()]);
         ids.extend(desired.ids().cloned());
         ids.extend(
             self.cloud

@@ -96,6 +96,8 @@ enum Purpose {
     Eks,
     /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
     Discover,
+    /// Give a hub a heartbeat.
+    Alarms,
 }
 
 /// Which controller roles the document names.
@@ -126,6 +128,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             Purpose::Check => operator_policy::preflight(&hub.scope),
             Purpose::Eks => operator_policy::eks(&hub.scope),
             Purpose::Discover => operator_policy::discover(&hub.scope),
+            Purpose::Alarms => operator_policy::alarms(&hub.scope),
         },
         Party::Operator {
             purpose: None,

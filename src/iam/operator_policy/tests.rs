@@ -107,8 +107,14 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
-    let besides = [many_clusters(), preflight(&scope()), discover(&scope()), eks(&scope())]
-        .map(|document| self::allowed(&document));
+    let besides = [
+        many_clusters(),
+        preflight(&scope()),
+        discover(&scope()),
+        eks(&scope()),
+        alarms(&scope()),
+    ]
+    .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
@@ -482,15 +488,16 @@ fn no_role_is_named_by_a_pattern() {
 /// `rule/kibus-*` has the rules of the bus `kibus-prod` too.
 #[test]
 fn every_rule_is_named_and_reads_no_other_source() {
-    let rules: BTreeSet<String> = Signal::ALL
-        .into_iter()
-        .map(|signal| scope().rule_arn(&scope().rule(signal)))
-        .collect();
+    let arn = |signal: Signal| scope().rule_arn(&scope().rule(signal));
+    let heartbeat = BTreeSet::from([arn(Signal::Heartbeat)]);
+    let rules: BTreeSet<String> = Signal::ALL.map(arn).into();
     let document = document();
-    for statement in document.statements() {
-        let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
-        if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
-            assert_eq!(resources, rules, "{}", statement["Sid"]);
+    for (document, rules) in [(&document, &rules - &heartbeat), (&alarms(&scope()), heartbeat)] {
+        for statement in document.statements() {
+            let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
+            if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
+                assert_eq!(resources, rules, "{}", statement["Sid"]);
+            }
         }
     }
     let [allow, deny] = &that_name(&document, "events:PutRule")[..] else {

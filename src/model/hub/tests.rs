@@ -11,10 +11,10 @@ pub(crate) fn hub(options: HubOptions) -> Hub {
 fn a_hub_sets_no_field_that_is_only_read() {
     let all = HubOptions {
         rebalance: Some(true),
-        ..HubOptions::default()
+        ..HubOptions::all_parts()
     };
-    let wanted: BTreeSet<ResourceId> = hub(all).desired().ids().cloned().collect();
-    assert_eq!(wanted, ids(&scope()).into_iter().collect());
+    let wanted: BTreeSet<ResourceId> = hub(all.clone()).desired().ids().cloned().collect();
+    assert_eq!(wanted, ids(&scope(), [&all]));
 }
 
 #[test]

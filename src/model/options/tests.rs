@@ -89,6 +89,8 @@ fn help_names_every_default() {
         ("arch", default.architecture().to_string()),
         ("log-retention", default.log_retention().to_string()),
         ("rebalance", "false".to_owned()),
+        ("alarms", "false".to_owned()),
+        ("heartbeat", "with alarms".to_owned()),
         ("lock-queues", (default.senders() == Senders::Locked).to_string()),
         ("tag-conditions", "by Region".to_owned()),
         ("cluster-metrics", default.cluster_metrics().to_string()),

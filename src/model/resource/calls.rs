@@ -176,7 +176,13 @@ calls! {
         GET_KEY_POLICY = "kms:GetKeyPolicy", Read;
     }
     cloudwatch {
+        DELETE_ALARMS = "cloudwatch:DeleteAlarms", Delete, Alarm;
+        DESCRIBE_ALARMS = "cloudwatch:DescribeAlarms", Read, Alarm at any_alarm;
         GET_METRIC_DATA = "cloudwatch:GetMetricData", Read;
+        LIST_TAGS_FOR_RESOURCE = "cloudwatch:ListTagsForResource", Read, Alarm;
+        PUT_METRIC_ALARM = "cloudwatch:PutMetricAlarm", CreateOrUpdate, Alarm;
+        TAG_RESOURCE = "cloudwatch:TagResource", CreateOrUpdate, Alarm;
+        UNTAG_RESOURCE = "cloudwatch:UntagResource", Update, Alarm;
     }
     ec2 {
         DESCRIBE_INSTANCE_STATUS = "ec2:DescribeInstanceStatus", Read;
@@ -231,12 +237,18 @@ fn itself(scope: &Scope, path: &RolePath, id: &ResourceId) -> String {
         ResourceId::Function(name) | ResourceId::Alias(name, _) => scope.function_arn(name),
         ResourceId::EventSourceMapping(..) => "*".to_owned(),
         ResourceId::Rule(name) => scope.rule_arn(name),
+        ResourceId::Alarm(name) => scope.alarm_arn(name),
     }
 }
 
 /// Only calls about tags take the ARN of a log group without this end (CloudWatch Logs user guide, "Identity-based policies").
 fn log_streams(scope: &Scope, path: &RolePath, id: &ResourceId) -> String {
     format!("{}:*", itself(scope, path, id))
+}
+
+/// AWS compares the alarms that a list may have with a pattern of all.
+fn any_alarm(scope: &Scope, _: &RolePath, _: &ResourceId) -> String {
+    scope.arn("cloudwatch", "alarm:*")
 }
 
 fn live_alias(scope: &Scope, _: &RolePath, _: &ResourceId) -> String {
@@ -290,7 +302,7 @@ pub fn conditions(
             let boundary = boundary.map(|boundary| (BOUNDARY, vec![boundary.to_string()]));
             boundary.into_iter().collect()
         }
-        Kind::Parameter | Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias => Vec::new(),
+        Kind::Parameter | Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias | Kind::Alarm => Vec::new(),
     }
 }
 
@@ -303,6 +315,7 @@ pub fn request_members(kind: Kind) -> &'static [&'static str] {
         Kind::LogGroup => &["logGroupName", "logGroupNamePrefix", "resourceArn"],
         Kind::Function | Kind::Alias | Kind::EventSourceMapping => &["FunctionName"],
         Kind::Rule => &["Name", "Rule", "ResourceARN"],
+        Kind::Alarm => &["AlarmName", "AlarmNames", "ResourceARN"],
     }
 }
 

@@ -14,12 +14,13 @@ use crate::model::tags::Tags;
 fields! {
     RuleField of Rule {
         name: _, // names the resource
-        description, pattern, enabled, target,
+        description, pattern, schedule, enabled, target,
         foreign_targets: _, // not compared; a check refuses to delete a rule that has some
         tags: _,            // compared key by key
     } {
         Description = "description": description.clone(),
         Pattern = "pattern": pattern.clone(),
+        Schedule = "schedule": schedule.clone(),
         Enabled = "enabled": *enabled,
         TargetArn = "target.arn": target.as_ref().map(|t| t.arn.clone()),
         TargetRetryAge = "target.retry_age": target.as_ref().map(|t| (t.retry_age, Unit::Seconds)),
@@ -39,8 +40,9 @@ pub struct RuleTarget {
     pub retries: u32,
     /// The ARN of the dead-letter queue for events that could not be delivered.
     pub dead_letters: Option<String>,
-    /// An `Input`, `InputPath` or `InputTransformer`. Kibus sets none, because Karpenter needs the original event.
-    pub rewrite: Option<String>,
+    /// An `Input`, an `InputPath`, or the two members of an `InputTransformer`. Only the heartbeat has one: Karpenter needs the
+    /// original event.
+    pub rewrite: Option<Document>,
     /// The ARN of the role that EventBridge delivers as. Kibus sets none: the queue's policy allows EventBridge.
     pub role: Option<String>,
     /// The message group of every message. Kibus sets none.
@@ -52,6 +54,8 @@ pub struct Rule {
     pub name: RuleName,
     pub description: String,
     pub pattern: Document,
+    /// When EventBridge itself sends an event, as it notes it: `rate(5 minutes)`.
+    pub schedule: Option<String>,
     pub enabled: bool,
     /// The target that kibus manages.
     pub target: Option<RuleTarget>,

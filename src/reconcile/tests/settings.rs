@@ -145,6 +145,8 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         reserved_concurrency: Some("5".parse().unwrap()),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
+        alarms: Some("arn:aws:sns:us-west-2:111122223333:on-call".parse().unwrap()),
+        heartbeat: Some(false),
         lock_queues: Some(false),
         tag_conditions: Some(false),
         cluster_metrics: Some("none".parse().unwrap()),

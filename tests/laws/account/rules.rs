@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
+use kibus::model::options::HubOptions;
 use kibus::model::policy::{self, QueueOrigin};
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
@@ -168,7 +169,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     // The settings are there before anything else of the hub, and after it. Policies of controllers need a queue.
     let settings = ResourceId::Parameter(scope.settings_parameter());
     let is_tagged = resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
-    let is_of_hub = is_tagged || hub::ids(scope).contains(&resource.id());
+    let is_of_hub = is_tagged || hub::ids(scope, [&HubOptions::all_parts()]).contains(&resource.id());
     let settings = (is_of_hub && resource.id() != settings).then_some(settings);
     let ids = match resource {
         Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],

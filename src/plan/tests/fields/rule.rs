@@ -17,6 +17,11 @@ pub(super) const ROWS: &[Row] = &[
         "~rule(pattern)",
     ),
     (
+        "a schedule",
+        |b| b.rule(SPOT, |r| r.schedule = Some("rate(1 day)".to_owned())),
+        "~rule(schedule)",
+    ),
+    (
         "a rule that is switched off",
         |b| b.rule(SPOT, |r| r.enabled = false),
         "~rule(enabled)",
@@ -45,7 +50,7 @@ pub(super) const ROWS: &[Row] = &[
         "a target that rewrites the event",
         |b| {
             b.rule(SPOT, |r| {
-                r.target.as_mut().unwrap().rewrite = Some("$.detail".to_owned())
+                r.target.as_mut().unwrap().rewrite = Some(Document::new(json!({"InputPath": "$.detail"})))
             })
         },
         "~rule(target.rewrite)",

@@ -99,7 +99,7 @@ impl Pair {
         if let Some(options) = wanted {
             self.wanted.extend(hub(options));
         }
-        for id in hub::ids(&scope()) {
+        for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
             self.observed.insert(id, Fact::Absent);
         }
         for (bit, resource) in hub(found).resources().enumerate() {

@@ -1,0 +1,118 @@
+//! CloudWatch alarms.
+
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+
+use super::error::if_present;
+use super::write::{Changes, Update, Writing};
+use super::{AwsCloud, still_absent};
+use crate::cloud::Fault;
+use crate::model::document::Document;
+use crate::model::resource::calls::cloudwatch;
+use crate::model::resource::{Alarm, AlarmField, AlarmName, ResourceId};
+use crate::model::tags::Tags;
+
+/// The members of an answer that are not of the request that made the alarm (CloudWatch API reference, `MetricAlarm`).
+const OF_THE_ANSWER: [&str; 9] = [
+    "AlarmName",
+    "AlarmArn",
+    "AlarmConfigurationUpdatedTimestamp",
+    "EvaluationState",
+    "StateReason",
+    "StateReasonData",
+    "StateTransitionedTimestamp",
+    "StateUpdatedTimestamp",
+    "StateValue",
+];
+
+pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Alarm>, Fault> {
+    let tags = async {
+        let input = json!({ "ResourceARN": cloud.scope.alarm_arn(name) });
+        let answer = cloud.json::<Value>(&cloud.metrics, cloudwatch::LIST_TAGS_FOR_RESOURCE, input);
+        if_present(answer.await)
+    };
+    let described = async {
+        let input = json!({ "AlarmNames": [name.as_str()], "AlarmTypes": ["MetricAlarm"] });
+        let answer: Value = cloud.json(&cloud.metrics, cloudwatch::DESCRIBE_ALARMS, input).await?;
+        Ok(answer["MetricAlarms"][0].as_object().cloned())
+    };
+    let (Some(alarm), Some(tags)) = tokio::try_join!(described, tags)? else {
+        return Ok(None);
+    };
+    let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
+    let tags = tags["Tags"].as_array().into_iter().flatten();
+    let tags = tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?)));
+    Ok(Some(Alarm {
+        name: name.clone(),
+        definition: Document::new(definition(alarm)),
+        tags: tags.collect(),
+    }))
+}
+
+/// The request that makes an alarm like the one in an answer. What is empty was not given.
+fn definition(mut alarm: Map<String, Value>) -> Value {
+    alarm.retain(|member, value| {
+        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        !is_empty && !OF_THE_ANSWER.contains(&member.as_str())
+    });
+    // CloudWatch has a fraction in every threshold.
+    if let Some(threshold) = alarm.get_mut("Threshold")
+        && let Some(number) = threshold
+            .as_f64()
+            .and_then(|number| format!("{number}").parse::<i64>().ok())
+    {
+        *threshold = json!(number);
+    }
+    Value::Object(alarm)
+}
+
+pub(super) async fn create(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
+    // The call replaces an alarm of this name and says nothing.
+    still_absent(
+        cloud,
+        cloudwatch::PUT_METRIC_ALARM,
+        &ResourceId::Alarm(alarm.name.clone()),
+    )
+    .await?;
+    put(cloud, alarm).await
+}
+
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Alarm>) -> Result<(), Fault> {
+    let Changes { fields, tags } = Changes::among(cloudwatch::PUT_METRIC_ALARM, update.fields)?;
+    for field in fields {
+        match field {
+            // CloudWatch ignores the tags of an alarm that exists (API reference, `PutMetricAlarm`).
+            AlarmField::Definition => put(cloud, update.to).await?,
+        }
+    }
+    let arn = cloud.scope.alarm_arn(&update.to.name);
+    let untag = json!({ "ResourceARN": arn, "TagKeys": tags.remove });
+    let tag = json!({ "ResourceARN": arn, "Tags": listed(&tags.set) });
+    tags.write(
+        cloud.json::<IgnoredAny>(&cloud.metrics, cloudwatch::UNTAG_RESOURCE, untag),
+        cloud.json::<IgnoredAny>(&cloud.metrics, cloudwatch::TAG_RESOURCE, tag),
+    )
+    .await
+}
+
+pub(super) async fn delete(cloud: &Writing<'_>, name: &AlarmName) -> Result<(), Fault> {
+    let input = json!({ "AlarmNames": [name.as_str()] });
+    let send = || cloud.json::<IgnoredAny>(&cloud.metrics, cloudwatch::DELETE_ALARMS, input.clone());
+    if_present(cloud.until_seen(cloudwatch::DELETE_ALARMS, &[], send).await).map(drop)
+}
+
+async fn put(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
+    let mut input = alarm.definition.value().clone();
+    input["AlarmName"] = json!(alarm.name);
+    input["Tags"] = json!(listed(&alarm.tags));
+    let send = || cloud.json::<IgnoredAny>(&cloud.metrics, cloudwatch::PUT_METRIC_ALARM, input.clone());
+    cloud
+        .until_seen(cloudwatch::PUT_METRIC_ALARM, &[], send)
+        .await
+        .map(drop)
+}
+
+fn listed(tags: &Tags) -> Vec<Value> {
+    let tags = tags.0.iter();
+    tags.map(|(key, value)| json!({ "Key": key, "Value": value })).collect()
+}

@@ -1,0 +1,69 @@
+//! CloudWatch alarms.
+
+use serde_json::Value;
+
+use super::ResourceId;
+use super::particulars::{Edge, Particulars, Tie, fields};
+use crate::model::document::Document;
+use crate::model::name::{all, names};
+use crate::model::notation::duration_text;
+use crate::model::scope::{LIVE, Scope};
+use crate::model::tags::Tags;
+
+names! {
+    /// The name of an alarm (CloudWatch API reference, `PutMetricAlarm`).
+    AlarmName: "alarm name",
+        "1 to 255 letters, digits, `-` and `_`",
+        |s| !s.is_empty() && s.len() <= 255 && all(s, "-_");
+}
+
+fields! {
+    AlarmField of Alarm {
+        name: _, // names the resource
+        definition,
+        tags: _, // compared key by key
+    } {
+        Definition = "definition": definition.clone(),
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alarm {
+    pub name: AlarmName,
+    /// The request that makes it, without its name and its tags: a call replaces all of it.
+    pub definition: Document,
+    pub tags: Tags,
+}
+
+impl Scope {
+    pub fn alarm_arn(&self, alarm: &AlarmName) -> String {
+        self.arn("cloudwatch", &format!("alarm:{alarm}"))
+    }
+}
+
+impl Particulars for Alarm {
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
+        vec![Tie::Needs.to(
+            mapping,
+            "an alarm on a hub that does not work yet, or no longer, wakes somebody",
+        )]
+    }
+
+    fn summary(&self) -> String {
+        let definition = self.definition.value();
+        let number = |member: &str| definition[member].as_u64().unwrap_or_default();
+        let comparison = match definition["ComparisonOperator"].as_str() {
+            Some("GreaterThanThreshold") => "above",
+            Some("LessThanThreshold") => "below",
+            _ => "at",
+        };
+        let metric = definition["MetricName"].as_str().unwrap_or("a calculation");
+        let (breaches, periods) = (number("DatapointsToAlarm"), number("EvaluationPeriods"));
+        let within = duration_text(number("Period").max(60) * periods);
+        match definition["Threshold"].as_u64() {
+            Some(threshold) => format!("{metric} {comparison} {threshold}, {breaches} of {periods} times in {within}"),
+            None => Value::to_string(&definition["Threshold"]),
+        }
+    }
+}

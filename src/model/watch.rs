@@ -1,0 +1,182 @@
+//! What the alarms of a hub watch. An alarm goes off when events are lost or late, or are about to be, and comes back when they
+//! are not. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
+//! are those that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
+
+use serde_json::{Value, json};
+
+use super::document::Document;
+use super::hub::has_rule;
+use super::name::QueueName;
+use super::options::HubOptions;
+use super::resource::{Alarm, Resource};
+use super::scope::{Scope, fixed};
+use super::signal::Signal;
+use super::tags::Tags;
+
+/// An alarm, without what all of them share.
+struct Watch {
+    /// The end of its name, which is also its section in the runbook.
+    slug: String,
+    section: &'static str,
+    meaning: &'static str,
+    metric: Value,
+    /// How many of how many periods of how many seconds are beyond the threshold when it goes off.
+    periods: (u32, u32, u32),
+    threshold: u32,
+    /// Whether too little sets it off, as no data does, or too much.
+    is_silence: bool,
+}
+
+/// The alarms of a hub with these options.
+pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
+    let of_queue = |queue: QueueName, metric| of("AWS/SQS", metric, "Maximum", ("QueueName", queue.to_string()));
+    let of_function = |metric| {
+        of(
+            "AWS/Lambda",
+            metric,
+            "Sum",
+            ("FunctionName", scope.router_function().to_string()),
+        )
+    };
+    let of_bus = |metric| of("Kibus", metric, "Sum", ("bus", scope.bus.to_string()));
+    let above = |slug: &'static str, metric, threshold, periods, meaning| Watch {
+        slug: slug.to_owned(),
+        section: slug,
+        meaning,
+        metric,
+        periods,
+        threshold,
+        is_silence: false,
+    };
+    let mut watches = vec![
+        above(
+            "dead-letters",
+            of_queue(scope.dead_letter_queue(), "ApproximateNumberOfMessagesVisible"),
+            0,
+            (1, 1, 60),
+            "events reached no cluster and wait in the dead-letter queue",
+        ),
+        above(
+            "waiting",
+            of_queue(scope.hub_queue(), "ApproximateNumberOfMessagesVisible"),
+            200,
+            (2, 3, 60),
+            "events wait in the hub queue longer than a Spot warning leaves",
+        ),
+        above(
+            "in-flight",
+            of_queue(scope.hub_queue(), "ApproximateNumberOfMessagesNotVisible"),
+            1_000,
+            (2, 3, 60),
+            "the router takes events from the hub queue and does not finish them",
+        ),
+        above(
+            "errors",
+            of_function("Errors"),
+            0,
+            (3, 5, 60),
+            "invocations of the router fail",
+        ),
+        above(
+            "throttles",
+            of_function("Throttles"),
+            0,
+            (3, 5, 60),
+            "Lambda does not run the router",
+        ),
+        above(
+            "foreign-queue",
+            of_bus("DroppedQueueNotOurs"),
+            0,
+            (1, 1, 60),
+            "events are dropped because a cluster's queue lost the tags of this bus",
+        ),
+        above(
+            "queue-denied",
+            of_bus("RetriedQueueDenied"),
+            0,
+            (3, 5, 60),
+            "a cluster's queue denies the router",
+        ),
+    ];
+    if options.has_heartbeat() {
+        watches.push(Watch {
+            threshold: 1,
+            is_silence: true,
+            ..above(
+                "heartbeat",
+                of_bus("Heartbeat"),
+                1,
+                (3, 3, 300),
+                "no heartbeat went through the bus for a quarter of an hour",
+            )
+        });
+    }
+    for signal in Signal::ALL.into_iter().filter(|signal| has_rule(options, *signal)) {
+        let rule = scope.rule(signal);
+        let of_rule = |metric| of("AWS/Events", metric, "Sum", ("RuleName", rule.to_string()));
+        let failures = [
+            (
+                "failed",
+                "FailedInvocations",
+                "EventBridge could not send an event to the hub queue",
+            ),
+            (
+                "sent-to-dlq",
+                "InvocationsSentToDlq",
+                "EventBridge sent an event to the dead-letter queue",
+            ),
+            ("lost", "InvocationsFailedToBeSentToDlq", "EventBridge lost an event"),
+        ];
+        watches.extend(failures.map(|(section, metric, meaning)| Watch {
+            slug: format!("{}-{section}", signal.slug()),
+            ..above(section, of_rule(metric), 0, (1, 1, 60), meaning)
+        }));
+    }
+    watches
+        .into_iter()
+        .map(|watch| Resource::Alarm(watch.alarm(scope, options)))
+        .collect()
+}
+
+fn of(namespace: &str, metric: &str, statistic: &str, (dimension, value): (&str, String)) -> Value {
+    json!({
+        "Namespace": namespace,
+        "MetricName": metric,
+        "Statistic": statistic,
+        "Dimensions": [{"Name": dimension, "Value": value}],
+    })
+}
+
+impl Watch {
+    fn alarm(self, scope: &Scope, options: &HubOptions) -> Alarm {
+        let (breaches, periods, seconds) = self.periods;
+        let (comparison, missing) = match self.is_silence {
+            true => ("LessThanThreshold", "breaching"),
+            false => ("GreaterThanThreshold", "notBreaching"),
+        };
+        let mut definition = self.metric;
+        let rest = json!({
+            "AlarmDescription": format!("Kibus: {}. See `{}` in docs/runbook.md", self.meaning, self.section),
+            "ActionsEnabled": true,
+            "Period": seconds,
+            "EvaluationPeriods": periods,
+            "DatapointsToAlarm": breaches,
+            "Threshold": self.threshold,
+            "ComparisonOperator": comparison,
+            "TreatMissingData": missing,
+        });
+        let members = definition.as_object_mut().into_iter();
+        for (members, rest) in members.zip(rest.as_object()) {
+            members.extend(rest.clone());
+            for actions in ["AlarmActions", "OKActions"] {
+                members.extend(options.alarm_topic().map(|topic| (actions.to_owned(), json!([topic]))));
+            }
+        }
+        Alarm {
+            name: fixed(format!("{}-{}", scope.bus, self.slug)),
+            definition: Document::new(definition),
+            tags: Tags::of(&scope.bus).with_all(&options.tags()),
+        }
+    }
+}
