@@ -154,7 +154,7 @@ fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &
     };
     let no_karpenter = Some(("DroppedNoKarpenterMarker", "no Karpenter marker"));
     let not_for_karpenter = Some(("DroppedNotForKarpenter", "not for Karpenter"));
-    let of_instances = |signal: &Signal| signal.subject() != SubjectMember::Cluster;
+    let of_instances = |signal: &Signal| !matches!(signal.subject(), SubjectMember::Cluster | SubjectMember::Bus);
     let mut all = Vec::new();
     for cluster in clusters {
         for signal in Signal::ALL.into_iter().filter(of_instances) {

@@ -8,7 +8,6 @@ use std::path::Path;
 
 use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, ReplayDestination, Target};
-use kibus::model::hub::has_rule;
 use kibus::model::options::HubOptions;
 use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
@@ -137,7 +136,7 @@ async fn samples_match_their_rules(on_request: bool) {
         ..HubOptions::default()
     };
     bench.reach(&bench.hub(options.clone())).await;
-    let expected = |signal: Option<Signal>| signal.filter(|signal| has_rule(&options, *signal));
+    let expected = |signal: Option<Signal>| signal.filter(|signal| options.has_rule(*signal));
     let mut bus = RuleQueues::new(&emulator).await;
     for (name, signal) in SAMPLES {
         let event = sample(name);

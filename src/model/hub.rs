@@ -139,7 +139,7 @@ impl Hub {
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
         let all = Signal::ALL.into_iter();
-        all.filter(|signal| has_rule(self.options(), *signal))
+        all.filter(|signal| self.options().has_rule(*signal))
     }
 
     fn tags(&self) -> Tags {
@@ -235,14 +235,6 @@ impl Hub {
     }
 }
 
-pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
-    match signal {
-        Signal::Rebalance => options.rebalance == Some(true),
-        Signal::Heartbeat => options.has_heartbeat(),
-        _ => true,
-    }
-}
-
 /// Every id that a hub can have with any options, and of the parts on request those that one of these options asks for. All must be
 /// read to know what exists. Other hubs need no permission for the parts, nor a call.
 pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions>) -> BTreeSet<ResourceId> {
@@ -266,7 +258,7 @@ pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions
         if options.has_alarms() {
             ids.extend(watch::alarms(scope, options).iter().map(Resource::id));
         }
-        signals.extend(Signal::ALL.into_iter().filter(|signal| has_rule(options, *signal)));
+        signals.extend(Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)));
     }
     ids.extend(signals.into_iter().map(|signal| ResourceId::Rule(scope.rule(signal))));
     ids

@@ -15,6 +15,7 @@ use super::name::{KmsKey, NameError, PermissionsBoundary, QueuePrefix, Region, R
 use super::notation::{duration_text, parse_duration};
 use super::resource::Architecture;
 use super::scope::fixed;
+use super::signal::Signal;
 use super::tags::{NAMESPACE, Tags};
 use crate::error::quoted;
 
@@ -159,6 +160,15 @@ impl HubOptions {
         match &self.alarms {
             Some(Alarms::On(topic)) => topic.as_ref(),
             Some(Alarms::Off) | None => None,
+        }
+    }
+
+    /// Whether a hub with these options has the rule of a signal.
+    pub fn has_rule(&self, signal: Signal) -> bool {
+        match signal {
+            Signal::Rebalance => self.rebalance == Some(true),
+            Signal::Heartbeat => self.has_heartbeat(),
+            _ => true,
         }
     }
 

@@ -5,7 +5,6 @@
 use serde_json::{Value, json};
 
 use super::document::Document;
-use super::hub::has_rule;
 use super::name::QueueName;
 use super::options::HubOptions;
 use super::resource::{Alarm, Resource};
@@ -112,7 +111,7 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
             )
         });
     }
-    for signal in Signal::ALL.into_iter().filter(|signal| has_rule(options, *signal)) {
+    for signal in Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)) {
         let rule = scope.rule(signal);
         let of_rule = |metric| of("AWS/Events", metric, "Sum", ("RuleName", rule.to_string()));
         let failures = [

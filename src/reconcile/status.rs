@@ -138,9 +138,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
 /// The missing resources of the hub. An optional rule counts only if its option is set.
 fn missing(survey: &Survey) -> Vec<ResourceId> {
     let options = survey.options().cloned().unwrap_or_default();
-    let optional = Signal::ALL
-        .into_iter()
-        .filter(|signal| !hub::has_rule(&options, *signal));
+    let optional = Signal::ALL.into_iter().filter(|signal| !options.has_rule(*signal));
     let unset: Vec<_> = optional
         .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
         .collect();

@@ -54,7 +54,7 @@ enum Party {
     Operator {
         /// Print the additional document for a purpose instead; attach both.
         #[arg(long = "for", value_enum, value_name = "PURPOSE",
-            conflicts_with_all = ["read_only", "part", "clusters", "roles", "no_controller_role"])]
+            conflicts_with_all = ["part", "clusters", "roles", "no_controller_role"])]
         purpose: Option<Purpose>,
         /// Allow only what `verify` and `status` read. `verify --probe` needs more.
         #[arg(long)]
@@ -96,7 +96,7 @@ enum Purpose {
     Eks,
     /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
     Discover,
-    /// Give a hub a heartbeat.
+    /// Give a hub alarms and a heartbeat; with `--read-only`, verify such a hub.
     Alarms,
 }
 
@@ -122,14 +122,22 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     };
     let document = match args.party {
         Party::Operator {
-            purpose: Some(purpose), ..
-        } => match purpose {
-            Purpose::ManyClusters => operator_policy::many_clusters(),
-            Purpose::Check => operator_policy::preflight(&hub.scope),
-            Purpose::Eks => operator_policy::eks(&hub.scope),
-            Purpose::Discover => operator_policy::discover(&hub.scope),
-            Purpose::Alarms => operator_policy::alarms(&hub.scope),
-        },
+            purpose: Some(purpose),
+            read_only,
+            ..
+        } => {
+            let document = match purpose {
+                Purpose::ManyClusters => operator_policy::many_clusters(),
+                Purpose::Check => operator_policy::preflight(&hub.scope),
+                Purpose::Eks => operator_policy::eks(&hub.scope),
+                Purpose::Discover => operator_policy::discover(&hub.scope),
+                Purpose::Alarms => operator_policy::alarms(&hub.scope),
+            };
+            match read_only {
+                true => operator_policy::reads(document),
+                false => document,
+            }
+        }
         Party::Operator {
             purpose: None,
             read_only,
