@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use futures_util::{StreamExt, stream};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::Value;
 
 pub use treat::{LetterResult, LetterStatus, Treated, Treatment, treat};
 
 use crate::model::answer::Fault;
 use crate::model::name::{FunctionName, InstanceId, LogGroupName, QueueName};
-use crate::model::notation::time_text;
+use crate::model::notation::{as_time, time_text};
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
 
@@ -93,10 +93,6 @@ pub struct DeadLetter {
     // What SQS needs to release or delete it, until it is received again.
     #[serde(skip)]
     pub receipt: String,
-}
-
-fn as_time<S: Serializer>(millis: &i64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&time_text(*millis))
 }
 
 /// Why a message is in the dead-letter queue.

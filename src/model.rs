@@ -18,6 +18,7 @@ pub mod resource;
 pub mod router_batch;
 pub mod router_build;
 pub mod router_function;
+pub mod router_line;
 pub mod scope;
 pub mod settings;
 pub mod signal;

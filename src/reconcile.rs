@@ -17,9 +17,9 @@ mod warnings;
 use std::collections::BTreeSet;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role, permissions_for_eks};
-pub use clusters::ClusterSummary;
+pub use clusters::{ClusterSummary, check_names};
 pub use guards::unnamed_queues;
-pub use hub::{archive_need, check_dead_letters, options_afterwards};
+pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards};
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};

@@ -20,6 +20,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("status", &["/hubs/0/error"]),
     ("list", &["/hubs"]),
     ("discover", &["/hubs/0/discovery/rule_limit"]),
+    ("events", &["/hubs/0/error"]),
     ("dead-letters", &["/hubs/0/error"]),
     ("rollback", &["/hubs/0/error"]),
     ("teardown", &["/hubs/0/changes"]),

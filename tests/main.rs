@@ -16,6 +16,7 @@ mod karpenter_check;
 mod kinds_in_docs;
 mod laws;
 mod links;
+mod million_events;
 mod module_arrows;
 mod move_over;
 mod options;

@@ -102,6 +102,7 @@ scenarios! {
     drift_of_the_hub
     eks
     events
+    events_of_clusters
     eventual_consistency
     failed_states
     fallen_clusters

@@ -1,5 +1,7 @@
 //! CloudWatch log groups, and the lines in them.
 
+use std::time::Duration;
+
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -7,6 +9,7 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, taken};
 use crate::cloud::{Fault, Read};
+use crate::events::{LogPage, RouterLog};
 use crate::model::name::LogGroupName;
 use crate::model::resource::calls::logs;
 use crate::model::resource::{LogGroup, LogGroupField};
@@ -116,6 +119,25 @@ impl AwsCloud {
     pub async fn log_lines(&self, group: &LogGroupName) -> Result<Vec<String>, Fault> {
         let (lines, _) = lines(self, group, None, None, usize::MAX).await?;
         Ok(lines)
+    }
+}
+
+/// The pause between two calls of a read that may take minutes: CloudWatch Logs accepts five a second, and others need some.
+const PAUSE: Duration = Duration::from_millis(500);
+
+impl RouterLog for AwsCloud {
+    async fn page(
+        &self,
+        group: &LogGroupName,
+        pattern: &str,
+        (start, end): (i64, Option<i64>),
+        token: Option<&str>,
+    ) -> Result<Option<LogPage>, Fault> {
+        let input = json!({
+            "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": start, "endTime": end, "nextToken": token,
+        });
+        self.pace.slow_turn(PAUSE).await;
+        if_present(self.json(&self.logs, logs::FILTER_LOG_EVENTS, input).await)
     }
 }
 

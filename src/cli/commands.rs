@@ -5,6 +5,7 @@ mod bootstrap_hub;
 pub(super) mod completions;
 mod dead_letters;
 mod discover;
+mod events;
 mod explain;
 mod list;
 mod man;
@@ -74,6 +75,7 @@ commands! {
     reads Status in status,
     reads List in list,
     reads Discover in discover,
+    reads Events in events,
     changes DeadLetters in dead_letters,
     changes Rollback in rollback,
     changes Teardown in teardown,

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
+use serde::Serializer;
 
 /// The units of a duration, the longest first, and their seconds.
 const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
@@ -30,6 +31,23 @@ pub fn duration_text(seconds: u64) -> String {
 pub fn time_text(millis: i64) -> String {
     let time = DateTime::from_secs(millis.div_euclid(1000)).fmt(Format::DateTime);
     time.unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// Writes milliseconds of the Unix epoch as [`time_text`] does.
+pub fn as_time<S: Serializer>(millis: &i64, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&time_text(*millis))
+}
+
+/// The milliseconds of the Unix epoch of a date in UTC, or of a time with its offset: `2026-11-24`, `2026-11-24T03:00:00Z`.
+pub fn parse_time(text: &str) -> Option<i64> {
+    let whole = match text.len() {
+        10 => format!("{text}T00:00:00Z"),
+        _ => text.to_owned(),
+    };
+    DateTime::from_str(&whole, Format::DateTimeWithOffset)
+        .ok()?
+        .to_millis()
+        .ok()
 }
 
 /// A count with its noun: `1 queue`, `2 queues`.

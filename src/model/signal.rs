@@ -16,6 +16,14 @@ pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";
 /// The `detail-type` of a heartbeat: an event of the same source, which a schedule sends to the hub queue.
 pub const HEARTBEAT_DETAIL_TYPE: &str = "Kibus Heartbeat";
 
+/// The word of a slug that tells it from the others: `state` for `instance-state-change`.
+pub fn short_name(slug: &str) -> &str {
+    let mut words = slug.split('-');
+    words
+        .find(|word| !["instance", "capacity"].contains(word))
+        .unwrap_or(slug)
+}
+
 /// Where an event says what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubjectMember {

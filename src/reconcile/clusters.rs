@@ -269,6 +269,15 @@ fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     all_known(survey, &never, &others)
 }
 
+/// Fails if there are names that no registered cluster has, unless it is unknown which are registered.
+pub fn check_names(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
+    if survey.discovered().fault().is_some() {
+        return Ok(());
+    }
+    let registered = survey.registered().into_keys().collect();
+    all_known(survey, &(names - &registered), &BTreeSet::new())
+}
+
 /// Fails if there are names that no cluster has, beside these others.
 pub(super) fn all_known(
     survey: &Survey,

@@ -11,7 +11,7 @@ use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{LetsIn, lets_rules_in};
 use crate::message::{Message, MessageKind};
-use crate::model::answer::Fact;
+use crate::model::answer::{Fact, Fault};
 use crate::model::hub::{self, Hub};
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
@@ -197,6 +197,26 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
 pub(super) fn readings<'a>(survey: &Survey, requested: impl IntoIterator<Item = &'a HubOptions>) -> Observed {
     let ids = hub::ids(&survey.scope, requested).into_iter();
     ids.map(|id| (id.clone(), survey.resource(&id).clone())).collect()
+}
+
+/// Checks that the router has a log group, and asks for the clusters if some are named. Gives how many days the log keeps, if it
+/// does not keep everything, or why that is unknown.
+pub fn check_log(names: bool, survey: &Survey) -> Result<Result<Option<u32>, Fault>, Blocked> {
+    let scope = &survey.scope;
+    if names {
+        survey.discover();
+    }
+    let id = ResourceId::LogGroup(scope.router_log_group());
+    match survey.resource(&id) {
+        Fact::Present(found) => Ok(Ok(found.as_log_group().and_then(|group| group.retention_days))),
+        Fact::Unreadable(fault) => Ok(Err(fault.clone())),
+        _ if matches!(survey.saved(), Saved::Absent) => Err(no_hub(scope)),
+        _ => {
+            let sentence = format!("{id} does not exist, so what became of events is unknown");
+            let message = Message::new(MessageKind::Blocked, id, sentence);
+            Err(message.then("to create it:", scope.kibus("bootstrap-hub")).into())
+        }
+    }
 }
 
 /// Checks that there is a dead-letter queue, and for a redrive also a router, that this bus manages.

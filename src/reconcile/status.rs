@@ -95,10 +95,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         }
         Saved::Unreadable(fault) => return Err(blocked::unreadable(&survey.scope, survey.settings_id(), fault)),
     }
-    if survey.discovered().fault().is_none() {
-        let registered = survey.registered().into_keys().collect();
-        clusters::all_known(survey, &(names - &registered), &BTreeSet::new())?;
-    }
+    clusters::check_names(survey, names)?;
     let mut shown: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
     shown.retain(|name| names.is_empty() || names.contains(name));
     let summaries: Vec<_> = shown.iter().map(|name| ClusterSummary::read(survey, name)).collect();

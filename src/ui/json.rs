@@ -11,6 +11,7 @@ use super::text::{hint, release_queues};
 use crate::dead_letters::DeadLetterReport;
 use crate::discover::Discovery;
 use crate::error::{Error, Hint};
+use crate::events::EventReport;
 use crate::message::Message;
 use crate::model::document::Document;
 use crate::model::finding_code::{FindingCode, Severity};
@@ -109,6 +110,9 @@ pub struct HubReport {
     /// Present for `dead-letters` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_letters: Option<DeadLetterReport>,
+    /// Present for `events` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventReport>,
     /// Present for `bootstrap-hub --check` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preflight: Option<Preflight>,
@@ -141,6 +145,7 @@ impl HubReport {
             status: None,
             policy: None,
             dead_letters: None,
+            events: None,
             preflight: None,
             discovery: None,
             error: None,

@@ -37,7 +37,7 @@ pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
 /// Those of an operator's document who may change nothing.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
 
-/// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
+/// Print the least-privilege IAM policy of an operator, the router or a controller.
 ///
 /// The document is for the current bus, account and Region. The command needs credentials, but no permissions. It uses
 /// the saved options of the hub if it can read them.

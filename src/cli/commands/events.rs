@@ -1,0 +1,220 @@
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::time::sleep;
+
+use super::dead_letters::now;
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{Ending, failure, stages};
+use crate::error::{Error, Hint};
+use crate::events::{self, EventReport, Wanted, is_instance};
+use crate::model::name::ClusterName;
+use crate::model::notation::{counted, duration_text, parse_duration, parse_time, time_text};
+use crate::reconcile::{Intent, NextStep, check_log, check_names};
+use crate::survey::{Query, Survey};
+use crate::ui::{HubReport, text};
+
+/// The pause between two looks of `--follow`.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How far before the newest line a look reads again, in milliseconds: CloudWatch Logs shows lines late.
+const LATE: i64 = 2 * 60 * 1000;
+/// How far back a look reads while there is no line: clocks differ.
+const CLOCKS: i64 = 10 * 60 * 1000;
+/// How often progress is reported without a terminal.
+const REPORT: Duration = Duration::from_secs(10);
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Show what became of interruptions, and how long each delivery took.
+///
+/// Reads the router's log and shows the newest events of each cluster, the oldest of them first. A retry is part of the event that it
+/// ended in. For the id of an instance, shows all that the router reports of it. Events on which no Karpenter acts are only counted in
+/// the metrics. The lines of older routers tell nothing of deliveries.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    wanted: Wanted,
+    /// How far back to read, like 30m, 24h or 7d, or from when, like 2026-11-24 or 2026-11-24T03:00:00Z.
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = since)]
+    since: Since,
+    /// Show new events as they happen, until Ctrl-C.
+    #[arg(long)]
+    follow: bool,
+}
+
+/// From when the log is read, in milliseconds of the Unix epoch, and in words.
+#[derive(Clone, Debug)]
+struct Since(i64, String);
+
+fn since(text: &str) -> Result<Since, &'static str> {
+    let ago = |seconds: u64| {
+        let millis = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000);
+        let start = now().saturating_sub(millis).max(0);
+        Since(start, format!("in {}", duration_text(seconds)))
+    };
+    let at = |time: i64| Since(time.max(0), format!("since {}", time_text(time)));
+    match parse_duration(text).map(ago).or_else(|| parse_time(text).map(at)) {
+        Some(since) if since.0 < now() => Ok(since),
+        Some(_) => Err("expected a time that has passed"),
+        None => Err("expected a duration like 30m, 24h or 7d, or a time like 2026-11-24 or 2026-11-24T03:00:00Z"),
+    }
+}
+
+/// What `--follow` has seen of the log of a hub and may read again: the times and ids of lines. The first is where the next look
+/// begins.
+type Seen = BTreeSet<(i64, String)>;
+
+/// Forgets what the next look does not read again, which begins at `floor` or before the newest line.
+fn forget(seen: &mut Seen, floor: i64) {
+    let late = seen.last().map_or(floor, |(newest, _)| newest - LATE);
+    let next = (late.max(floor), String::new());
+    *seen = seen.split_off(&next);
+    seen.insert(next);
+}
+
+/// Shows the events once, or again and again what is new, until Ctrl-C.
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let mut seen: Vec<Option<Seen>> = hubs.list.iter().map(|_| None).collect();
+    if !args.follow {
+        return show(&hubs, &args, &mut seen).await;
+    }
+    let follow = async {
+        loop {
+            let ending = show(&hubs, &args, &mut seen).await?;
+            if seen.iter().all(Option::is_none) {
+                return Ok(ending);
+            }
+            sleep(PAUSE).await;
+        }
+    };
+    hubs.stop.watching(follow).await
+}
+
+/// Reads the log of every hub, and shows what of it was not seen. A look that fails is made again.
+async fn show(hubs: &Hubs<'_>, args: &Args, seen: &mut [Option<Seen>]) -> Result<Ending, Error> {
+    let reading = hubs.list.iter().zip(&*seen);
+    let read = join_all(
+        reading.map(async |(hub, seen)| match seen.as_ref().and_then(Seen::first) {
+            None => read(hubs, hub, args).await,
+            Some((since, _)) => search(hubs, hub, args, *since).await,
+        }),
+    );
+    let mut reports = Vec::new();
+    for ((hub, read), seen) in hubs.list.iter().zip(read.await).zip(seen) {
+        let again = seen.is_some();
+        let mut report = match read {
+            Ok(report) => report,
+            Err(error) if again => {
+                let time = time_text(now());
+                hub.ui.note(&format!("{time}: {error}; trying again"), &[]);
+                continue;
+            }
+            Err(error) => {
+                reports.push(hub.failed(error));
+                continue;
+            }
+        };
+        if args.follow {
+            let oldest = report.lines.first().filter(|_| report.more);
+            let floor = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
+            let first = seen.as_ref().and_then(Seen::first);
+            let floor = first.map_or(floor, |(begin, _)| *begin);
+            let seen = seen.get_or_insert_default();
+            report
+                .lines
+                .retain(|event| seen.insert((event.logged, event.id.clone())));
+            forget(seen, floor);
+        }
+        if !again || !report.lines.is_empty() {
+            reports.push(show_one(hubs, hub, args, again, report)?);
+        }
+    }
+    match reports.is_empty() {
+        true => Ok(Ending::Done),
+        false => stages::finish(hubs, reports, Ending::Done),
+    }
+}
+
+/// Reads the log of a hub for the first time, and checks the names.
+async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<EventReport, Error> {
+    let names = args.wanted.names.iter();
+    let clusters: BTreeSet<ClusterName> = names.filter(|name| !is_instance(name)).cloned().collect();
+    let pass = |survey: &Survey| check_log(!clusters.is_empty(), survey);
+    let (survey, kept) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    let ui = &hub.ui;
+    match kept? {
+        Err(fault) => ui.warn_text(&format!("unknown how long the log keeps events: {fault}")),
+        Ok(Some(days)) if args.since.0 < now() - i64::from(days) * DAY - DAY / 24 => {
+            let from = time_text(now() - i64::from(days) * DAY);
+            ui.warn_text(&format!(
+                "the log keeps {days}d; what happened before {from} is unknown"
+            ));
+        }
+        Ok(_) => {}
+    }
+    let report = search(hubs, hub, args, args.since.0).await?;
+    let is_logged = |name: &ClusterName| report.clusters.iter().any(|cluster| cluster.name == name.as_str());
+    let (logged, others): (BTreeSet<_>, _) = clusters.into_iter().partition(is_logged);
+    check_names(&survey, &others)?;
+    if check_names(&survey, &logged).is_err() {
+        ui.note("the log has events of clusters that are no longer registered", &[]);
+    }
+    Ok(report)
+}
+
+async fn search(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, since: i64) -> Result<EventReport, Error> {
+    let reading = hub.ui.spinner("reading the router's log");
+    let reported = Cell::new(Instant::now());
+    let progress = |lines: usize, begin: i64| {
+        let text = format!("{lines} lines, all since {}", time_text(begin));
+        reading.slowed(&text);
+        if reported.get().elapsed() >= REPORT {
+            reported.set(Instant::now());
+            hub.ui.slowed(&format!("reading the router's log: {text}"));
+        }
+    };
+    let group = hub.scope.router_log_group();
+    let read = events::read(&hub.cloud, &group, &args.wanted, (since, now()), &progress);
+    let read = hubs.slowed(hub, |reason| reading.slowed(reason), read).await;
+    read.map_err(|fault| failure::call_failed(hub, "read the router's log", &fault))
+}
+
+/// Shows a report, or what is new in it.
+fn show_one(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    args: &Args,
+    again: bool,
+    report: EventReport,
+) -> Result<HubReport, Error> {
+    let (ui, wanted, style) = (&hub.ui, &args.wanted, hub.ui.result_style());
+    let mut period = args.since.1.clone();
+    if let Some(oldest) = report.lines.first().filter(|_| report.more) {
+        period = format!("since {}", time_text(oldest.logged));
+        let limit = wanted.limit;
+        ui.warn_text(&format!(
+            "there are more events than the newest {limit}, which are shown: see `--limit`"
+        ));
+    }
+    if report.unreadable > 0 && !again {
+        let lines = counted(report.unreadable, "line");
+        ui.warn_text(&format!("{lines} of the router's log could not be read"));
+    }
+    hubs.part(hub, !again && !report.lines.is_empty())?;
+    match report.lines.is_empty() {
+        _ if again => ui.result(&text::event_rows(report.lines.iter(), wanted, true, style))?,
+        true => ui.sentence(&format!("No events {period}."))?,
+        false => ui.result(&text::events(&hub.heading, &report, &period, wanted, style))?,
+    }
+    if !wanted.names.is_empty() && !wanted.is_story() && !wanted.dropped && !args.follow {
+        let command = hub.scope.kibus("events --dropped");
+        let drops = Hint::command("All drops of the bus, also of no known cluster:", command);
+        ui.next_steps(&[NextStep::Run(drops)])?;
+    }
+    Ok(HubReport {
+        warnings: ui.warnings(),
+        events: Some(report),
+        ..hub.report(&Intent::default())
+    })
+}

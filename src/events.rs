@@ -1,0 +1,281 @@
+//! What became of events, as the router's log tells it: reading the log, the newest part first, and counting for each cluster.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::value_parser;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::model::answer::Fault;
+use crate::model::name::{ClusterName, LogGroupName};
+use crate::model::notation::{as_time, time_text};
+use crate::model::router_line::{DELIVERED, DROPPED, NodePoolName, RETRIED, RouterLine};
+use crate::model::signal::{Signal, short_name};
+
+/// How long the names of clusters in a filter pattern may be, which has at most 1024 characters (CloudWatch Logs API reference,
+/// `FilterLogEvents`).
+const LONGEST_CLUSTERS: usize = 550;
+/// The length of the first part of the log that is read, in milliseconds. Each earlier part is [`GROWTH`] times as long.
+const FIRST_PART: i64 = 10 * 60 * 1000;
+const GROWTH: i64 = 6;
+/// A part of this length is read from its beginning, even if its first page has enough.
+const SHORTEST_PART: i64 = 60 * 1000;
+
+/// What `events` needs: the router's log.
+pub trait RouterLog: Send + Sync {
+    /// A page of the lines that match a pattern, the oldest first, from one time to another, both included, in milliseconds of
+    /// the Unix epoch. A page may be empty and not the last. `None` if the log group does not exist.
+    fn page(
+        &self,
+        group: &LogGroupName,
+        pattern: &str,
+        times: (i64, Option<i64>),
+        token: Option<&str>,
+    ) -> impl Future<Output = Result<Option<LogPage>, Fault>> + Send;
+}
+
+/// A page as CloudWatch Logs returns it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LogPage {
+    pub events: Vec<EventLine>,
+    pub next_token: Option<String>,
+}
+
+/// Which lines are wanted.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Wanted {
+    /// Names of EKS clusters, also of removed ones, or ids of instances [default: all].
+    #[arg(value_name = "NAME")]
+    pub names: Vec<ClusterName>,
+    /// Only events of this kind.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal())]
+    pub signal: Option<Signal>,
+    /// Only events of instances of this Karpenter node pool.
+    #[arg(long, value_name = "NAME")]
+    pub node_pool: Option<NodePoolName>,
+    /// Only events that were dropped, also those of no known cluster.
+    #[arg(long)]
+    pub dropped: bool,
+    /// How many events to show at most, the newest.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    pub limit: u32,
+}
+
+fn signal() -> impl TypedValueParser<Value = Signal> {
+    let all = Signal::ALL.map(|signal| PossibleValue::new(short_name(signal.slug())).alias(signal.slug()));
+    PossibleValuesParser::new(all).try_map(|text| {
+        let is = |signal: &Signal| [short_name(signal.slug()), signal.slug()].contains(&text.as_str());
+        Signal::ALL.into_iter().find(is).ok_or("expected a signal")
+    })
+}
+
+/// Whether this is the id of an instance, and not the name of a cluster.
+pub fn is_instance(name: &ClusterName) -> bool {
+    let digits = name.as_str().strip_prefix("i-").unwrap_or_default();
+    matches!(digits.len(), 8 | 17) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+impl Wanted {
+    /// Whether it is about instances only, so that everything that the router says of them counts.
+    pub fn is_story(&self) -> bool {
+        !self.names.is_empty() && self.names.iter().all(is_instance)
+    }
+
+    /// Selects all lines that are wanted, and others where a pattern cannot tell.
+    fn pattern(&self) -> String {
+        // A term matches anywhere in a line.
+        if let ([id], true) = (self.names.as_slice(), self.is_story()) {
+            return format!("\"{id}\"");
+        }
+        let any = |member: &str, values: Vec<&str>| {
+            let each: Vec<String> = values.iter().map(|value| format!("$.{member} = \"{value}\"")).collect();
+            format!("({})", each.join(" || "))
+        };
+        let mut parts = vec![match self.dropped {
+            true => any("message", vec![DROPPED]),
+            false => any("message", vec![DROPPED, DELIVERED, RETRIED]),
+        }];
+        parts.extend(self.signal.map(|signal| any("signal", vec![signal.slug()])));
+        parts.extend(self.node_pool.iter().map(|pool| any("nodepool", vec![pool.as_str()])));
+        if !self.names.is_empty() && !self.names.iter().any(is_instance) {
+            let clusters = any("cluster", self.names.iter().map(ClusterName::as_str).collect());
+            parts.extend((clusters.len() <= LONGEST_CLUSTERS).then_some(clusters));
+        }
+        format!("{{ {} }}", parts.join(" && "))
+    }
+
+    fn has(&self, line: &RouterLine) -> bool {
+        let is_named = |name: &ClusterName| match is_instance(name) {
+            true => line.instances.iter().any(|id| id == name.as_str()),
+            false => line.cluster == name.as_str(),
+        };
+        let is_signal = |signal: Signal| line.signal.as_deref() == Some(signal.slug());
+        let is_pool = |pool: &NodePoolName| line.nodepool == pool.as_str();
+        (self.is_story() || [DROPPED, DELIVERED, RETRIED].contains(&line.message.as_ref()))
+            && (!self.dropped || line.message == DROPPED)
+            && (self.names.is_empty() || self.names.iter().any(is_named))
+            && self.signal.is_none_or(is_signal)
+            && self.node_pool.as_ref().is_none_or(is_pool)
+    }
+}
+
+/// A line of the log that was wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LoggedEventObject"))]
+pub struct EventLine {
+    /// When the router wrote it, in UTC.
+    // In milliseconds of the Unix epoch.
+    #[serde(rename(deserialize = "timestamp"), serialize_with = "as_time")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub logged: i64,
+    /// True for a retry with a later line about the same event.
+    #[serde(skip_deserializing)]
+    pub settled: bool,
+    /// The line of the log, with all of its members.
+    #[serde(rename(deserialize = "message", serialize = "line"), serialize_with = "as_object")]
+    #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
+    pub text: String,
+    #[serde(skip)]
+    pub line: RouterLine,
+    #[serde(rename(deserialize = "eventId"), skip_serializing)]
+    pub id: String,
+}
+
+fn as_object<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    serde_json::from_str::<Value>(text).unwrap_or_default().serialize(to)
+}
+
+/// What became of the events of a hub.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "EventsObject"))]
+pub struct EventReport {
+    /// From when the log was read, in UTC.
+    pub since: String,
+    /// Whether there are more events since then, before these.
+    pub more: bool,
+    /// Lines of the log that could not be read.
+    pub unreadable: usize,
+    pub clusters: Vec<ClusterEvents>,
+    // The oldest first.
+    #[serde(rename = "events")]
+    pub lines: Vec<EventLine>,
+}
+
+/// The events of a cluster. Settled retries do not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ClusterEventsObject"))]
+pub struct ClusterEvents {
+    /// Empty for events of no known cluster.
+    pub name: String,
+    pub events: usize,
+    pub spot_interruptions: usize,
+    pub dropped: usize,
+    /// The longest time from an event to its delivery, in milliseconds; null if the log has none.
+    pub slowest_delivery: Option<i64>,
+}
+
+/// Reads the wanted lines since a time, the newest part of the log first. `now` is the time of the local clock, which may differ from
+/// that of the log: the newest part has no end. `progress` takes how many lines were read, and since when all were.
+pub async fn read(
+    log: &impl RouterLog,
+    group: &LogGroupName,
+    wanted: &Wanted,
+    (since, now): (i64, i64),
+    progress: &dyn Fn(usize, i64),
+) -> Result<EventReport, Fault> {
+    let (pattern, limit) = (wanted.pattern(), wanted.limit as usize);
+    let (mut parts, mut unreadable): (Vec<VecDeque<EventLine>>, _) = (Vec::new(), 0);
+    let (mut all, mut found, mut begin, mut end, mut length) = (0, 0, now.max(since + 1), None, FIRST_PART);
+    while begin > since && found <= limit {
+        let start = since.max(begin.saturating_sub(length));
+        let (mut part, mut bad, mut token): (VecDeque<EventLine>, _, Option<String>) = (VecDeque::new(), 0, None);
+        let is_whole = loop {
+            let page = log.page(group, &pattern, (start, end), token.as_deref()).await?;
+            let page = page.unwrap_or_default();
+            all += page.events.len();
+            for mut event in page.events {
+                match RouterLine::read(&event.text) {
+                    Some(line) if wanted.has(&line) => {
+                        event.line = line;
+                        part.push_back(event);
+                    }
+                    // Metrics, and what Lambda writes, are no lines about events.
+                    None if event.text.starts_with('{') && !event.text.contains("\"_aws\"") => bad += 1,
+                    _ => {}
+                }
+            }
+            let is_last = page.next_token.is_none() || page.next_token == token;
+            // The newest lines are at the end of a part. Of a part with more than enough, only its end is read.
+            if token.is_none() && !is_last && found + part.len() > limit && length > SHORTEST_PART {
+                break false;
+            }
+            // One more than the limit tells that there are more.
+            let surplus = (found + part.len()).saturating_sub(limit + 1);
+            part.drain(..surplus.min(part.len()));
+            progress(all, begin);
+            if is_last {
+                break true;
+            }
+            token = page.next_token;
+        };
+        if !is_whole {
+            length /= GROWTH;
+            continue;
+        }
+        found += part.len();
+        unreadable += bad;
+        // As long as needed, if the log before has as many lines as this part.
+        let lines = i64::try_from(part.len()).unwrap_or(i64::MAX).max(1);
+        let needed = i64::try_from((limit + 1).saturating_sub(found)).unwrap_or(i64::MAX);
+        let needed = length.saturating_mul(needed) / lines + SHORTEST_PART;
+        parts.push(part);
+        (begin, end, length) = (start, Some(start - 1), needed.min(length.saturating_mul(GROWTH)));
+    }
+    let mut lines: Vec<EventLine> = parts.into_iter().rev().flatten().collect();
+    let surplus = lines.len().saturating_sub(limit);
+    lines.drain(..surplus);
+    settle(&mut lines);
+    Ok(EventReport {
+        since: time_text(since),
+        more: surplus > 0,
+        unreadable,
+        clusters: count(&lines),
+        lines,
+    })
+}
+
+/// Notes which retries have a later line about the same message and one of its instances.
+fn settle(lines: &mut [EventLine]) {
+    let retries = lines.iter().filter(|event| event.line.message == RETRIED);
+    let mut later: BTreeMap<String, Vec<Vec<String>>> = retries
+        .map(|event| (event.line.message_id.clone(), Vec::new()))
+        .collect();
+    for EventLine { line, settled, .. } in lines.iter_mut().rev() {
+        if let Some(later) = later.get_mut(&line.message_id) {
+            let is_about = |ids: &Vec<String>| ids.is_empty() || line.instances.iter().any(|id| ids.contains(id));
+            *settled = line.message == RETRIED && later.iter().any(|ids| line.instances.is_empty() || is_about(ids));
+            later.push(line.instances.clone());
+        }
+    }
+}
+
+fn count(lines: &[EventLine]) -> Vec<ClusterEvents> {
+    let mut clusters: BTreeMap<&str, ClusterEvents> = BTreeMap::new();
+    for EventLine { line, .. } in lines.iter().filter(|event| !event.settled) {
+        let cluster = clusters.entry(&line.cluster).or_default();
+        let (items, if_so) = (line.items.max(1), |is: bool| if is { line.items.max(1) } else { 0 });
+        cluster.name.clone_from(&line.cluster);
+        cluster.events += items;
+        cluster.spot_interruptions += if_so(line.signal.as_deref() == Some(Signal::SpotInterruption.slug()));
+        cluster.dropped += if_so(line.message == DROPPED);
+        // Clocks differ, so an event may seem to be of the future.
+        cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));
+    }
+    clusters.into_values().collect()
+}

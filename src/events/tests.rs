@@ -1,0 +1,158 @@
+use std::sync::Mutex;
+
+use super::*;
+use crate::model::name::LogGroupName;
+
+/// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each.
+struct Log {
+    lines: Vec<(i64, String)>,
+    page: usize,
+    calls: Mutex<usize>,
+}
+
+impl Log {
+    fn new(lines: Vec<(i64, String)>, page: usize) -> Self {
+        let calls = Mutex::default();
+        Self { lines, page, calls }
+    }
+}
+
+impl RouterLog for Log {
+    async fn page(
+        &self,
+        _: &LogGroupName,
+        _: &str,
+        (start, end): (i64, Option<i64>),
+        token: Option<&str>,
+    ) -> Result<Option<LogPage>, Fault> {
+        *self.calls.lock().unwrap() += 1;
+        let is_in = |(_, (time, _)): &(usize, &(i64, String))| *time >= start && end.is_none_or(|end| *time <= end);
+        let all: Vec<_> = self.lines.iter().enumerate().filter(is_in).collect();
+        let (skip, is_empty) = match token {
+            None => (0, true),
+            Some(token) => (token[1..].parse().unwrap(), token.starts_with('e')),
+        };
+        let next = |skip: usize, kind: &str| (skip < all.len()).then(|| format!("{kind}{skip}"));
+        if is_empty && token.is_some() {
+            let next_token = next(skip, "n");
+            return Ok(Some(LogPage {
+                events: Vec::new(),
+                next_token,
+            }));
+        }
+        let events = all.iter().skip(skip).take(self.page);
+        let event = |(at, (time, text)): &(usize, &(i64, String))| EventLine {
+            logged: *time,
+            text: text.clone(),
+            id: at.to_string(),
+            ..EventLine::default()
+        };
+        let next_token = next(skip + self.page, "e");
+        Ok(Some(LogPage {
+            events: events.map(event).collect(),
+            next_token,
+        }))
+    }
+}
+
+fn line(more: &str) -> String {
+    format!(r#"{{"message":"delivered","signal":"spot-interruption","cluster":"base","items":1,"receives":1{more}}}"#)
+}
+
+fn wanted(limit: u32) -> Wanted {
+    Wanted {
+        limit,
+        ..Wanted::default()
+    }
+}
+
+async fn read_all(log: &Log, wanted: &Wanted, times: (i64, i64)) -> EventReport {
+    let group = "/aws/lambda/kibus-router".parse().unwrap();
+    read(log, &group, wanted, times, &|_, _| {}).await.unwrap()
+}
+
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+#[tokio::test]
+async fn the_newest_lines_are_read_once_and_few_of_the_others() {
+    let now = 100 * DAY;
+    // A line a second for a day, and some that the local clock expects only later.
+    let times = (0..86_400 + 60).map(|second| now - DAY + second * 1_000);
+    let log = Log::new(times.map(|time| (time, line(""))).collect(), 200);
+    for limit in [1, 10, 1_000, 80_000, 100_000] {
+        *log.calls.lock().unwrap() = 0;
+        let report = read_all(&log, &wanted(limit), (now - 7 * DAY, now)).await;
+        let expected = log.lines.len().min(limit as usize);
+        let newest: Vec<i64> = log.lines.iter().map(|(time, _)| *time).collect();
+        let read: Vec<i64> = report.lines.iter().map(|event| event.logged).collect();
+        assert_eq!(read, newest[newest.len() - expected..], "{limit}");
+        assert_eq!(report.more, expected < log.lines.len(), "{limit}");
+        let calls = *log.calls.lock().unwrap();
+        assert!(calls <= 12 + 6 * 2 * expected.div_ceil(200), "{limit}: {calls} calls");
+    }
+}
+
+#[tokio::test]
+async fn a_log_whose_clock_is_ahead_is_read() {
+    let log = Log::new(vec![(5 * DAY, line(""))], 10);
+    assert_eq!(read_all(&log, &wanted(10), (4 * DAY, DAY)).await.lines.len(), 1);
+}
+
+#[tokio::test]
+async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
+    let retry = |message: &str, instances: &str| {
+        format!(r#"{{"message":"retried","message_id":"{message}","instances":{instances},"receives":1}}"#)
+    };
+    let delivered = line(r#","message_id":"a","instances":["i-1"],"delay":5"#);
+    let lines = [
+        retry("a", r#"["i-1"]"#),
+        retry("a", r#"["i-2"]"#),
+        retry("b", "[]"),
+        retry("b", "[]"),
+        delivered,
+        "{\"message\": \"delivered\", cut".to_owned(),
+        "{\"_aws\": {}}".to_owned(),
+        "START RequestId: 1".to_owned(),
+    ];
+    let log = Log::new(lines.into_iter().zip(1..).map(|(text, time)| (time, text)).collect(), 3);
+    let report = read_all(&log, &wanted(10), (0, DAY)).await;
+    let settled: Vec<bool> = report.lines.iter().map(|event| event.settled).collect();
+    assert_eq!(settled, [true, false, true, false, false]);
+    assert_eq!(report.unreadable, 1);
+    let names = report
+        .clusters
+        .iter()
+        .map(|of| (of.name.as_str(), of.events, of.spot_interruptions, of.slowest_delivery));
+    assert_eq!(names.collect::<Vec<_>>(), [("", 2, 0, None), ("base", 1, 1, Some(5))]);
+}
+
+#[test]
+fn patterns_select_what_is_wanted() {
+    let names = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
+    let all = r#"($.message = "dropped" || $.message = "delivered" || $.message = "retried")"#;
+    for (wanted, pattern) in [
+        (wanted(1), format!("{{ {all} }}")),
+        (Wanted { names: names(&["i-0a458f323d52c9380"]), ..wanted(1) }, "\"i-0a458f323d52c9380\"".to_owned()),
+        (Wanted { names: names(&["i-0a458f323d52c9380", "base"]), ..wanted(1) }, format!("{{ {all} }}")),
+        (
+            Wanted {
+                names: names(&["base", "i-team"]),
+                signal: Some(Signal::StateChange),
+                node_pool: Some("blue".parse().unwrap()),
+                dropped: true,
+                limit: 1,
+            },
+            r#"{ ($.message = "dropped") && ($.signal = "instance-state-change") && ($.nodepool = "blue") && ($.cluster = "base" || $.cluster = "i-team") }"#.to_owned(),
+        ),
+    ] {
+        assert_eq!(wanted.pattern(), pattern);
+    }
+    let many = (0..100).map(|number| format!("{}-{number}", "x".repeat(90)).parse().unwrap());
+    let longest = Wanted {
+        names: many.collect(),
+        signal: Some(Signal::CapacityReservation),
+        node_pool: Some("x".repeat(253).parse().unwrap()),
+        ..wanted(1)
+    };
+    assert!(longest.pattern().len() <= 1024);
+}

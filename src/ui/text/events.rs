@@ -1,0 +1,174 @@
+//! What became of events, as text: a summary for each cluster, and a row for each event.
+
+use super::layout::{Style, Table, by_count, escape, sentences};
+use crate::events::{ClusterEvents, EventLine, EventReport, Wanted};
+use crate::model::notation::{counted, duration_text, time_text};
+use crate::model::router_line::{DELIVERED, DROPPED, RETRIED};
+use crate::model::signal::short_name;
+use crate::ui::{Heading, Paint};
+
+const INDENT: usize = 2;
+
+/// The clusters with their events, which happened in `period`; for instances, all that the log says of them in one list.
+pub fn events(heading: &Heading, report: &EventReport, period: &str, wanted: &Wanted, style: Style) -> String {
+    let mut lines = vec![super::heading(heading, style)];
+    if wanted.is_story() {
+        lines.extend([String::new(), event_rows(report.lines.iter(), wanted, true, style)]);
+    } else {
+        let mut clusters: Vec<&ClusterEvents> = report.clusters.iter().collect();
+        clusters.sort_by(|a, b| (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| by_count(&a.name, &b.name)));
+        for cluster in clusters {
+            let is_of = |event: &&EventLine| !event.settled && event.line.cluster == cluster.name;
+            let events = report.lines.iter().filter(is_of);
+            lines.extend([String::new(), sentences(&summary(cluster, period), style)]);
+            lines.push(event_rows(events, wanted, false, style));
+        }
+    }
+    lines.join("\n")
+}
+
+fn summary(cluster: &ClusterEvents, period: &str) -> String {
+    let name = match cluster.name.as_str() {
+        "" => "no known cluster",
+        name => name,
+    };
+    let spot = counted(cluster.spot_interruptions, "Spot interruption");
+    let others = counted(cluster.events - cluster.spot_interruptions, "other event");
+    let slowest = cluster.slowest_delivery;
+    let slowest = slowest.map_or(String::new(), |millis| format!(" · slowest delivery {}", took(millis)));
+    let (name, dropped) = (escape(name), cluster.dropped);
+    format!("{name} · {spot}, {others} {period} · {dropped} dropped{slowest}")
+}
+
+/// A row for each line. On a narrow terminal, the type of the instance and its node pool are left out.
+pub fn event_rows<'a>(
+    lines: impl Iterator<Item = &'a EventLine>,
+    wanted: &Wanted,
+    names_cluster: bool,
+    style: Style,
+) -> String {
+    let row = |event| row(event, wanted, names_cluster, style.paint);
+    let rows: Vec<Vec<String>> = lines.map(row).collect();
+    // A row ends with the type, the node pool, and what became of the event.
+    let table = |left_out: usize| {
+        let mut table = Table::default();
+        for row in &rows {
+            let (begin, end) = row.split_at(row.len() - 3);
+            table.row(begin.iter().chain(&end[left_out..]).cloned());
+        }
+        table
+    };
+    let fits = |table: &Table| style.width.is_none_or(|width| table.width(INDENT) <= width);
+    let table = [0, 1].into_iter().map(table).find(fits).unwrap_or_else(|| table(2));
+    table.render(INDENT, style.width)
+}
+
+fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) -> Vec<String> {
+    let EventLine { logged, line, .. } = event;
+    let is_named = |id: &&String| wanted.names.iter().any(|name| name.as_str() == id.as_str());
+    let named = line.instances.iter().find(is_named);
+    let mut instance = named.or(line.instances.first()).cloned().unwrap_or_default();
+    if line.items > 1 {
+        instance = format!("{instance} +{}", line.items - 1);
+    }
+    let time = line.time.clone().unwrap_or_else(|| time_text(*logged));
+    // Without its year and zone.
+    let time = time.get(5..19).unwrap_or(&time).replace('T', " ");
+    let signal = line.signal.as_deref().map_or("-", short_name);
+    let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];
+    cells.extend(names_cluster.then(|| line.cluster.clone()));
+    cells.extend([line.instance_type.clone().unwrap_or_default(), line.nodepool.clone()]);
+    let mut cells: Vec<String> = cells.iter().map(|cell| escape(cell).into_owned()).collect();
+    cells.push(outcome(event, paint));
+    cells
+}
+
+/// What became of it, and how long it took.
+fn outcome(EventLine { line, .. }: &EventLine, paint: Paint) -> String {
+    let mut text = match (line.message.as_ref(), line.delay, &line.reason) {
+        (DELIVERED, Some(delay @ 0..), _) => format!("delivered in {}", took(delay)),
+        (message, _, Some(reason)) => format!("{message}: {reason}"),
+        (message, _, None) => message.to_owned(),
+    };
+    if line.receives > 1 {
+        text = format!("{text}, attempt {}", line.receives);
+    }
+    if let Some(state) = &line.state {
+        text = format!("{text}, {state}");
+    }
+    match line.message.as_ref() {
+        DROPPED => paint.red(&escape(&text)),
+        RETRIED => paint.yellow(&escape(&text)),
+        _ => escape(&text).into_owned(),
+    }
+}
+
+/// A time in milliseconds.
+fn took(millis: i64) -> String {
+    match millis {
+        ..1_000 => format!("{millis} ms"),
+        1_000..100_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => duration_text(millis.unsigned_abs() / 60_000 * 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::router_line::RouterLine;
+    use crate::model::scope::tests::scope;
+
+    fn line(members: &str) -> EventLine {
+        let common = r#""signal":"spot-interruption","cluster":"tenant-1","items":1,"time":"2026-11-24T03:12:41Z""#;
+        let ids = r#""instances":["i-0a458f323d52c9380"],"nodepool":"blue","type":"m5.24xlarge""#;
+        EventLine {
+            line: RouterLine::read(&format!("{{{common},{ids},{members}}}")).unwrap(),
+            ..EventLine::default()
+        }
+    }
+
+    #[test]
+    fn rows_fit_80_columns() {
+        let lines = vec![
+            line(r#""message":"delivered","delay":84,"receives":1"#),
+            line(r#""message":"dropped","reason":"no tags seen","receives":2"#),
+            line(r#""message":"retried","reason":"a\u001b[2Jlonger reason than any","receives":2"#),
+        ];
+        let cluster = ClusterEvents {
+            name: "tenant-1".to_owned(),
+            events: 14,
+            spot_interruptions: 11,
+            dropped: 1,
+            slowest_delivery: Some(212),
+        };
+        let report = EventReport {
+            clusters: vec![cluster],
+            lines,
+            ..EventReport::default()
+        };
+        let shown = |width| {
+            let style = Style {
+                width: Some(width),
+                ..Style::default()
+            };
+            events(&Heading::from(&scope()), &report, "in 7d", &Wanted::default(), style)
+        };
+        for width in [80, 100, 120] {
+            let text = shown(width);
+            let longest = text.lines().skip(2).map(|line| line.chars().count()).max();
+            assert!(longest <= Some(width), "{width}:\n{text}");
+            assert!(text.contains("i-0a458f323d52c9380"), "{width}:\n{text}");
+        }
+        let narrow = shown(80);
+        let row = "  11-24 03:12:41   spot        i-0a458f323d52c9380   delivered in 84 ms\n";
+        assert!(narrow.contains(row), "{narrow}");
+        let summary = "tenant-1 · 11 Spot interruptions, 3 other events in 7d · 1 dropped · slowest\ndelivery 212 ms\n";
+        assert!(narrow.contains(summary), "{narrow}");
+    }
+
+    #[test]
+    fn times_are_short() {
+        let of = [0, 999, 1_000, 12_345, 99_999, 100_000, 7_200_000].map(took);
+        assert_eq!(of, ["0 ms", "999 ms", "1.0 s", "12.3 s", "99.9 s", "1m", "2h"]);
+    }
+}
