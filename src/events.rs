@@ -231,9 +231,11 @@ pub async fn read(
         found += part.len();
         unreadable += bad;
         // As long as needed, if the log before has as many lines as this part.
-        let lines = i64::try_from(part.len()).unwrap_or(i64::MAX).max(1);
         let needed = i64::try_from((limit + 1).saturating_sub(found)).unwrap_or(i64::MAX);
-        let needed = length.saturating_mul(needed) / lines + SHORTEST_PART;
+        let needed = match i64::try_from(part.len()) {
+            Ok(0) | Err(_) => i64::MAX,
+            Ok(lines) => length.saturating_mul(needed) / lines + SHORTEST_PART,
+        };
         parts.push(part);
         (begin, end, length) = (start, Some(start - 1), needed.min(length.saturating_mul(GROWTH)));
     }
