@@ -20,6 +20,7 @@ pub use treat::{LetterResult, LetterStatus, Treated, Treatment, treat};
 use crate::model::answer::Fault;
 use crate::model::name::{FunctionName, InstanceId, LogGroupName, QueueName};
 use crate::model::notation::{as_time, time_text};
+use crate::model::router_line::{RETRIED, RouterLine};
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
 
@@ -307,13 +308,11 @@ pub struct RetryLine {
 impl RetryLine {
     /// Reads a line; `None` if it is about something else.
     fn parse(line: &str) -> Option<Self> {
-        let line: Value = serde_json::from_str(line).ok()?;
-        let text = |name: &str| line[name].as_str().map(str::to_owned);
-        (line["message"] == "retried").then_some(())?;
+        let line = RouterLine::read(line).filter(|line| line.message == RETRIED && !line.message_id.is_empty())?;
         Some(Self {
-            id: text("message_id")?,
-            reason: text("reason")?,
-            cluster: text("cluster").filter(|cluster| !cluster.is_empty()),
+            id: line.message_id.into_owned(),
+            reason: line.reason?.into_owned(),
+            cluster: Some(line.cluster.into_owned()).filter(|cluster| !cluster.is_empty()),
         })
     }
 }

@@ -19,23 +19,21 @@ use crate::model::signal::{Signal, short_name};
 /// How long the names of clusters in a filter pattern may be, which has at most 1024 characters (CloudWatch Logs API reference,
 /// `FilterLogEvents`).
 const LONGEST_CLUSTERS: usize = 550;
-/// The length of the first part of the log that is read, in milliseconds. Each earlier part is [`GROWTH`] times as long.
+/// The length of the first part of the log that is read, in milliseconds. Each earlier part is at most [`GROWTH`] times as long.
 const FIRST_PART: i64 = 10 * 60 * 1000;
 const GROWTH: i64 = 6;
-/// A part of this length is read from its beginning, even if its first page has enough.
-const SHORTEST_PART: i64 = 60 * 1000;
 
 /// What `events` needs: the router's log.
 pub trait RouterLog: Send + Sync {
     /// A page of the lines that match a pattern, the oldest first, from one time to another, both included, in milliseconds of
-    /// the Unix epoch. A page may be empty and not the last. `None` if the log group does not exist.
+    /// the Unix epoch. A page may be empty and not the last. A log group that does not exist has no lines.
     fn page(
         &self,
         group: &LogGroupName,
         pattern: &str,
         times: (i64, Option<i64>),
         token: Option<&str>,
-    ) -> impl Future<Output = Result<Option<LogPage>, Fault>> + Send;
+    ) -> impl Future<Output = Result<LogPage, Fault>> + Send;
 }
 
 /// A page as CloudWatch Logs returns it.
@@ -86,46 +84,55 @@ impl Wanted {
         !self.names.is_empty() && self.names.iter().all(is_instance)
     }
 
+    /// The messages of the lines that say what became of an event.
+    fn messages(&self) -> &'static [&'static str] {
+        match self.dropped {
+            true => &[DROPPED],
+            false => &[DROPPED, DELIVERED, RETRIED],
+        }
+    }
+
     /// Selects all lines that are wanted, and others where a pattern cannot tell.
     fn pattern(&self) -> String {
-        // A term matches anywhere in a line.
-        if let ([id], true) = (self.names.as_slice(), self.is_story()) {
-            return format!("\"{id}\"");
+        if self.is_story() {
+            // A term matches anywhere in a line.
+            return match self.names.as_slice() {
+                [id] => format!("\"{id}\""),
+                _ => "instances".to_owned(),
+            };
         }
-        let any = |member: &str, values: Vec<&str>| {
+        let any = |member: &str, values: &[&str]| {
             let each: Vec<String> = values.iter().map(|value| format!("$.{member} = \"{value}\"")).collect();
             format!("({})", each.join(" || "))
         };
-        let mut parts = vec![match self.dropped {
-            true => any("message", vec![DROPPED]),
-            false => any("message", vec![DROPPED, DELIVERED, RETRIED]),
-        }];
-        parts.extend(self.signal.map(|signal| any("signal", vec![signal.slug()])));
-        parts.extend(self.node_pool.iter().map(|pool| any("nodepool", vec![pool.as_str()])));
+        let mut parts = vec![any("message", self.messages())];
+        parts.extend(self.signal.map(|signal| any("signal", &[signal.slug()])));
+        parts.extend(self.node_pool.iter().map(|pool| any("nodepool", &[pool.as_str()])));
         if !self.names.is_empty() && !self.names.iter().any(is_instance) {
-            let clusters = any("cluster", self.names.iter().map(ClusterName::as_str).collect());
-            parts.extend((clusters.len() <= LONGEST_CLUSTERS).then_some(clusters));
+            let names: Vec<&str> = self.names.iter().map(ClusterName::as_str).collect();
+            parts.extend(Some(any("cluster", &names)).filter(|clusters| clusters.len() <= LONGEST_CLUSTERS));
         }
         format!("{{ {} }}", parts.join(" && "))
     }
 
-    fn has(&self, line: &RouterLine) -> bool {
+    fn has(&self, line: &RouterLine<'_>) -> bool {
         let is_named = |name: &ClusterName| match is_instance(name) {
             true => line.instances.iter().any(|id| id == name.as_str()),
             false => line.cluster == name.as_str(),
         };
         let is_signal = |signal: Signal| line.signal.as_deref() == Some(signal.slug());
-        let is_pool = |pool: &NodePoolName| line.nodepool == pool.as_str();
-        (self.is_story() || [DROPPED, DELIVERED, RETRIED].contains(&line.message.as_ref()))
-            && (!self.dropped || line.message == DROPPED)
+        ((self.is_story() && !self.dropped) || self.messages().contains(&line.message.as_ref()))
             && (self.names.is_empty() || self.names.iter().any(is_named))
             && self.signal.is_none_or(is_signal)
-            && self.node_pool.as_ref().is_none_or(is_pool)
+            && self
+                .node_pool
+                .as_ref()
+                .is_none_or(|pool| line.nodepool == pool.as_str())
     }
 }
 
 /// A line of the log that was wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LoggedEventObject"))]
 pub struct EventLine {
@@ -134,21 +141,24 @@ pub struct EventLine {
     #[serde(rename(deserialize = "timestamp"), serialize_with = "as_time")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub logged: i64,
-    /// True for a retry with a later line about the same event.
-    #[serde(skip_deserializing)]
-    pub settled: bool,
     /// The line of the log, with all of its members.
+    // Of a million, no more than the text is kept.
     #[serde(rename(deserialize = "message", serialize = "line"), serialize_with = "as_object")]
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
     pub text: String,
-    #[serde(skip)]
-    pub line: RouterLine,
-    #[serde(rename(deserialize = "eventId"), skip_serializing)]
-    pub id: String,
+    /// True for a retry with a later line about the same event.
+    #[serde(skip_deserializing)]
+    pub settled: bool,
 }
 
 fn as_object<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
     serde_json::from_str::<Value>(text).unwrap_or_default().serialize(to)
+}
+
+impl EventLine {
+    pub fn line(&self) -> RouterLine<'_> {
+        RouterLine::read(&self.text).unwrap_or_default()
+    }
 }
 
 /// What became of the events of a hub.
@@ -178,6 +188,9 @@ pub struct ClusterEvents {
     pub dropped: usize,
     /// The longest time from an event to its delivery, in milliseconds; null if the log has none.
     pub slowest_delivery: Option<i64>,
+    /// Which lines of the report are its own, the newest first.
+    #[serde(skip)]
+    pub lines: Vec<usize>,
 }
 
 /// Reads the wanted lines since a time, the newest part of the log first. `now` is the time of the local clock, which may differ from
@@ -190,94 +203,89 @@ pub async fn read(
     progress: &dyn Fn(usize, i64),
 ) -> Result<EventReport, Fault> {
     let (pattern, limit) = (wanted.pattern(), wanted.limit as usize);
-    let (mut parts, mut unreadable): (Vec<VecDeque<EventLine>>, _) = (Vec::new(), 0);
-    let (mut all, mut found, mut begin, mut end, mut length) = (0, 0, now.max(since + 1), None, FIRST_PART);
+    let mut report = EventReport {
+        since: time_text(since),
+        ..EventReport::default()
+    };
+    let (mut parts, mut found, mut all): (Vec<VecDeque<EventLine>>, _, _) = (Vec::new(), 0, 0);
+    let (mut begin, mut end, mut length) = (now.max(since + 1), None, FIRST_PART);
     while begin > since && found <= limit {
         let start = since.max(begin.saturating_sub(length));
-        let (mut part, mut bad, mut token): (VecDeque<EventLine>, _, Option<String>) = (VecDeque::new(), 0, None);
-        let is_whole = loop {
+        let (mut part, mut token) = (VecDeque::new(), None);
+        loop {
             let page = log.page(group, &pattern, (start, end), token.as_deref()).await?;
-            let page = page.unwrap_or_default();
             all += page.events.len();
-            for mut event in page.events {
-                match RouterLine::read(&event.text) {
-                    Some(line) if wanted.has(&line) => {
-                        event.line = line;
-                        part.push_back(event);
-                    }
+            for event in page.events {
+                match RouterLine::read(&event.text).map(|line| wanted.has(&line)) {
+                    Some(true) => part.push_back(event),
                     // Metrics, and what Lambda writes, are no lines about events.
-                    None if event.text.starts_with('{') && !event.text.contains("\"_aws\"") => bad += 1,
+                    None if event.text.starts_with('{') && !event.text.contains("\"_aws\"") => report.unreadable += 1,
                     _ => {}
                 }
             }
-            let is_last = page.next_token.is_none() || page.next_token == token;
-            // The newest lines are at the end of a part. Of a part with more than enough, only its end is read.
-            if token.is_none() && !is_last && found + part.len() > limit && length > SHORTEST_PART {
-                break false;
-            }
-            // One more than the limit tells that there are more.
+            // The newest lines are at the end. One more than the limit tells that there are more.
             let surplus = (found + part.len()).saturating_sub(limit + 1);
             part.drain(..surplus.min(part.len()));
             progress(all, begin);
-            if is_last {
-                break true;
+            if page.next_token.is_none() || page.next_token == token {
+                break;
             }
             token = page.next_token;
-        };
-        if !is_whole {
-            length /= GROWTH;
-            continue;
         }
         found += part.len();
-        unreadable += bad;
-        // As long as needed, if the log before has as many lines as this part.
-        let needed = i64::try_from((limit + 1).saturating_sub(found)).unwrap_or(i64::MAX);
-        let needed = match i64::try_from(part.len()) {
-            Ok(0) | Err(_) => i64::MAX,
-            Ok(lines) => length.saturating_mul(needed) / lines + SHORTEST_PART,
-        };
+        // The next part is as long as needed, if it has as many lines as this one, and a tenth more.
+        let (lines, missing) = (part.len().max(1), (limit + 1).saturating_sub(found));
+        let ratio = i64::try_from(missing * 11 / lines).unwrap_or(i64::MAX);
         parts.push(part);
-        (begin, end, length) = (start, Some(start - 1), needed.min(length.saturating_mul(GROWTH)));
+        (begin, end) = (start, Some(start - 1));
+        length = (length.saturating_mul(ratio.min(GROWTH * 10)) / 10).max(FIRST_PART / 10);
     }
-    let mut lines: Vec<EventLine> = parts.into_iter().rev().flatten().collect();
-    let surplus = lines.len().saturating_sub(limit);
-    lines.drain(..surplus);
-    settle(&mut lines);
-    Ok(EventReport {
-        since: time_text(since),
-        more: surplus > 0,
-        unreadable,
-        clusters: count(&lines),
-        lines,
-    })
-}
-
-/// Notes which retries have a later line about the same message and one of its instances.
-fn settle(lines: &mut [EventLine]) {
-    let retries = lines.iter().filter(|event| event.line.message == RETRIED);
-    let mut later: BTreeMap<String, Vec<Vec<String>>> = retries
-        .map(|event| (event.line.message_id.clone(), Vec::new()))
+    report.more = found > limit;
+    report.lines = parts
+        .into_iter()
+        .rev()
+        .flatten()
+        .skip(usize::from(report.more))
         .collect();
-    for EventLine { line, settled, .. } in lines.iter_mut().rev() {
-        if let Some(later) = later.get_mut(&line.message_id) {
-            let is_about = |ids: &Vec<String>| ids.is_empty() || line.instances.iter().any(|id| ids.contains(id));
-            *settled = line.message == RETRIED && later.iter().any(|ids| line.instances.is_empty() || is_about(ids));
-            later.push(line.instances.clone());
-        }
-    }
+    report.count();
+    Ok(report)
 }
 
-fn count(lines: &[EventLine]) -> Vec<ClusterEvents> {
-    let mut clusters: BTreeMap<&str, ClusterEvents> = BTreeMap::new();
-    for EventLine { line, .. } in lines.iter().filter(|event| !event.settled) {
-        let cluster = clusters.entry(&line.cluster).or_default();
-        let (items, if_so) = (line.items.max(1), |is: bool| if is { line.items.max(1) } else { 0 });
-        cluster.name.clone_from(&line.cluster);
-        cluster.events += items;
-        cluster.spot_interruptions += if_so(line.signal.as_deref() == Some(Signal::SpotInterruption.slug()));
-        cluster.dropped += if_so(line.message == DROPPED);
-        // Clocks differ, so an event may seem to be of the future.
-        cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));
+impl EventReport {
+    /// Counts the lines of each cluster, and notes which retries have a later line about the same message and one of its instances.
+    fn count(&mut self) {
+        let mut clusters: BTreeMap<String, ClusterEvents> = BTreeMap::new();
+        // By message, the instances of each later line.
+        let mut later: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+        for (at, event) in self.lines.iter_mut().enumerate().rev() {
+            let line = RouterLine::read(&event.text).unwrap_or_default();
+            let ids: Vec<String> = line.instances.iter().map(|id| id.to_string()).collect();
+            let is_same = |other: &Vec<String>| {
+                [&ids, other].iter().any(|ids| ids.is_empty()) || ids.iter().any(|id| other.contains(id))
+            };
+            let is_settled = line.message == RETRIED
+                && later
+                    .get(line.message_id.as_ref())
+                    .is_some_and(|later| later.iter().any(is_same));
+            if !is_settled {
+                let cluster = clusters.entry(line.cluster.to_string()).or_default();
+                let (items, if_so) = (line.items.max(1), |is: bool| if is { line.items.max(1) } else { 0 });
+                cluster.events += items;
+                cluster.spot_interruptions += if_so(line.signal.as_deref() == Some(Signal::SpotInterruption.slug()));
+                cluster.dropped += if_so(line.message == DROPPED);
+                // Clocks differ, so an event may seem to be of the future.
+                cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));
+                cluster.lines.push(at);
+            }
+            // Nothing is before the first receive.
+            if line.receives != Some(1) {
+                later.entry(line.message_id.into_owned()).or_default().push(ids);
+            }
+            event.settled = is_settled;
+        }
+        self.clusters = clusters
+            .into_iter()
+            .map(|(name, events)| ClusterEvents { name, ..events })
+            .collect();
     }
-    clusters.into_values().collect()
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use super::AwsCloud;
 use super::error::if_present;
 use super::write::{Changes, Update, Writing};
-use super::{AwsCloud, taken};
 use crate::cloud::{Fault, Read};
 use crate::events::{LogPage, RouterLog};
 use crate::model::name::LogGroupName;
@@ -132,13 +132,25 @@ impl RouterLog for AwsCloud {
         pattern: &str,
         (start, end): (i64, Option<i64>),
         token: Option<&str>,
-    ) -> Result<Option<LogPage>, Fault> {
-        let input = json!({
-            "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": start, "endTime": end, "nextToken": token,
-        });
+    ) -> Result<LogPage, Fault> {
         self.pace.slow_turn(PAUSE).await;
-        if_present(self.json(&self.logs, logs::FILTER_LOG_EVENTS, input).await)
+        page(self, group, Some(pattern), (Some(start), end), token).await
     }
+}
+
+/// A page of the lines in a log group; an empty one if the group does not exist.
+async fn page(
+    cloud: &AwsCloud,
+    group: &LogGroupName,
+    pattern: Option<&str>,
+    (start, end): (Option<i64>, Option<i64>),
+    token: Option<&str>,
+) -> Result<LogPage, Fault> {
+    let input = json!({
+        "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": start, "endTime": end, "nextToken": token,
+    });
+    let page = if_present(cloud.json(&cloud.logs, logs::FILTER_LOG_EVENTS, input).await)?;
+    Ok(page.unwrap_or_default())
 }
 
 /// The lines in a log group that match a pattern, since a time in milliseconds of the Unix epoch; and whether these are
@@ -150,19 +162,11 @@ pub(super) async fn lines(
     since: Option<i64>,
     calls: usize,
 ) -> Result<(Vec<String>, bool), Fault> {
-    let mut lines = Vec::new();
-    let mut token = None::<String>;
+    let (mut lines, mut token) = (Vec::new(), None::<String>);
     for _ in 0..calls {
-        let input = json!({
-            "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": since, "nextToken": token,
-        });
-        let Some(answer) = if_present(cloud.json(&cloud.logs, logs::FILTER_LOG_EVENTS, input).await)? else {
-            return Ok((lines, true));
-        };
-        let (events, next) = taken(answer, ["events", "nextToken"]);
-        let events = events.into_iter().flatten();
-        lines.extend(events.filter_map(|event| event["message"].as_str().map(str::to_owned)));
-        token = next.filter(|token| !token.is_empty());
+        let page = page(cloud, group, pattern, (since, None), token.as_deref()).await?;
+        lines.extend(page.events.into_iter().map(|event| event.text));
+        token = page.next_token.filter(|token| !token.is_empty());
         if token.is_none() {
             return Ok((lines, true));
         }

@@ -24,7 +24,7 @@ impl RouterLog for Log {
         _: &str,
         (start, end): (i64, Option<i64>),
         token: Option<&str>,
-    ) -> Result<Option<LogPage>, Fault> {
+    ) -> Result<LogPage, Fault> {
         *self.calls.lock().unwrap() += 1;
         let is_in = |(_, (time, _)): &(usize, &(i64, String))| *time >= start && end.is_none_or(|end| *time <= end);
         let all: Vec<_> = self.lines.iter().enumerate().filter(is_in).collect();
@@ -35,23 +35,22 @@ impl RouterLog for Log {
         let next = |skip: usize, kind: &str| (skip < all.len()).then(|| format!("{kind}{skip}"));
         if is_empty && token.is_some() {
             let next_token = next(skip, "n");
-            return Ok(Some(LogPage {
+            return Ok(LogPage {
                 events: Vec::new(),
                 next_token,
-            }));
+            });
         }
         let events = all.iter().skip(skip).take(self.page);
-        let event = |(at, (time, text)): &(usize, &(i64, String))| EventLine {
+        let event = |(_, (time, text)): &(usize, &(i64, String))| EventLine {
             logged: *time,
             text: text.clone(),
-            id: at.to_string(),
             ..EventLine::default()
         };
         let next_token = next(skip + self.page, "e");
-        Ok(Some(LogPage {
+        Ok(LogPage {
             events: events.map(event).collect(),
             next_token,
-        }))
+        })
     }
 }
 
@@ -100,15 +99,16 @@ async fn a_log_whose_clock_is_ahead_is_read() {
 
 #[tokio::test]
 async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
-    let retry = |message: &str, instances: &str| {
-        format!(r#"{{"message":"retried","message_id":"{message}","instances":{instances},"receives":1}}"#)
+    let retry = |message: &str, instances: &str, receives: u32| {
+        format!(r#"{{"message":"retried","message_id":"{message}","instances":{instances},"receives":{receives}}}"#)
     };
-    let delivered = line(r#","message_id":"a","instances":["i-1"],"delay":5"#);
+    let delivered =
+        line(r#","message_id":"a","instances":["i-1"],"delay":5"#).replace(r#""receives":1"#, r#""receives":2"#);
     let lines = [
-        retry("a", r#"["i-1"]"#),
-        retry("a", r#"["i-2"]"#),
-        retry("b", "[]"),
-        retry("b", "[]"),
+        retry("a", r#"["i-1"]"#, 1),
+        retry("a", r#"["i-2"]"#, 1),
+        retry("b", "[]", 1),
+        retry("b", "[]", 2),
         delivered,
         "{\"message\": \"delivered\", cut".to_owned(),
         "{\"_aws\": {}}".to_owned(),
@@ -133,6 +133,7 @@ fn patterns_select_what_is_wanted() {
     for (wanted, pattern) in [
         (wanted(1), format!("{{ {all} }}")),
         (Wanted { names: names(&["i-0a458f323d52c9380"]), ..wanted(1) }, "\"i-0a458f323d52c9380\"".to_owned()),
+        (Wanted { names: names(&["i-0a458f323d52c9380", "i-0a458f323d52c9381"]), ..wanted(1) }, "instances".to_owned()),
         (Wanted { names: names(&["i-0a458f323d52c9380", "base"]), ..wanted(1) }, format!("{{ {all} }}")),
         (
             Wanted {

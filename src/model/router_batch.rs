@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::router_line::DELIVERED;
+
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SqsEvent {
     #[serde(rename = "Records")]
@@ -68,7 +70,7 @@ pub struct RouterDecision {
 
 impl RouterDecision {
     pub fn is_delivered(&self) -> bool {
-        self.decision == "delivered"
+        self.decision == DELIVERED
     }
 }
 

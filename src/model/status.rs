@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::model::name::{ClusterName, QueueName};
+use super::name::{ClusterName, QueueName};
+use super::router_line::{DROPPED, RouterLine};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -115,12 +115,15 @@ impl DroppedClusters {
     pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, complete: bool) -> Self {
         let mut clusters: BTreeMap<ClusterName, DroppedEvents> = BTreeMap::new();
         for line in lines {
-            let line: Value = serde_json::from_str(line).unwrap_or_default();
-            let reason = REASONS.into_iter().find(|reason| line["reason"] == *reason);
-            let cluster = line["cluster"].as_str().and_then(|name| name.parse().ok());
-            if let (Some(reason), Some(cluster), true) = (reason, cluster, line["message"] == "dropped") {
+            let Some(line) = RouterLine::read(line).filter(|line| line.message == DROPPED) else {
+                continue;
+            };
+            let reason = REASONS
+                .into_iter()
+                .find(|reason| line.reason.as_deref() == Some(reason));
+            if let (Some(reason), Ok(cluster)) = (reason, line.cluster.parse()) {
                 let events = clusters.entry(cluster).or_default();
-                events.count += line["items"].as_u64().unwrap_or(1);
+                events.count += line.items.max(1) as u64;
                 events.reason = reason;
             }
         }

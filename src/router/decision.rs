@@ -1,5 +1,7 @@
 //! The three decisions about everything that arrives, and their reasons.
 
+use crate::model::router_line::{DELIVERED, DROPPED, RETRIED};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Decision {
     /// Its cluster's queue took it.
@@ -14,9 +16,9 @@ impl Decision {
     /// The decision and its reason, as log lines and the answer to a redrive have them.
     pub(super) fn words(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::Delivered => ("delivered", None),
-            Self::Dropped(why) => ("dropped", Some(why.as_str())),
-            Self::Retried(why) => ("retried", Some(why.as_str())),
+            Self::Delivered => (DELIVERED, None),
+            Self::Dropped(why) => (DROPPED, Some(why.as_str())),
+            Self::Retried(why) => (RETRIED, Some(why.as_str())),
         }
     }
 }

@@ -2,12 +2,12 @@
 //! metric format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size
 //! of the lines have limits.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::batch::{Item, Message, Notified, Origin, RoutedBatch};
@@ -17,6 +17,7 @@ use crate::model::name::{BusName, ClusterName, InstanceId};
 use crate::model::options::ClusterMetrics;
 use crate::model::router_batch::RouterDecision;
 use crate::model::router_function::RouterHandler;
+use crate::model::router_line::{DELIVERED, RouterLine};
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::wire::sns::Notice;
@@ -81,31 +82,8 @@ pub(super) fn lines(
     decisions.chain(others.map(|line| line.to_string())).collect()
 }
 
-/// What became of items of one message that have the same decision, cluster, node pool and type.
-#[derive(Serialize)]
-struct DecisionLine<'a> {
-    level: &'static str,
-    /// `delivered`, `dropped` or `retried`.
-    message: &'static str,
-    reason: Option<&'static str>,
-    signal: Option<&'static str>,
-    urgency: Option<&'static str>,
-    state: Option<&'static str>,
-    cluster: &'a str,
-    nodepool: &'a str,
-    #[serde(rename = "type")]
-    instance_type: Option<&'a str>,
-    instances: Vec<&'a InstanceId>,
-    items: usize,
-    time: Option<String>,
-    delay: Option<i64>,
-    receives: Option<u32>,
-    message_id: &'a str,
-    request: &'a str,
-}
-
 /// The lines about decisions: losses and retries first, because there are not more than [`LINES`].
-fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBatch) -> Vec<DecisionLine<'a>> {
+fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBatch) -> Vec<RouterLine<'a>> {
     type Group<'a> = (bool, usize, Option<&'static str>, Option<&'a Placement>);
     let mut groups: BTreeMap<Group<'_>, Vec<&Item>> = BTreeMap::new();
     let is_logged = |item: &&Item| match item.decision {
@@ -124,23 +102,23 @@ fn decisions<'a>(request: &'a str, messages: &'a [Message], routed: &'a RoutedBa
         let (what, reason) = first.decision.words();
         let facts = routed.events.get(number).copied().unwrap_or_default();
         let instances = items.iter().filter_map(|item| item.instance.as_ref());
-        Some(DecisionLine {
-            level: if is_delivered { "info" } else { "warn" },
-            message: what,
-            reason,
-            signal: first.signal.map(Signal::slug),
-            urgency: first.signal.map(Signal::urgency),
-            state: facts.state,
-            cluster: placement.map_or("", |placement| placement.cluster.as_str()),
-            nodepool: placement.map_or("", |placement| &placement.node_pool),
-            instance_type: placement.and_then(|placement| placement.instance_type.as_deref()),
-            instances: instances.take(NAMED).collect(),
+        Some(RouterLine {
+            level: if is_delivered { "info" } else { "warn" }.into(),
+            message: what.into(),
+            reason: reason.map(Into::into),
+            signal: first.signal.map(Signal::slug).map(Into::into),
+            urgency: first.signal.map(Signal::urgency).map(Into::into),
+            state: facts.state.map(Into::into),
+            cluster: placement.map_or("", |placement| placement.cluster.as_str()).into(),
+            nodepool: placement.map_or("", |placement| &placement.node_pool).into(),
+            instance_type: placement.and_then(|placement| placement.instance_type.as_deref().map(Into::into)),
+            instances: instances.take(NAMED).map(|id| id.as_str().into()).collect(),
             items: items.len(),
-            time: facts.time.and_then(rfc_3339),
+            time: facts.time.and_then(rfc_3339).map(Into::into),
             delay: first.delay,
             receives: message.receives,
-            message_id: &message.id,
-            request,
+            message_id: message.id.as_str().into(),
+            request: request.into(),
         })
     };
     groups.into_iter().take(LINES).filter_map(line).collect()
@@ -154,29 +132,30 @@ fn rfc_3339(millis: i64) -> Option<String> {
 /// integration requires of messages that no AWS service wrote (Amazon Q Developer in chat applications, "Custom notifications").
 pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch) -> Vec<Notice> {
     let lines = decisions("", messages, routed).into_iter();
-    let lines = lines.filter(|line| line.message == "delivered" && !line.instances.is_empty());
-    let notice = |line: DecisionLine<'_>| {
+    let lines = lines.filter(|line| line.message == DELIVERED && !line.instances.is_empty());
+    let notice = |line: RouterLine<'_>| {
         let text = |value: &str| value.to_owned();
+        let given = |value: &Option<Cow<'_, str>>| text(value.as_deref().unwrap_or_default());
         let filters = [
-            ("cluster", text(line.cluster)),
-            ("nodepool", text(line.nodepool)),
-            ("signal", text(line.signal.unwrap_or_default())),
-            ("urgency", text(line.urgency.unwrap_or_default())),
+            ("cluster", text(&line.cluster)),
+            ("nodepool", text(&line.nodepool)),
+            ("signal", given(&line.signal)),
+            ("urgency", given(&line.urgency)),
         ];
         let facts = [
             ("bus", scope.bus.to_string()),
             ("account", scope.account.to_string()),
             ("region", scope.region.to_string()),
-            ("state", line.state.map(text).unwrap_or_default()),
-            ("type", line.instance_type.map(text).unwrap_or_default()),
+            ("state", given(&line.state)),
+            ("type", given(&line.instance_type)),
             ("items", line.items.to_string()),
-            ("time", line.time.unwrap_or_default()),
+            ("time", given(&line.time)),
             ("delay", line.delay.map_or_else(String::new, |delay| delay.to_string())),
         ];
         let facts = filters.iter().chain(&facts).filter(|(_, value)| !value.is_empty());
         let facts: BTreeMap<&str, &String> = facts.map(|(name, value)| (*name, value)).collect();
-        let (what, cluster) = (&filters[2].1, line.cluster);
-        let instances: Vec<&str> = line.instances.iter().map(|id| id.as_str()).collect();
+        let (what, cluster) = (&filters[2].1, &line.cluster);
+        let instances = &line.instances;
         let message = json!({
             "version": "1.0",
             "source": "custom",

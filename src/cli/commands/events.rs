@@ -61,79 +61,93 @@ fn since(text: &str) -> Result<Since, &'static str> {
     }
 }
 
-/// What `--follow` has seen of the log of a hub and may read again: the times and ids of lines. The first is where the next look
-/// begins.
-type Seen = BTreeSet<(i64, String)>;
+/// What `--follow` has shown of a hub's log and may read again, by time, and from when the next look reads.
+struct Look {
+    from: i64,
+    shown: BTreeSet<(i64, String)>,
+}
 
-/// Forgets what the next look does not read again, which begins at `floor` or before the newest line.
-fn forget(seen: &mut Seen, floor: i64) {
-    let late = seen.last().map_or(floor, |(newest, _)| newest - LATE);
-    let next = (late.max(floor), String::new());
-    *seen = seen.split_off(&next);
-    seen.insert(next);
+impl Look {
+    fn first(report: &EventReport) -> Self {
+        let oldest = report.lines.first().filter(|_| report.more);
+        let mut look = Self {
+            from: oldest.map_or(now() - CLOCKS, |oldest| oldest.logged),
+            shown: report
+                .lines
+                .iter()
+                .map(|event| (event.logged, event.text.clone()))
+                .collect(),
+        };
+        look.forget();
+        look
+    }
+
+    /// Leaves in a report what is new.
+    fn leave_new(&mut self, report: &mut EventReport) {
+        let shown = &mut self.shown;
+        report
+            .lines
+            .retain(|event| shown.insert((event.logged, event.text.clone())));
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        let late = self.shown.last().map_or(0, |(newest, _)| newest - LATE);
+        self.from = self.from.max(late);
+        self.shown = self.shown.split_off(&(self.from, String::new()));
+    }
 }
 
 /// Shows the events once, or again and again what is new, until Ctrl-C.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let mut seen: Vec<Option<Seen>> = hubs.list.iter().map(|_| None).collect();
-    if !args.follow {
-        return show(&hubs, &args, &mut seen).await;
-    }
-    let follow = async {
+    let work = async {
+        let (mut reports, mut looks) = (Vec::new(), Vec::new());
+        let read = hubs.each(async |hub| read(&hubs, hub, &args).await).await;
+        for (hub, read) in hubs.list.iter().zip(read) {
+            reports.push(match read {
+                Ok(report) => {
+                    looks.extend(args.follow.then(|| (hub, Look::first(&report))));
+                    show(&hubs, hub, &args, true, report)?
+                }
+                Err(error) => hub.failed(error),
+            });
+        }
+        let ending = stages::finish(&hubs, reports, Ending::Done)?;
+        if looks.is_empty() {
+            return Ok(ending);
+        }
         loop {
-            let ending = show(&hubs, &args, &mut seen).await?;
-            if seen.iter().all(Option::is_none) {
-                return Ok(ending);
-            }
             sleep(PAUSE).await;
+            look_again(&hubs, &args, &mut looks).await?;
         }
     };
-    hubs.stop.watching(follow).await
+    match args.follow {
+        true => hubs.stop.watching(work).await,
+        false => work.await,
+    }
 }
 
-/// Reads the log of every hub, and shows what of it was not seen. A look that fails is made again.
-async fn show(hubs: &Hubs<'_>, args: &Args, seen: &mut [Option<Seen>]) -> Result<Ending, Error> {
-    let reading = hubs.list.iter().zip(&*seen);
-    let read = join_all(
-        reading.map(async |(hub, seen)| match seen.as_ref().and_then(Seen::first) {
-            None => read(hubs, hub, args).await,
-            Some((since, _)) => search(hubs, hub, args, *since).await,
-        }),
-    );
-    let mut reports = Vec::new();
-    for ((hub, read), seen) in hubs.list.iter().zip(read.await).zip(seen) {
-        let again = seen.is_some();
-        let mut report = match read {
-            Ok(report) => report,
-            Err(error) if again => {
-                let time = time_text(now());
-                hub.ui.note(&format!("{time}: {error}; trying again"), &[]);
-                continue;
+/// Shows what is new in the logs. A look that fails is made again.
+async fn look_again(hubs: &Hubs<'_>, args: &Args, looks: &mut [(&ConnectedHub, Look)]) -> Result<(), Error> {
+    let reading = looks.iter().map(|(hub, look)| search(hubs, hub, args, look.from));
+    let (read, mut reports) = (join_all(reading).await, Vec::new());
+    for ((hub, look), read) in looks.iter_mut().zip(read) {
+        match read {
+            Ok(mut report) => {
+                look.leave_new(&mut report);
+                if !report.lines.is_empty() {
+                    reports.push(show(hubs, hub, args, false, report)?);
+                }
             }
-            Err(error) => {
-                reports.push(hub.failed(error));
-                continue;
-            }
-        };
-        if args.follow {
-            let oldest = report.lines.first().filter(|_| report.more);
-            let floor = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
-            let first = seen.as_ref().and_then(Seen::first);
-            let floor = first.map_or(floor, |(begin, _)| *begin);
-            let seen = seen.get_or_insert_default();
-            report
-                .lines
-                .retain(|event| seen.insert((event.logged, event.id.clone())));
-            forget(seen, floor);
-        }
-        if !again || !report.lines.is_empty() {
-            reports.push(show_one(hubs, hub, args, again, report)?);
+            Err(error) => hub
+                .ui
+                .note(&format!("{}: {error}; trying again", time_text(now())), &[]),
         }
     }
-    match reports.is_empty() {
-        true => Ok(Ending::Done),
-        false => stages::finish(hubs, reports, Ending::Done),
+    if !reports.is_empty() {
+        stages::finish(hubs, reports, Ending::Done)?;
     }
+    Ok(())
 }
 
 /// Reads the log of a hub for the first time, and checks the names.
@@ -180,12 +194,12 @@ async fn search(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, since: i64) ->
     read.map_err(|fault| failure::call_failed(hub, "read the router's log", &fault))
 }
 
-/// Shows a report, or what is new in it.
-fn show_one(
+/// Shows a report: the first, or what is new.
+fn show(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
     args: &Args,
-    again: bool,
+    first: bool,
     report: EventReport,
 ) -> Result<HubReport, Error> {
     let (ui, wanted, style) = (&hub.ui, &args.wanted, hub.ui.result_style());
@@ -197,13 +211,13 @@ fn show_one(
             "there are more events than the newest {limit}, which are shown: see `--limit`"
         ));
     }
-    if report.unreadable > 0 && !again {
+    if report.unreadable > 0 && first {
         let lines = counted(report.unreadable, "line");
         ui.warn_text(&format!("{lines} of the router's log could not be read"));
     }
-    hubs.part(hub, !again && !report.lines.is_empty())?;
+    hubs.part(hub, first && !report.lines.is_empty())?;
     match report.lines.is_empty() {
-        _ if again => ui.result(&text::event_rows(report.lines.iter(), wanted, true, style))?,
+        _ if !first => ui.result(&text::event_rows(&report.lines, wanted, true, style))?,
         true => ui.sentence(&format!("No events {period}."))?,
         false => ui.result(&text::events(&hub.heading, &report, &period, wanted, style))?,
     }

@@ -112,24 +112,23 @@ fn a_line_says_what_became_of_items_losses_first() {
 /// The page and the bill have the size of a line with names of usual lengths.
 #[test]
 fn the_page_has_the_cost_of_a_million_lines() {
-    let instance = "i-0a1b2c3d4e5f60718".parse().unwrap();
-    let line = DecisionLine {
-        level: "info",
-        message: "delivered",
+    let line = RouterLine {
+        level: "info".into(),
+        message: DELIVERED.into(),
         reason: None,
-        signal: Some(Signal::StateChange.slug()),
-        urgency: Some(Signal::StateChange.urgency()),
-        state: Some("shutting-down"),
-        cluster: "tenant-1",
-        nodepool: "default",
+        signal: Some(Signal::StateChange.slug().into()),
+        urgency: Some(Signal::StateChange.urgency().into()),
+        state: Some("shutting-down".into()),
+        cluster: "tenant-1".into(),
+        nodepool: "default".into(),
         instance_type: None,
-        instances: vec![&instance],
+        instances: vec!["i-0a1b2c3d4e5f60718".into()],
         items: 1,
-        time: rfc_3339(1_795_183_351_000),
+        time: rfc_3339(1_795_183_351_000).map(Into::into),
         delay: Some(1412),
         receives: Some(1),
-        message_id: "2f9ad4c1-6c1b-4e55-8a70-3f1d2b6a9c04",
-        request: "8b1f6f0e-51f5-5d6a-9c1e-7d0f4a2b3c5d",
+        message_id: "2f9ad4c1-6c1b-4e55-8a70-3f1d2b6a9c04".into(),
+        request: "8b1f6f0e-51f5-5d6a-9c1e-7d0f4a2b3c5d".into(),
     };
     let text = serde_json::to_string(&line).unwrap();
     let bytes = text.len() + 1;

@@ -11,50 +11,57 @@ const INDENT: usize = 2;
 
 /// The clusters with their events, which happened in `period`; for instances, all that the log says of them in one list.
 pub fn events(heading: &Heading, report: &EventReport, period: &str, wanted: &Wanted, style: Style) -> String {
-    let mut lines = vec![super::heading(heading, style)];
+    let mut parts = vec![super::heading(heading, style)];
     if wanted.is_story() {
-        lines.extend([String::new(), event_rows(report.lines.iter(), wanted, true, style)]);
-    } else {
-        let mut clusters: Vec<&ClusterEvents> = report.clusters.iter().collect();
-        clusters.sort_by(|a, b| (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| by_count(&a.name, &b.name)));
-        for cluster in clusters {
-            let is_of = |event: &&EventLine| !event.settled && event.line.cluster == cluster.name;
-            let events = report.lines.iter().filter(is_of);
-            lines.extend([String::new(), sentences(&summary(cluster, period), style)]);
-            lines.push(event_rows(events, wanted, false, style));
-        }
+        parts.extend([String::new(), event_rows(&report.lines, wanted, true, style)]);
+        return parts.join("\n");
     }
-    lines.join("\n")
+    let mut clusters: Vec<&ClusterEvents> = report.clusters.iter().collect();
+    clusters.sort_by(|a, b| (a.name.is_empty().cmp(&b.name.is_empty())).then_with(|| by_count(&a.name, &b.name)));
+    for cluster in clusters {
+        let events = cluster.lines.iter().rev().map(|at| &report.lines[*at]);
+        parts.extend([
+            String::new(),
+            sentences(&summary(cluster, period), style),
+            event_rows(events, wanted, false, style),
+        ]);
+    }
+    parts.join("\n")
 }
 
 fn summary(cluster: &ClusterEvents, period: &str) -> String {
-    let name = match cluster.name.as_str() {
-        "" => "no known cluster",
-        name => name,
-    };
-    let spot = counted(cluster.spot_interruptions, "Spot interruption");
-    let others = counted(cluster.events - cluster.spot_interruptions, "other event");
-    let slowest = cluster.slowest_delivery;
+    let ClusterEvents {
+        name,
+        events,
+        spot_interruptions: spot,
+        dropped,
+        slowest_delivery: slowest,
+        ..
+    } = cluster;
+    let name = if name.is_empty() { "no known cluster" } else { name };
     let slowest = slowest.map_or(String::new(), |millis| format!(" · slowest delivery {}", took(millis)));
-    let (name, dropped) = (escape(name), cluster.dropped);
-    format!("{name} · {spot}, {others} {period} · {dropped} dropped{slowest}")
+    let (name, others) = (escape(name), counted(events - spot, "other event"));
+    format!(
+        "{name} · {}, {others} {period} · {dropped} dropped{slowest}",
+        counted(spot, "Spot interruption")
+    )
 }
 
 /// A row for each line. On a narrow terminal, the type of the instance and its node pool are left out.
 pub fn event_rows<'a>(
-    lines: impl Iterator<Item = &'a EventLine>,
+    lines: impl IntoIterator<Item = &'a EventLine>,
     wanted: &Wanted,
     names_cluster: bool,
     style: Style,
 ) -> String {
-    let row = |event| row(event, wanted, names_cluster, style.paint);
-    let rows: Vec<Vec<String>> = lines.map(row).collect();
-    // A row ends with the type, the node pool, and what became of the event.
+    let rows: Vec<_> = lines
+        .into_iter()
+        .map(|event| row(event, wanted, names_cluster, style.paint))
+        .collect();
     let table = |left_out: usize| {
         let mut table = Table::default();
-        for row in &rows {
-            let (begin, end) = row.split_at(row.len() - 3);
-            table.row(begin.iter().chain(&end[left_out..]).cloned());
+        for (begin, tags, outcome) in &rows {
+            table.row(begin.iter().chain(&tags[left_out..]).chain([outcome]));
         }
         table
     };
@@ -63,44 +70,53 @@ pub fn event_rows<'a>(
     table.render(INDENT, style.width)
 }
 
-fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) -> Vec<String> {
-    let EventLine { logged, line, .. } = event;
-    let is_named = |id: &&String| wanted.names.iter().any(|name| name.as_str() == id.as_str());
-    let named = line.instances.iter().find(is_named);
-    let mut instance = named.or(line.instances.first()).cloned().unwrap_or_default();
-    if line.items > 1 {
-        instance = format!("{instance} +{}", line.items - 1);
-    }
-    let time = line.time.clone().unwrap_or_else(|| time_text(*logged));
+/// When, what and who; the type and the node pool; what became of it, and how long it took.
+fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) -> (Vec<String>, [String; 2], String) {
+    let line = event.line();
+    let shown = |text: &str| escape(text).into_owned();
+    let is_named = |id: &str| wanted.names.iter().any(|name| name.as_str() == id);
+    let instance = line.instances.iter().find(|id| is_named(id)).or(line.instances.first());
+    let instance = instance.map_or("", |id| id);
+    let instance = match line.items {
+        ..=1 => shown(instance),
+        items => format!("{} +{}", escape(instance), items - 1),
+    };
+    let time = line
+        .time
+        .map_or_else(|| time_text(event.logged), |time| time.into_owned());
     // Without its year and zone.
     let time = time.get(5..19).unwrap_or(&time).replace('T', " ");
     let signal = line.signal.as_deref().map_or("-", short_name);
-    let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];
-    cells.extend(names_cluster.then(|| line.cluster.clone()));
-    cells.extend([line.instance_type.clone().unwrap_or_default(), line.nodepool.clone()]);
-    let mut cells: Vec<String> = cells.iter().map(|cell| escape(cell).into_owned()).collect();
-    cells.push(outcome(event, paint));
-    cells
-}
-
-/// What became of it, and how long it took.
-fn outcome(EventLine { line, .. }: &EventLine, paint: Paint) -> String {
-    let mut text = match (line.message.as_ref(), line.delay, &line.reason) {
+    let mut begin = vec![
+        shown(&time),
+        format!("{:<9}", escape(signal)),
+        format!("{instance:<19}"),
+    ];
+    begin.extend(names_cluster.then(|| shown(&line.cluster)));
+    let mut outcome = match (line.message.as_ref(), line.delay, &line.reason) {
         (DELIVERED, Some(delay @ 0..), _) => format!("delivered in {}", took(delay)),
         (message, _, Some(reason)) => format!("{message}: {reason}"),
         (message, _, None) => message.to_owned(),
     };
-    if line.receives > 1 {
-        text = format!("{text}, attempt {}", line.receives);
+    if let Some(attempt @ 2..) = line.receives {
+        outcome.push_str(&format!(", attempt {attempt}"));
     }
     if let Some(state) = &line.state {
-        text = format!("{text}, {state}");
+        outcome.push_str(&format!(", {state}"));
     }
-    match line.message.as_ref() {
-        DROPPED => paint.red(&escape(&text)),
-        RETRIED => paint.yellow(&escape(&text)),
-        _ => escape(&text).into_owned(),
-    }
+    let outcome = match line.message.as_ref() {
+        DROPPED => paint.red(&escape(&outcome)),
+        RETRIED => paint.yellow(&escape(&outcome)),
+        _ => shown(&outcome),
+    };
+    (
+        begin,
+        [
+            line.instance_type.as_deref().map_or(String::new(), shown),
+            shown(&line.nodepool),
+        ],
+        outcome,
+    )
 }
 
 /// A time in milliseconds.
@@ -115,14 +131,13 @@ fn took(millis: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::router_line::RouterLine;
     use crate::model::scope::tests::scope;
 
     fn line(members: &str) -> EventLine {
         let common = r#""signal":"spot-interruption","cluster":"tenant-1","items":1,"time":"2026-11-24T03:12:41Z""#;
         let ids = r#""instances":["i-0a458f323d52c9380"],"nodepool":"blue","type":"m5.24xlarge""#;
         EventLine {
-            line: RouterLine::read(&format!("{{{common},{ids},{members}}}")).unwrap(),
+            text: format!("{{{common},{ids},{members}}}"),
             ..EventLine::default()
         }
     }
@@ -140,6 +155,7 @@ mod tests {
             spot_interruptions: 11,
             dropped: 1,
             slowest_delivery: Some(212),
+            lines: vec![2, 1, 0],
         };
         let report = EventReport {
             clusters: vec![cluster],
