@@ -15,14 +15,14 @@ use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, default_queue_prefix};
 use crate::model::name::{BusName, ClusterName};
+use crate::model::notation::time_text;
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
-use crate::model::signal::{Signal, SubjectMember, sample_event};
+use crate::model::signal::{Signal, sample_event};
 use crate::model::tags::Tags;
 use crate::plan::Change;
-use crate::ui::Table;
 use crate::ui::json::DemoResult;
 use crate::wire::aws_json::{EKS, JsonClient};
 use crate::wire::ec2;
@@ -123,18 +123,17 @@ impl DemoAccount {
 type Results = BTreeMap<(String, String), BTreeSet<String>>;
 
 struct Sent<'a> {
-    /// Its name in the table, and its id.
+    /// Its id.
     what: String,
     event: Value,
     /// The clusters that must receive it, each with its own instance.
     to: Vec<&'a DemoCluster>,
-    /// If some of it is dropped: the metric of the reason, and the reason in words.
-    dropped: Option<(&'static str, &'static str)>,
+    /// If some of it is dropped: the metric of the reason.
+    dropped: Option<&'static str>,
 }
 
 /// The events of the demo, who must receive each, and who did.
 pub(crate) struct Ledger<'a> {
-    clusters: [&'a DemoCluster; 2],
     sent: Vec<Sent<'a>>,
     results: Results,
 }
@@ -142,9 +141,12 @@ pub(crate) struct Ledger<'a> {
 /// One event of every kind that names instances for each cluster, one about instances of both and of none, and some that no
 /// cluster receives.
 fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &str) -> Vec<Sent<'a>> {
+    let now = i64::try_from(account.cloud.now()).unwrap_or_default();
+    let now = time_text(now.saturating_mul(1000));
     let sent = |what: &str, signal, about: &[&str], to: &[&'a DemoCluster], dropped| {
         let mut event = sample_event(&account.scope, signal, about);
         event["id"] = json!(what);
+        event["time"] = json!(now);
         Sent {
             what: what.to_owned(),
             event,
@@ -152,25 +154,23 @@ fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &
             dropped,
         }
     };
-    let no_karpenter = Some(("DroppedNoKarpenterMarker", "no Karpenter marker"));
-    let not_for_karpenter = Some(("DroppedNotForKarpenter", "not for Karpenter"));
-    let of_instances = |signal: &Signal| !matches!(signal.subject(), SubjectMember::Cluster | SubjectMember::Bus);
+    let no_karpenter = Some("DroppedNoKarpenterMarker");
+    let not_for_karpenter = Some("DroppedNotForKarpenter");
     let mut all = Vec::new();
     for cluster in clusters {
-        for signal in Signal::ALL.into_iter().filter(of_instances) {
+        for signal in Signal::ALL.into_iter().filter(|signal| signal.names_instances()) {
             let what = format!("{} ({})", signal.slug().replace('-', " "), cluster.name);
             all.push(sent(&what, signal, &[&cluster.instance], &[cluster], None));
         }
     }
     let [one, other] = clusters;
     let of_both = [one.instance.as_str(), &other.instance, stranger];
-    let of_stranger = no_karpenter.map(|(metric, _)| (metric, "one entity: no Karpenter marker"));
     all.push(sent(
         "scheduled change of both",
         Signal::ScheduledChange,
         &of_both,
         &clusters,
-        of_stranger,
+        no_karpenter,
     ));
     // A state that Karpenter does not act on.
     let what = format!("state change to running ({})", one.name);
@@ -233,29 +233,7 @@ impl<'a> Ledger<'a> {
                 note(cluster.name.as_str(), id, instances(&event));
             }
         }
-        Ok(Self {
-            clusters,
-            sent,
-            results,
-        })
-    }
-
-    /// One row per event: who received it, or why it was dropped.
-    pub(crate) fn table(&self, width: Option<usize>) -> String {
-        let mut table = Table::default();
-        let received = self.clusters.map(|cluster| format!("received by {}", cluster.name));
-        let [first, second] = received;
-        table.row(["sent".to_owned(), first, second, "dropped".to_owned()]);
-        for Sent { what, dropped, .. } in &self.sent {
-            let [first, second] = self.clusters.map(|cluster| {
-                let copies = self.results.get(&(cluster.name.to_string(), what.clone()));
-                let copies = copies.map(|copies| copies.iter().map(String::as_str).collect::<Vec<_>>());
-                copies.map_or("-".to_owned(), |copies| copies.join(" and "))
-            });
-            let dropped = dropped.map_or(String::new(), |(_, reason)| reason.to_owned());
-            table.row([what.clone(), first, second, dropped]);
-        }
-        table.render(2, width)
+        Ok(Self { sent, results })
     }
 
     /// The totals of all events, unless one was lost or misrouted, or the router counted other drops than expected.
@@ -294,7 +272,7 @@ impl<'a> Ledger<'a> {
                 let of = BTreeSet::from([cluster.instance.clone()]);
                 expected.insert((cluster.name.to_string(), sent.what.clone()), of);
             }
-            if let Some((metric, _)) = sent.dropped {
+            if let Some(metric) = sent.dropped {
                 *dropped.entry(metric).or_default() += 1;
             }
         }

@@ -3,12 +3,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::value_parser;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::model::answer::Fault;
 use crate::model::name::{ClusterName, LogGroupName};
@@ -16,9 +19,8 @@ use crate::model::notation::{as_time, time_text};
 use crate::model::router_line::{DELIVERED, DROPPED, NodePoolName, RETRIED, RouterLine};
 use crate::model::signal::{Signal, short_name};
 
-/// How long the names of clusters in a filter pattern may be, which has at most 1024 characters (CloudWatch Logs API reference,
-/// `FilterLogEvents`).
-const LONGEST_CLUSTERS: usize = 550;
+/// The pause between two calls: CloudWatch Logs accepts five a second from an account, and others need some.
+const PAUSE: Duration = Duration::from_millis(500);
 /// The length of the first part of the log that is read, in milliseconds. Each earlier part is at most [`GROWTH`] times as long.
 const FIRST_PART: i64 = 10 * 60 * 1000;
 const GROWTH: i64 = 6;
@@ -65,7 +67,8 @@ pub struct Wanted {
 }
 
 fn signal() -> impl TypedValueParser<Value = Signal> {
-    let all = Signal::ALL.map(|signal| PossibleValue::new(short_name(signal.slug())).alias(signal.slug()));
+    let all = Signal::ALL.into_iter().filter(|signal| signal.names_instances());
+    let all = all.map(|signal| PossibleValue::new(short_name(signal.slug())).alias(signal.slug()));
     PossibleValuesParser::new(all).try_map(|text| {
         let is = |signal: &Signal| [short_name(signal.slug()), signal.slug()].contains(&text.as_str());
         Signal::ALL.into_iter().find(is).ok_or("expected a signal")
@@ -86,33 +89,30 @@ impl Wanted {
 
     /// The messages of the lines that say what became of an event.
     fn messages(&self) -> &'static [&'static str] {
-        match self.dropped {
-            true => &[DROPPED],
-            false => &[DROPPED, DELIVERED, RETRIED],
-        }
+        &[DROPPED, DELIVERED, RETRIED][..if self.dropped { 1 } else { 3 }]
     }
 
-    /// Selects all lines that are wanted, and others where a pattern cannot tell.
+    /// Selects all lines that are wanted, and others too: it has at most 1024 characters (CloudWatch Logs API reference,
+    /// `FilterLogEvents`).
     fn pattern(&self) -> String {
-        if self.is_story() {
+        let is = |member: &str, value: &str| format!("$.{member} = \"{value}\"");
+        let mut parts = vec![
+            self.messages()
+                .iter()
+                .map(|message| is("message", message))
+                .collect::<Vec<_>>()
+                .join(" || "),
+        ];
+        parts.extend(self.signal.map(|signal| is("signal", signal.slug())));
+        parts.extend(self.node_pool.iter().map(|pool| is("nodepool", pool.as_str())));
+        match self.names.as_slice() {
             // A term matches anywhere in a line.
-            return match self.names.as_slice() {
-                [id] => format!("\"{id}\""),
-                _ => "instances".to_owned(),
-            };
+            [id] if is_instance(id) => return format!("\"{id}\""),
+            _ if self.is_story() => return "instances".to_owned(),
+            [name] => parts.push(is("cluster", name.as_str())),
+            _ => {}
         }
-        let any = |member: &str, values: &[&str]| {
-            let each: Vec<String> = values.iter().map(|value| format!("$.{member} = \"{value}\"")).collect();
-            format!("({})", each.join(" || "))
-        };
-        let mut parts = vec![any("message", self.messages())];
-        parts.extend(self.signal.map(|signal| any("signal", &[signal.slug()])));
-        parts.extend(self.node_pool.iter().map(|pool| any("nodepool", &[pool.as_str()])));
-        if !self.names.is_empty() && !self.names.iter().any(is_instance) {
-            let names: Vec<&str> = self.names.iter().map(ClusterName::as_str).collect();
-            parts.extend(Some(any("cluster", &names)).filter(|clusters| clusters.len() <= LONGEST_CLUSTERS));
-        }
-        format!("{{ {} }}", parts.join(" && "))
+        format!("{{ ({}) }}", parts.join(") && ("))
     }
 
     fn has(&self, line: &RouterLine<'_>) -> bool {
@@ -121,7 +121,9 @@ impl Wanted {
             false => line.cluster == name.as_str(),
         };
         let is_signal = |signal: Signal| line.signal.as_deref() == Some(signal.slug());
-        ((self.is_story() && !self.dropped) || self.messages().contains(&line.message.as_ref()))
+        let is_probe = line.message == DELIVERED && line.cluster.is_empty();
+        !is_probe
+            && ((self.is_story() && !self.dropped) || self.messages().contains(&line.message.as_ref()))
             && (self.names.is_empty() || self.names.iter().any(is_named))
             && self.signal.is_none_or(is_signal)
             && self
@@ -132,7 +134,7 @@ impl Wanted {
 }
 
 /// A line of the log that was wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LoggedEventObject"))]
 pub struct EventLine {
@@ -209,10 +211,13 @@ pub async fn read(
     };
     let (mut parts, mut found, mut all): (Vec<VecDeque<EventLine>>, _, _) = (Vec::new(), 0, 0);
     let (mut begin, mut end, mut length) = (now.max(since + 1), None, FIRST_PART);
+    let mut pause = interval(PAUSE);
+    pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while begin > since && found <= limit {
         let start = since.max(begin.saturating_sub(length));
         let (mut part, mut token) = (VecDeque::new(), None);
         loop {
+            pause.tick().await;
             let page = log.page(group, &pattern, (start, end), token.as_deref()).await?;
             all += page.events.len();
             for event in page.events {
@@ -241,12 +246,8 @@ pub async fn read(
         length = (length.saturating_mul(ratio.min(GROWTH * 10)) / 10).max(FIRST_PART / 10);
     }
     report.more = found > limit;
-    report.lines = parts
-        .into_iter()
-        .rev()
-        .flatten()
-        .skip(usize::from(report.more))
-        .collect();
+    let lines = parts.into_iter().rev().flatten();
+    report.lines = lines.skip(usize::from(report.more)).collect();
     report.count();
     Ok(report)
 }
@@ -263,29 +264,30 @@ impl EventReport {
             let is_same = |other: &Vec<String>| {
                 [&ids, other].iter().any(|ids| ids.is_empty()) || ids.iter().any(|id| other.contains(id))
             };
-            let is_settled = line.message == RETRIED
-                && later
-                    .get(line.message_id.as_ref())
-                    .is_some_and(|later| later.iter().any(is_same));
-            if !is_settled {
+            let later = later.entry(line.message_id.to_string());
+            let settled =
+                line.message == RETRIED && matches!(&later, Entry::Occupied(later) if later.get().iter().any(is_same));
+            // Nothing is before the first receive.
+            if line.receives != Some(1) {
+                later.or_default().push(ids);
+            }
+            if !settled {
                 let cluster = clusters.entry(line.cluster.to_string()).or_default();
-                let (items, if_so) = (line.items.max(1), |is: bool| if is { line.items.max(1) } else { 0 });
+                let items = line.items.max(1);
+                cluster.name = line.cluster.to_string();
                 cluster.events += items;
-                cluster.spot_interruptions += if_so(line.signal.as_deref() == Some(Signal::SpotInterruption.slug()));
-                cluster.dropped += if_so(line.message == DROPPED);
+                if line.signal.as_deref() == Some(Signal::SpotInterruption.slug()) {
+                    cluster.spot_interruptions += items;
+                }
+                if line.message == DROPPED {
+                    cluster.dropped += items;
+                }
                 // Clocks differ, so an event may seem to be of the future.
                 cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));
                 cluster.lines.push(at);
             }
-            // Nothing is before the first receive.
-            if line.receives != Some(1) {
-                later.entry(line.message_id.into_owned()).or_default().push(ids);
-            }
-            event.settled = is_settled;
+            event.settled = settled;
         }
-        self.clusters = clusters
-            .into_iter()
-            .map(|(name, events)| ClusterEvents { name, ..events })
-            .collect();
+        self.clusters = clusters.into_values().collect();
     }
 }

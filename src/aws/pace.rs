@@ -25,8 +25,6 @@ pub(super) struct Pace {
     lines: Mutex<BTreeMap<Group, Line>>,
     silence: Mutex<Silence>,
     slowdown: watch::Sender<Slowdown>,
-    /// When the next call of a long read may be sent.
-    slow: Mutex<Duration>,
 }
 
 impl Default for Pace {
@@ -36,7 +34,6 @@ impl Default for Pace {
             lines: Mutex::default(),
             silence: Mutex::default(),
             slowdown: watch::Sender::default(),
-            slow: Mutex::default(),
         }
     }
 }
@@ -79,14 +76,6 @@ impl Pace {
                 }
             }
         }
-    }
-
-    /// Waits for the turn of a call of a long read: such calls have this pause between them, also if AWS would accept more.
-    pub(super) async fn slow_turn(&self, pause: Duration) {
-        let now = self.start.elapsed();
-        let turn = now.max(*locked(&self.slow));
-        *locked(&self.slow) = turn + pause;
-        tokio::time::sleep(turn - now).await;
     }
 
     async fn turn(&self, group: &Group, action: &str, waiting: Waiting<'_>) -> Result<(), Fault> {

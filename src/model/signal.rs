@@ -213,6 +213,11 @@ impl Signal {
             .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
+    /// Whether its events are about instances. Probes and heartbeats interrupt nobody.
+    pub fn names_instances(self) -> bool {
+        matches!(self.subject(), SubjectMember::Instance | SubjectMember::Entities)
+    }
+
     /// The `detail-type` that Karpenter knows.
     pub fn detail_type(self) -> &'static str {
         self.detail_types()[0]

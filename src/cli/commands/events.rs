@@ -9,7 +9,7 @@ use super::dead_letters::now;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, Hint};
-use crate::events::{self, EventReport, Wanted, is_instance};
+use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
 use crate::model::name::ClusterName;
 use crate::model::notation::{counted, duration_text, parse_duration, parse_time, time_text};
 use crate::reconcile::{Intent, NextStep, check_log, check_names};
@@ -68,33 +68,14 @@ struct Look {
 }
 
 impl Look {
-    fn first(report: &EventReport) -> Self {
-        let oldest = report.lines.first().filter(|_| report.more);
-        let mut look = Self {
-            from: oldest.map_or(now() - CLOCKS, |oldest| oldest.logged),
-            shown: report
-                .lines
-                .iter()
-                .map(|event| (event.logged, event.text.clone()))
-                .collect(),
-        };
-        look.forget();
-        look
-    }
-
-    /// Leaves in a report what is new.
-    fn leave_new(&mut self, report: &mut EventReport) {
-        let shown = &mut self.shown;
-        report
-            .lines
-            .retain(|event| shown.insert((event.logged, event.text.clone())));
-        self.forget();
-    }
-
-    fn forget(&mut self) {
+    /// The lines of a report that were not shown. Forgets those that the next look does not read.
+    fn new_lines(&mut self, report: &EventReport) -> Vec<EventLine> {
+        let is_new = |event: &&EventLine| self.shown.insert((event.logged, event.text.clone()));
+        let new = report.lines.iter().filter(is_new).cloned().collect();
         let late = self.shown.last().map_or(0, |(newest, _)| newest - LATE);
         self.from = self.from.max(late);
         self.shown = self.shown.split_off(&(self.from, String::new()));
+        new
     }
 }
 
@@ -106,14 +87,21 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         for (hub, read) in hubs.list.iter().zip(read) {
             reports.push(match read {
                 Ok(report) => {
-                    looks.extend(args.follow.then(|| (hub, Look::first(&report))));
+                    let oldest = report.lines.first().filter(|_| report.more);
+                    let from = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
+                    let mut look = Look {
+                        from,
+                        shown: BTreeSet::new(),
+                    };
+                    look.new_lines(&report);
+                    looks.push((hub, look));
                     show(&hubs, hub, &args, true, report)?
                 }
                 Err(error) => hub.failed(error),
             });
         }
         let ending = stages::finish(&hubs, reports, Ending::Done)?;
-        if looks.is_empty() {
+        if looks.is_empty() || !args.follow {
             return Ok(ending);
         }
         loop {
@@ -134,14 +122,15 @@ async fn look_again(hubs: &Hubs<'_>, args: &Args, looks: &mut [(&ConnectedHub, L
     for ((hub, look), read) in looks.iter_mut().zip(read) {
         match read {
             Ok(mut report) => {
-                look.leave_new(&mut report);
+                report.lines = look.new_lines(&report);
                 if !report.lines.is_empty() {
                     reports.push(show(hubs, hub, args, false, report)?);
                 }
             }
-            Err(error) => hub
-                .ui
-                .note(&format!("{}: {error}; trying again", time_text(now())), &[]),
+            Err(error) => {
+                let time = time_text(now());
+                hub.ui.note(&format!("{time}: {error}; trying again"), &[]);
+            }
         }
     }
     if !reports.is_empty() {

@@ -169,12 +169,15 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
 
     screen.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
     let ledger = Ledger::record(&account, [&base, &tenant], &unmanaged).await?;
-    ui.result(&ledger.table(ui.result_style().width))?;
     let demo = ledger.check()?;
     ui.result(&format!(
         "{} sent, {} delivered ({} split), {} dropped, 0 lost, 0 misrouted",
         demo.sent, demo.delivered, demo.split, demo.dropped
     ))?;
+    screen.say(
+        "Show what became of the events of each cluster. Drops of events on which no Karpenter acts are only counted.",
+    )?;
+    screen.kibus("events").await?;
 
     screen.say("Check for drift.")?;
     screen.kibus("verify").await?;

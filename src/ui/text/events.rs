@@ -1,5 +1,7 @@
 //! What became of events, as text: a summary for each cluster, and a row for each event.
 
+use std::borrow::Cow;
+
 use super::layout::{Style, Table, by_count, escape, sentences};
 use crate::events::{ClusterEvents, EventLine, EventReport, Wanted};
 use crate::model::notation::{counted, duration_text, time_text};
@@ -30,21 +32,16 @@ pub fn events(heading: &Heading, report: &EventReport, period: &str, wanted: &Wa
 }
 
 fn summary(cluster: &ClusterEvents, period: &str) -> String {
-    let ClusterEvents {
-        name,
-        events,
-        spot_interruptions: spot,
-        dropped,
-        slowest_delivery: slowest,
-        ..
-    } = cluster;
-    let name = if name.is_empty() { "no known cluster" } else { name };
+    let name = match cluster.name.as_str() {
+        "" => "no known cluster",
+        name => name,
+    };
+    let spot = counted(cluster.spot_interruptions, "Spot interruption");
+    let others = counted(cluster.events - cluster.spot_interruptions, "other event");
+    let slowest = cluster.slowest_delivery;
     let slowest = slowest.map_or(String::new(), |millis| format!(" · slowest delivery {}", took(millis)));
-    let (name, others) = (escape(name), counted(events - spot, "other event"));
-    format!(
-        "{name} · {}, {others} {period} · {dropped} dropped{slowest}",
-        counted(spot, "Spot interruption")
-    )
+    let (name, dropped) = (escape(name), cluster.dropped);
+    format!("{name} · {spot}, {others} {period} · {dropped} dropped{slowest}")
 }
 
 /// A row for each line. On a narrow terminal, the type of the instance and its node pool are left out.
@@ -54,14 +51,16 @@ pub fn event_rows<'a>(
     names_cluster: bool,
     style: Style,
 ) -> String {
-    let rows: Vec<_> = lines
+    let rows = lines
         .into_iter()
-        .map(|event| row(event, wanted, names_cluster, style.paint))
-        .collect();
+        .map(|event| row(event, wanted, names_cluster, style.paint));
+    let rows: Vec<Vec<String>> = rows.collect();
+    // A row ends with the type, the node pool, and what became of the event.
     let table = |left_out: usize| {
         let mut table = Table::default();
-        for (begin, tags, outcome) in &rows {
-            table.row(begin.iter().chain(&tags[left_out..]).chain([outcome]));
+        for row in &rows {
+            let (begin, end) = row.split_at(row.len() - 3);
+            table.row(begin.iter().chain(&end[left_out..]));
         }
         table
     };
@@ -70,29 +69,25 @@ pub fn event_rows<'a>(
     table.render(INDENT, style.width)
 }
 
-/// When, what and who; the type and the node pool; what became of it, and how long it took.
-fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) -> (Vec<String>, [String; 2], String) {
+fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) -> Vec<String> {
     let line = event.line();
-    let shown = |text: &str| escape(text).into_owned();
-    let is_named = |id: &str| wanted.names.iter().any(|name| name.as_str() == id);
-    let instance = line.instances.iter().find(|id| is_named(id)).or(line.instances.first());
-    let instance = instance.map_or("", |id| id);
-    let instance = match line.items {
-        ..=1 => shown(instance),
-        items => format!("{} +{}", escape(instance), items - 1),
-    };
-    let time = line
-        .time
-        .map_or_else(|| time_text(event.logged), |time| time.into_owned());
+    let is_named = |id: &&Cow<'_, str>| wanted.names.iter().any(|name| name.as_str() == id.as_ref());
+    let instance = line.instances.iter().find(is_named).or(line.instances.first());
+    let mut instance = instance.map_or(String::new(), |id| id.to_string());
+    if line.items > 1 {
+        instance = format!("{instance} +{}", line.items - 1);
+    }
+    let time = line.time.unwrap_or_else(|| time_text(event.logged).into());
     // Without its year and zone.
     let time = time.get(5..19).unwrap_or(&time).replace('T', " ");
     let signal = line.signal.as_deref().map_or("-", short_name);
-    let mut begin = vec![
-        shown(&time),
-        format!("{:<9}", escape(signal)),
-        format!("{instance:<19}"),
-    ];
-    begin.extend(names_cluster.then(|| shown(&line.cluster)));
+    let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];
+    cells.extend(names_cluster.then(|| line.cluster.into_owned()));
+    cells.extend([
+        line.instance_type.unwrap_or_default().into_owned(),
+        line.nodepool.into_owned(),
+    ]);
+    let mut cells: Vec<String> = cells.iter().map(|cell| escape(cell).into_owned()).collect();
     let mut outcome = match (line.message.as_ref(), line.delay, &line.reason) {
         (DELIVERED, Some(delay @ 0..), _) => format!("delivered in {}", took(delay)),
         (message, _, Some(reason)) => format!("{message}: {reason}"),
@@ -101,22 +96,13 @@ fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) ->
     if let Some(attempt @ 2..) = line.receives {
         outcome.push_str(&format!(", attempt {attempt}"));
     }
-    if let Some(state) = &line.state {
-        outcome.push_str(&format!(", {state}"));
-    }
-    let outcome = match line.message.as_ref() {
+    outcome.extend(line.state.iter().flat_map(|state| [", ", state]));
+    cells.push(match line.message.as_ref() {
         DROPPED => paint.red(&escape(&outcome)),
         RETRIED => paint.yellow(&escape(&outcome)),
-        _ => shown(&outcome),
-    };
-    (
-        begin,
-        [
-            line.instance_type.as_deref().map_or(String::new(), shown),
-            shown(&line.nodepool),
-        ],
-        outcome,
-    )
+        _ => escape(&outcome).into_owned(),
+    });
+    cells
 }
 
 /// A time in milliseconds.
