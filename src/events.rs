@@ -239,8 +239,11 @@ pub async fn read(
         }
         found += part.len();
         // The next part is as long as needed, if it has as many lines as this one, and a tenth more.
-        let (lines, missing) = (part.len().max(1), (limit + 1).saturating_sub(found));
-        let ratio = i64::try_from(missing * 11 / lines).unwrap_or(i64::MAX);
+        let missing = (limit + 1).saturating_sub(found) * 11;
+        let ratio = missing
+            .checked_div(part.len())
+            .and_then(|ratio| i64::try_from(ratio).ok());
+        let ratio = ratio.unwrap_or(i64::MAX);
         parts.push(part);
         (begin, end) = (start, Some(start - 1));
         length = (length.saturating_mul(ratio.min(GROWTH * 10)) / 10).max(FIRST_PART / 10);
