@@ -5,6 +5,7 @@
 
 mod alarm;
 mod alias;
+mod dashboard;
 mod document;
 mod error;
 mod event_source_mapping;
@@ -344,6 +345,7 @@ kinds! {
     EventSourceMapping(queue, function, alias) => event_source_mapping with Mapping;
     Rule(name) => rule;
     Alarm(name) => alarm;
+    Dashboard(name) => dashboard;
 }
 
 impl Write for AwsCloud {

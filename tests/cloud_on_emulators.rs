@@ -65,6 +65,7 @@ async fn law(kind: Kind) {
     let bench = Bench::new(&emulator).await;
     let hub = bench.hub(HubOptions {
         alarms: Some("true".parse().unwrap()),
+        dashboard: Some(true),
         ..HubOptions::default()
     });
     bench.reach(&hub).await;
@@ -256,6 +257,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
                 variants.alarm("definition", |a| a.definition.value_mut()[field] = changed);
             }
         }
+        Resource::Dashboard(_) => variants.dashboard("body", |d| d.body.value_mut()["start"] = json!("-P1D")),
         Resource::Rule(_) => {
             variants.rule("description", |r| r.description = "other".to_owned());
             variants.rule("pattern", |r| {
@@ -306,7 +308,7 @@ macro_rules! of_kind {
 }
 
 impl Variants {
-    of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; alarm: Alarm; }
+    of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; alarm: Alarm; dashboard: Dashboard; }
 
     fn settings(&mut self, field: &str, change: impl FnOnce(&mut Settings)) {
         self.change(field, |resource| match resource {
@@ -338,6 +340,7 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
         Resource::Function(r) => r.name = name.parse().unwrap(),
         Resource::Rule(r) => r.name = name.parse().unwrap(),
         Resource::Alarm(r) => r.name = name.parse().unwrap(),
+        Resource::Dashboard(r) => r.name = name.parse().unwrap(),
         // Reads another queue, because the first already has a mapping.
         Resource::EventSourceMapping(r) => r.queue = "kibus-probe".parse().unwrap(),
         Resource::Alias(_) => return None,

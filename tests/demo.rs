@@ -80,6 +80,13 @@ fn every_result_of_the_demo_is_as_expected_and_as_its_page_shows() {
 }
 
 #[test]
+fn the_picture_of_the_dashboard_is_drawn_from_its_definition() {
+    let script = Path::new(ROOT).join("docs/dashboard.py");
+    let output = Command::new("python3").arg(script).arg("--check").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn the_picture_is_drawn_from_the_page_and_needs_nothing_else() {
     let output = draw(&["--check"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -163,6 +163,15 @@ fn cases() -> Vec<Case> {
             "schedule",
             none.clone(),
             ("yes", json!("rate(5 minutes)")),
+            ("0", none.clone()),
+        ),
+        // The field is the whole dashboard.
+        case(
+            "dashboard",
+            ("dashboard", "kibus-hub-us-west-2"),
+            "body",
+            none.clone(),
+            ("yes", json!(true)),
             ("0", none),
         ),
         // The field is the whole policy.
@@ -190,7 +199,9 @@ fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Va
     let saved = |(flag, value): (&str, &str)| {
         let value = match (flag, value.split_once('=')) {
             ("tag", Some((key, value))) => json!({ key: value }),
-            ("rebalance" | "heartbeat" | "lock-queues" | "tag-conditions", _) => json!(["yes", "1"].contains(&value)),
+            ("rebalance" | "heartbeat" | "dashboard" | "lock-queues" | "tag-conditions", _) => {
+                json!(["yes", "1"].contains(&value))
+            }
             _ => json!(value),
         };
         (flag.to_owned(), value)
@@ -217,6 +228,7 @@ fn every_option_has_a_case() {
         rebalance,
         alarms,
         heartbeat,
+        dashboard,
         lock_queues,
         tag_conditions,
         cluster_metrics,
@@ -236,12 +248,13 @@ fn every_option_has_a_case() {
         rebalance.is_some(),
         alarms.is_some(),
         heartbeat.is_some(),
+        dashboard.is_some(),
         lock_queues.is_some(),
         tag_conditions.is_some(),
         cluster_metrics.is_some(),
         notify.is_some(),
     ];
-    assert_eq!(has_case, [true; 16]);
+    assert_eq!(has_case, [true; 17]);
 }
 
 /// The value of a case's field in a plan.
@@ -251,6 +264,7 @@ fn shown(plan: &BTreeMap<(String, String, String), Value>, case: &Case) -> Value
     match value.cloned().unwrap_or_default() {
         policy @ Value::Object(_) if path == "document" => json!(requires_tags(&Document::new(policy))),
         policy @ Value::Object(_) if path == "policy" => json!(is_locked(&Document::new(policy))),
+        body @ Value::Object(_) if path == "body" => json!(body["widgets"].is_array()),
         value => value,
     }
 }

@@ -1,7 +1,5 @@
 //! The stages of a check before the first change: survey, reconcile, and what the plan needs of AWS; nothing is applied.
 
-use std::collections::BTreeSet;
-
 use super::commands::OF_OPERATORS;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
@@ -62,7 +60,7 @@ async fn of_hub(
     // The code of the router is part of the plan, and the plan says which calls to ask about.
     let router = of_router(hub, router, &mut target, &survey);
     let options = options_afterwards(&survey, &target);
-    let document = operator_policy::operator(&hub.scope, &options, &BTreeSet::new());
+    let document = operator_policy::with_alarms(&hub.scope, &options);
     let pass = |survey: &Survey| {
         let plan = reconcile(survey, &target);
         let calls = match &plan {

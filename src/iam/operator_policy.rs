@@ -128,17 +128,25 @@ pub fn discover(scope: &Scope) -> Document {
     of_bus(scope, template, &[])
 }
 
-/// The additional policy of an operator of a hub with a heartbeat or alarms, for which the ordinary document has no space.
+/// The additional policy of an operator of a hub with alarms, a heartbeat or a dashboard, for which the ordinary document has no space.
 pub fn alarms(scope: &Scope) -> Document {
     let values = [
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
         ("probe_source", PROBE_SOURCE.into()),
+        ("dashboard_arn", scope.dashboard_arn(&scope.dashboard()).into()),
     ];
     of_bus(
         scope,
         include_str!("../../templates/policies/operator-alarms.json"),
         &values,
     )
+}
+
+/// What an operator who changes any part of the hub needs: of both documents.
+pub fn with_alarms(scope: &Scope, options: &HubOptions) -> Document {
+    let documents = [operator(scope, options, &BTreeSet::new()), alarms(scope)];
+    let statements: Vec<&Value> = documents.iter().flat_map(Document::statements).collect();
+    Document::new(json!({ "Version": documents[0].value()["Version"], "Statement": statements }))
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.

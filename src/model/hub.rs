@@ -126,6 +126,9 @@ impl Hub {
         if self.options().has_alarms() {
             desired.extend(watch::alarms(&self.scope, self.options()).into_iter().collect());
         }
+        if self.options().dashboard == Some(true) {
+            desired.insert(Resource::Dashboard(watch::dashboard(&self.scope, self.options())));
+        }
         desired
     }
 
@@ -258,6 +261,9 @@ pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions
         if options.has_alarms() {
             ids.extend(watch::alarms(scope, options).iter().map(Resource::id));
         }
+        if options.dashboard == Some(true) {
+            ids.insert(ResourceId::Dashboard(scope.dashboard()));
+        }
         signals.extend(Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)));
     }
     ids.extend(signals.into_iter().map(|signal| ResourceId::Rule(scope.rule(signal))));
@@ -316,6 +322,9 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         rebalance: has_rule(Signal::Rebalance).then_some(true),
         alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
         heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
+        dashboard: live
+            .dashboard(scope.dashboard())
+            .and_then(|dashboard| dashboard.is_of(scope).then_some(true)),
         lock_queues: queue
             .is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked))
             .then_some(false),

@@ -96,6 +96,12 @@ pub struct HubOptions {
         value_parser = clap::builder::BoolishValueParser::new()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heartbeat: Option<bool>,
+    /// Create a CloudWatch dashboard of the bus [default: false]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_DASHBOARD", value_name = "BOOL", hide_short_help = true,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dashboard: Option<bool>,
     /// Deny messages from all senders except the bus [default: true]
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOCK_QUEUES", value_name = "BOOL",
         num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
@@ -131,6 +137,7 @@ impl HubOptions {
     pub fn all_parts() -> Self {
         Self {
             alarms: Some(Alarms::On(None)),
+            dashboard: Some(true),
             rebalance: Some(true),
             ..Self::default()
         }
@@ -147,6 +154,9 @@ impl HubOptions {
         }
         if before.has_heartbeat() && !self.has_heartbeat() {
             self.heartbeat = Some(true);
+        }
+        if before.dashboard == Some(true) {
+            self.dashboard = before.dashboard;
         }
         self
     }

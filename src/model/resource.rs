@@ -7,6 +7,7 @@
 mod alarm;
 mod alias;
 pub mod calls;
+mod dashboard;
 mod event_source_mapping;
 pub mod finding_code;
 mod function;
@@ -23,6 +24,7 @@ use std::fmt;
 
 pub use alarm::{Alarm, AlarmField, AlarmName};
 pub use alias::{Alias, AliasField, NoRollbackVersion};
+pub use dashboard::{Dashboard, DashboardField, DashboardName};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Function, FunctionField, FunctionPermission, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
@@ -96,6 +98,10 @@ macro_rules! with_kinds {
         Alarm(name: AlarmName) {alarm, as_alarm, "alarm", "alarm", name.to_string(), tags} [
             AlarmMissing("K114", Error, "nobody is woken by what the alarm watches"),
             AlarmChanged("K212", Error, "the alarm may go off late, without reason, or not at all"),
+        ];
+        Dashboard(name: DashboardName) {dashboard, as_dashboard, "dashboard", "dashboard", name.to_string()} [
+            DashboardMissing("K115", Error, "nobody sees the metrics of the bus on one page; events are routed"),
+            DashboardChanged("K213", Error, "the dashboard may show other metrics than those of the bus; events are routed"),
         ];
     } };
 }

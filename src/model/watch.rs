@@ -1,13 +1,13 @@
-//! What the alarms of a hub watch. An alarm goes off when events are lost or late, or are about to be, and comes back when they
+//! What the alarms of a hub watch, and what its dashboard shows. An alarm goes off when events are lost or late, or are about to be, and comes back when they
 //! are not. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
 //! are those that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 
 use serde_json::{Value, json};
 
-use super::document::Document;
+use super::document::{Document, fill_template};
 use super::name::QueueName;
-use super::options::HubOptions;
-use super::resource::{Alarm, Resource};
+use super::options::{ClusterMetrics, HubOptions};
+use super::resource::{Alarm, Dashboard, Resource};
 use super::scope::{Scope, fixed};
 use super::signal::Signal;
 use super::tags::Tags;
@@ -138,6 +138,39 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
         .collect()
 }
 
+/// The dashboard of a hub with these options.
+pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
+    let bus = scope.bus.as_str();
+    // The busiest clusters, because a graph of hundreds of lines shows nothing.
+    let search = format!(
+        "SORT(SEARCH('{{Kibus,bus,cluster}} bus=\"{bus}\" MetricName=\"Delivered\"', 'Sum', 300), SUM, DESC, 20)"
+    );
+    let delivered = match options.cluster_metrics() {
+        ClusterMetrics::None => json!([["Kibus", "Delivered", "bus", bus, {"label": "all clusters"}]]),
+        ClusterMetrics::Cluster | ClusterMetrics::NodePool => {
+            json!([[{"expression": search, "label": "${PROP('Dim.cluster')}"}]])
+        }
+    };
+    let heartbeat = match options.has_heartbeat() {
+        true => "one every 5 minutes",
+        false => "switched off",
+    };
+    let values = [
+        ("marker", scope.dashboard_marker().into()),
+        ("bus", bus.into()),
+        ("region", scope.region.as_str().into()),
+        ("function", scope.router_function().as_str().into()),
+        ("hub", scope.hub_queue().as_str().into()),
+        ("dead_letters", scope.dead_letter_queue().as_str().into()),
+        ("delivered", delivered),
+        ("heartbeat", heartbeat.into()),
+    ];
+    Dashboard {
+        name: scope.dashboard(),
+        body: fill_template(include_str!("../../templates/dashboard.json"), &values),
+    }
+}
+
 fn of(namespace: &str, metric: &str, statistic: &str, (dimension, value): (&str, String)) -> Value {
     json!({
         "Namespace": namespace,
@@ -177,5 +210,76 @@ impl Watch {
             definition: Document::new(definition),
             tags: Tags::of(&scope.bus).with_all(&options.tags()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::Ownership;
+    use crate::model::resource::Particulars;
+    use crate::model::scope::tests::{scope, scope_in};
+
+    fn shown(options: HubOptions) -> Dashboard {
+        dashboard(&scope(), &options)
+    }
+
+    /// All Regions of an account share the names, and another bus or Region must not take a dashboard for its own.
+    #[test]
+    fn a_dashboard_is_of_one_bus_in_one_region() {
+        let dashboard = shown(HubOptions::default());
+        assert_eq!(dashboard.name.as_str(), "kibus-hub-us-west-2");
+        assert_eq!(
+            scope().dashboard_arn(&dashboard.name),
+            "arn:aws:cloudwatch::111122223333:dashboard/kibus-hub-us-west-2"
+        );
+        let other_bus = Scope {
+            bus: "kib".parse().unwrap(),
+            ..scope()
+        };
+        for (of, ours) in [
+            (scope(), true),
+            (scope_in("aws", "us-west-1"), false),
+            (other_bus, false),
+        ] {
+            assert_eq!(dashboard.ownership(&of), Ownership::Content(ours), "{of:?}");
+        }
+        let foreign = Dashboard {
+            body: Document::new(json!({"widgets": []})),
+            ..dashboard
+        };
+        assert_eq!(foreign.ownership(&scope()), Ownership::Content(false));
+    }
+
+    #[test]
+    fn a_dashboard_follows_the_metrics_of_the_hub() {
+        let default = shown(HubOptions::default()).body.compact();
+        assert!(
+            default.contains("SEARCH(") && default.contains("switched off"),
+            "{default}"
+        );
+        let none = shown(HubOptions {
+            cluster_metrics: Some(ClusterMetrics::None),
+            heartbeat: Some(true),
+            ..HubOptions::default()
+        });
+        let none = none.body.compact();
+        assert!(!none.contains("SEARCH(") && none.contains("all clusters"), "{none}");
+        assert!(none.contains("one every 5 minutes"), "{none}");
+    }
+
+    /// CloudWatch has a grid of 24 columns.
+    #[test]
+    fn no_widget_covers_another() {
+        let dashboard = shown(HubOptions::default());
+        let mut taken = std::collections::BTreeSet::new();
+        for widget in dashboard.body.value()["widgets"].as_array().unwrap() {
+            let [x, y, width, height] = ["x", "y", "width", "height"].map(|side| widget[side].as_u64().unwrap());
+            assert!(x + width <= 24, "{widget}");
+            for cell in (x..x + width).flat_map(|x| (y..y + height).map(move |y| (x, y))) {
+                assert!(taken.insert(cell), "{widget}");
+            }
+        }
+        assert_eq!(taken.len() % 24, 0, "a row has a gap");
     }
 }

@@ -46,6 +46,9 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, re
         (Some(other), false) => {
             format!("it belongs to bus `{other}`; use that bus with --bus {other}, or another name")
         }
+        (None, false) if resource.as_dashboard().is_some() => {
+            "save it under another name and delete this one, or run without --dashboard".to_owned()
+        }
         (None, false) => format!(
             "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it if \
              nothing needs it, or use another bus with --bus"

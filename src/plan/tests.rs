@@ -25,6 +25,7 @@ const ROLE: &str = "kibus-router-us-west-2";
 const LIVE: &str = "kibus-router:live";
 const MAPPING: &str = "kibus-hub -> kibus-router:live";
 const SPOT: &str = "kibus-spot-interruption";
+const DASHBOARD: &str = "kibus-hub-us-west-2";
 const CONTROLLER: &str = "controller/kibus.us-west-2.base";
 
 /// The code that a healthy function has.
@@ -61,6 +62,13 @@ impl Bench {
 
     fn see(&mut self, resource: Resource) {
         self.observed.insert(resource.id(), Fact::Present(resource));
+    }
+
+    /// Gives the hub a dashboard without drift.
+    fn with_dashboard(&mut self) {
+        self.options.dashboard = Some(true);
+        let wanted = self.wanted();
+        wanted.resources().for_each(|resource| self.see(resource.clone()));
     }
 
     /// Changes the answer for everything of this kind and name.

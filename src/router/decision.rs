@@ -156,6 +156,23 @@ mod tests {
     }
 
     #[test]
+    fn the_dashboard_shows_every_reason_of_a_drop() {
+        let dashboard: serde_json::Value =
+            serde_json::from_str(include_str!("../../templates/dashboard.json")).unwrap();
+        let widgets = dashboard["widgets"].as_array().unwrap().iter();
+        let metrics = widgets.filter_map(|widget| widget["properties"]["metrics"].as_array());
+        let mut shown: Vec<[&str; 2]> = metrics
+            .flatten()
+            .map(|metric| [metric[1].as_str().unwrap(), metric[4]["label"].as_str().unwrap()])
+            .filter(|[metric, _]| metric.starts_with("Dropped") && *metric != "Dropped")
+            .collect();
+        shown.sort_unstable();
+        let mut reasons: Vec<[&str; 2]> = DropReason::ALL.iter().map(|why| [why.metric(), why.as_str()]).collect();
+        reasons.sort_unstable();
+        assert_eq!(shown, reasons);
+    }
+
+    #[test]
     fn every_reason_is_in_the_reference() {
         let line = |reason: &str, metric: &str| format!("\n| `{reason}` | `{metric}` |");
         for reason in DropReason::ALL {

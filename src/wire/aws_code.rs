@@ -59,7 +59,7 @@ questions! {
         | "KMS.ThrottlingException";
     is_server_error: "InternalError" | "InternalFailure" | "ServiceUnavailable" | "RequestTimeout";
     is_absent:
-        "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
+        "DashboardNotFoundError" | "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
         | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
     /// Whether IAM does not take the parameters of a call as they are.
     is_invalid_input: "InvalidInput" | "InvalidInputException";

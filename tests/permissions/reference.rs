@@ -147,9 +147,12 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
     ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
     ("cloudwatch:DeleteAlarms", &["alarm"], &[]),
+    ("cloudwatch:DeleteDashboards", &["dashboard"], &[]),
     ("cloudwatch:DescribeAlarms", &["alarm"], &[]),
+    ("cloudwatch:GetDashboard", &["dashboard"], &[]),
     ("cloudwatch:GetMetricData", &[], &[]),
     ("cloudwatch:ListTagsForResource", &["alarm"], &[]),
+    ("cloudwatch:PutDashboard", &["dashboard"], &[]),
     (
         "cloudwatch:PutMetricAlarm",
         &["alarm"],
@@ -182,7 +185,8 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 13] = [
+const TYPES: [(&str, &str); 14] = [
+    (":dashboard/", "dashboard"),
     (":alarm:", "alarm"),
     (":sqs:", "queue"),
     (":rule/", "rule"),

@@ -149,6 +149,14 @@ impl Inventory {
                     all.push(Found::new(kind, name, name));
                 }
             }
+            Kind::Dashboard => {
+                let input = json!({ "DashboardNamePrefix": prefix });
+                let list = ("ListDashboards", "DashboardEntries", "NextToken");
+                for dashboard in pages(&self.json(METRICS), list, input).await? {
+                    let name = dashboard["DashboardName"].as_str().unwrap_or_default();
+                    all.push(Found::new(kind, name, name));
+                }
+            }
             Kind::Rule => {
                 let rules = self.events.list_rules().set_name_prefix(given(prefix)).send().await?;
                 let names = rules.rules().iter().filter_map(|rule| rule.name());
@@ -182,6 +190,10 @@ impl Inventory {
             Kind::Alarm => {
                 let input = json!({ "AlarmNames": [id] });
                 self.json(METRICS).call::<IgnoredAny>("DeleteAlarms", input).await?;
+            }
+            Kind::Dashboard => {
+                let input = json!({ "DashboardNames": [id] });
+                self.json(METRICS).call::<IgnoredAny>("DeleteDashboards", input).await?;
             }
             Kind::Rule => {
                 let targets = self.events.list_targets_by_rule().rule(id).send().await?;
@@ -285,6 +297,12 @@ impl Account {
                 let of_name = format!("AlarmNames.member.1={id}");
                 vec![without_request_id(
                     &self.call("monitoring", "DescribeAlarms", &of_name).await,
+                )]
+            }
+            Kind::Dashboard => {
+                let of_name = format!("DashboardName={id}");
+                vec![without_request_id(
+                    &self.call("monitoring", "GetDashboard", &of_name).await,
                 )]
             }
             Kind::Rule => {

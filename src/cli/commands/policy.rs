@@ -96,7 +96,7 @@ enum Purpose {
     Eks,
     /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
     Discover,
-    /// Give a hub alarms and a heartbeat; with `--read-only`, verify such a hub.
+    /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
     Alarms,
 }
 

@@ -177,9 +177,12 @@ calls! {
     }
     cloudwatch {
         DELETE_ALARMS = "cloudwatch:DeleteAlarms", Delete, Alarm;
+        DELETE_DASHBOARDS = "cloudwatch:DeleteDashboards", Delete, Dashboard;
         DESCRIBE_ALARMS = "cloudwatch:DescribeAlarms", Read, Alarm at any_alarm;
+        GET_DASHBOARD = "cloudwatch:GetDashboard", Read, Dashboard;
         GET_METRIC_DATA = "cloudwatch:GetMetricData", Read;
         LIST_TAGS_FOR_RESOURCE = "cloudwatch:ListTagsForResource", Read, Alarm;
+        PUT_DASHBOARD = "cloudwatch:PutDashboard", CreateOrUpdate, Dashboard;
         PUT_METRIC_ALARM = "cloudwatch:PutMetricAlarm", CreateOrUpdate, Alarm;
         TAG_RESOURCE = "cloudwatch:TagResource", CreateOrUpdate, Alarm;
         UNTAG_RESOURCE = "cloudwatch:UntagResource", Update, Alarm;
@@ -238,6 +241,7 @@ fn itself(scope: &Scope, path: &RolePath, id: &ResourceId) -> String {
         ResourceId::EventSourceMapping(..) => "*".to_owned(),
         ResourceId::Rule(name) => scope.rule_arn(name),
         ResourceId::Alarm(name) => scope.alarm_arn(name),
+        ResourceId::Dashboard(name) => scope.dashboard_arn(name),
     }
 }
 
@@ -302,7 +306,13 @@ pub fn conditions(
             let boundary = boundary.map(|boundary| (BOUNDARY, vec![boundary.to_string()]));
             boundary.into_iter().collect()
         }
-        Kind::Parameter | Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias | Kind::Alarm => Vec::new(),
+        Kind::Parameter
+        | Kind::Queue
+        | Kind::LogGroup
+        | Kind::Function
+        | Kind::Alias
+        | Kind::Alarm
+        | Kind::Dashboard => Vec::new(),
     }
 }
 
@@ -316,6 +326,7 @@ pub fn request_members(kind: Kind) -> &'static [&'static str] {
         Kind::Function | Kind::Alias | Kind::EventSourceMapping => &["FunctionName"],
         Kind::Rule => &["Name", "Rule", "ResourceARN"],
         Kind::Alarm => &["AlarmName", "AlarmNames", "ResourceARN"],
+        Kind::Dashboard => &["DashboardName", "DashboardNames"],
     }
 }
 

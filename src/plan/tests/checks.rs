@@ -2,7 +2,7 @@
 
 mod rollback;
 
-use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
+use super::{Bench, CONTROLLER, DASHBOARD, LIVE, MAPPING, ROLE, SPOT};
 use crate::model::answer::Fact;
 use crate::model::document::Document;
 use crate::model::options::HubOptions;
@@ -65,6 +65,22 @@ const CHANGED: &[Row] = &[
         "a log group of another tool",
         |b| b.log_group("/aws/lambda/kibus-router", |l| disown(&mut l.tags)),
         &["log group `/aws/lambda/kibus-router` exists and is not part of bus `kibus`"],
+    ),
+    (
+        "a dashboard that says nothing of this bus",
+        |b| {
+            b.with_dashboard();
+            b.dashboard(DASHBOARD, |d| d.body = Document::new(json!({"widgets": []})));
+        },
+        &["dashboard `kibus-hub-us-west-2` exists and is not part of bus `kibus`"],
+    ),
+    (
+        "a dashboard of this bus that someone edited",
+        |b| {
+            b.with_dashboard();
+            b.dashboard(DASHBOARD, |d| d.body.value_mut()["start"] = json!("-P1D"));
+        },
+        &[],
     ),
     (
         "a function of another tool, with an alias; the mapping is on the hub queue",

@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
+use super::{Bench, CONTROLLER, DASHBOARD, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
 use crate::model::answer::Fact;
 use crate::model::document::Document;
 use crate::model::resource::{
-    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
+    Alias, Dashboard, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
 };
 use crate::model::settings::{Settings, Until};
 
@@ -56,6 +56,19 @@ const ROWS: &[Row] = &[
         "settings that cannot be read",
         |b| b.parameter("/kibus/kibus", |p| p.settings = Settings::read("")),
         "~parameter(content)",
+    ),
+    (
+        "a dashboard on request",
+        |b| b.options.dashboard = Some(true),
+        "~parameter(options.dashboard) +dashboard",
+    ),
+    (
+        "a dashboard that someone edited",
+        |b| {
+            b.with_dashboard();
+            b.dashboard(DASHBOARD, |d| d.body.value_mut()["start"] = json!("-P1D"));
+        },
+        "~dashboard(body)",
     ),
 ];
 
@@ -96,6 +109,7 @@ impl Bench {
         alias: Alias;
         mapping: EventSourceMapping;
         rule: Rule;
+        dashboard: Dashboard;
         parameter: Parameter;
     }
 }

@@ -147,6 +147,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         rebalance: Some(true),
         alarms: Some("arn:aws:sns:us-west-2:111122223333:on-call".parse().unwrap()),
         heartbeat: Some(false),
+        dashboard: Some(true),
         lock_queues: Some(false),
         tag_conditions: Some(false),
         cluster_metrics: Some("none".parse().unwrap()),
