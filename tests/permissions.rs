@@ -161,7 +161,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let alarms = operator.document("policy operator --for alarms").await;
     account.allow("operator", "kibus-alarms", &alarms).await;
     let options = format!(
-        "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --heartbeat --dashboard \
+        "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --heartbeat \
          --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
     operator.kibus(&options).await;
@@ -179,7 +179,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("verify").await;
     drift_is_fixed(&mut operator).await;
     operator
-        .kibus("bootstrap-hub --yes --tag none --rebalance=false --heartbeat=false --dashboard=false --reserved-concurrency none --permissions-boundary none --kms-key none")
+        .kibus("bootstrap-hub --yes --tag none --rebalance=false --heartbeat=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
     operator.kibus("add-cluster base --yes --untag team").await;
     operator.kibus("verify").await;
