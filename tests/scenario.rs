@@ -8,7 +8,8 @@
 //!
 //! EKS has every cluster that an `add-cluster` names, in all Regions, unless the scenario creates clusters itself.
 //!
-//! - `% sqs|iam|events|logs|lambda|ec2|eks|ssm OPERATION PARAMETERS`: a call by someone else
+//! - `% sqs|iam|events|logs|lambda|ec2|eks|ssm|sns|cloudwatch OPERATION PARAMETERS`: a call by someone else
+//! - `% alarms QUEUE`: every alarm of the account goes off and comes back, and QUEUE is told; only its threshold is evaluated
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
@@ -87,6 +88,7 @@ scenarios! {
     abandoned_probe
     adopt
     adopted_queue
+    alarms
     aws_like
     bad_input
     changed_router

@@ -64,7 +64,7 @@ impl Scenario {
                 format!("{} messages, {twice} of them more than once", taken.len())
             }
             [
-                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns"),
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns" | "cloudwatch"),
                 operation,
                 ..,
             ] => {
@@ -232,6 +232,7 @@ impl Scenario {
                 self.account.publish().await;
                 String::new()
             }
+            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
             ["settle"] => {
                 self.account.settle("kibus-hub").await;
                 String::new()
@@ -273,6 +274,63 @@ impl Scenario {
             .map(|behavior| format!("{}: {}", behavior.id(), behavior.what()));
         lines.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// How long the last breach of a threshold stays in the window of an alarm: all of them are counted before that.
+const BREACH: Duration = Duration::from_secs(8);
+
+/// Sends to the metric of every alarm what is beyond its threshold, and what is not once that is too old to count. Returns the states
+/// that each alarm told the topic whose messages this queue receives.
+async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
+    let alarms = account.json("cloudwatch", "DescribeAlarms", "{}").await;
+    let alarms = alarms["MetricAlarms"].as_array().unwrap();
+    account.take_messages(queue).await;
+    let begun = SystemTime::now();
+    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for is_breach in [true, false] {
+        let mut data: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
+        for alarm in alarms {
+            let number = |member: &str| alarm[member].as_f64().unwrap();
+            let window = Duration::from_secs_f64(number("Period") * number("EvaluationPeriods"));
+            // The emulator ignores dimensions, so the metrics of two queues are one.
+            let of_metric = alarms.iter().filter(|other| other["MetricName"] == alarm["MetricName"]);
+            let lowest = of_metric.map(|alarm| alarm["Threshold"].as_f64().unwrap());
+            let (value, time) = match is_breach {
+                false => (lowest.fold(f64::MAX, f64::min), SystemTime::now()),
+                true if alarm["ComparisonOperator"] == "LessThanThreshold" => {
+                    (number("Threshold") - 1.0, begun - window + BREACH)
+                }
+                true => (number("Threshold") + 1.0, begun - window + BREACH),
+            };
+            data.entry(alarm["Namespace"].as_str().unwrap())
+                .or_default()
+                .push(json!({
+                    "MetricName": alarm["MetricName"],
+                    "Dimensions": alarm["Dimensions"],
+                    "Timestamp": time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64(),
+                    "Value": value,
+                }));
+        }
+        for (namespace, data) in data {
+            let data = json!({ "Namespace": namespace, "MetricData": data });
+            account.call("cloudwatch", "PutMetricData", &data.to_string()).await;
+        }
+        for message in account.take_messages(queue).await {
+            let message: serde_json::Value = serde_json::from_str(&message).unwrap();
+            let [name, state] = ["AlarmName", "NewStateValue"].map(|member| message[member].as_str().unwrap());
+            told.entry(name.to_owned()).or_default().push(state.to_owned());
+        }
+        if is_breach {
+            let left = BREACH.checked_sub(begun.elapsed().unwrap());
+            let left = left.expect("a breach to be seen before it is too old");
+            tokio::time::sleep(left + Duration::from_secs(1)).await;
+        }
+    }
+    assert_eq!(told.len(), alarms.len(), "{told:?}");
+    let lines = told
+        .iter()
+        .map(|(name, states)| format!("{name}: {}", states.join(", ")));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The entries that differ, or exist on one side only.

@@ -48,8 +48,11 @@ impl Account {
             "logs" => "Logs_20140328",
             "kms" => "TrentService",
             "ssm" => "AmazonSSM",
+            "cloudwatch" => "GraniteServiceVersion20100801",
             other => panic!("{other} has no target"),
         };
+        // CloudWatch signs with its former name.
+        let service = if service == "cloudwatch" { "monitoring" } else { service };
         let request = Request::post("/")
             .header("x-amz-target", format!("{target}.{operation}"))
             .header("content-type", "application/x-amz-json-1.1");
@@ -81,7 +84,7 @@ impl Account {
     /// Makes a call, and says whether it succeeded.
     pub(crate) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
         let answer = match service {
-            "sqs" | "events" | "logs" | "kms" | "ssm" => {
+            "sqs" | "events" | "logs" | "kms" | "ssm" | "cloudwatch" => {
                 self.json_request(service, operation, self.with_urls(parameters)).await
             }
             "eks" => {
