@@ -1,0 +1,207 @@
+//! Each alarm's definition. No emulator evaluates dimensions, how many of how many periods, missing data, or metrics from logs.
+
+mod dashboard;
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::model::hub::{BATCH_SIZE, MAXIMUM_CONCURRENCY};
+use crate::model::options::Alarms;
+use crate::model::scope::tests::scope;
+use crate::wire::ec2::MAX_IDS;
+
+const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:pager";
+
+fn all_parts() -> HubOptions {
+    HubOptions {
+        alarms: Some(Alarms::On(Some(TOPIC.parse().unwrap()))),
+        ..HubOptions::all_parts()
+    }
+}
+
+fn alarms_with(options: &HubOptions) -> Vec<Alarm> {
+    let alarms = alarms(&scope(), options).into_iter();
+    alarms.map(|alarm| alarm.as_alarm().unwrap().clone()).collect()
+}
+
+fn threshold(name: &str) -> u64 {
+    let alarms = alarms_with(&all_parts());
+    let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == name).unwrap();
+    alarm.definition.value()["Threshold"].as_u64().unwrap()
+}
+
+/// Name, metric, dimension, statistic, when it goes off, and what no data means.
+#[test]
+fn each_alarm_has_its_definition() {
+    let of_hub = "
+        dead-letters   AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub-dlq Maximum > 0 1/1x60 notBreaching
+        waiting        AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub Maximum > 200 2/3x60 notBreaching
+        in-flight      AWS/SQS ApproximateNumberOfMessagesNotVisible QueueName=kibus-hub Maximum > 1000 2/3x60 notBreaching
+        errors         AWS/Lambda Errors FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
+        throttles      AWS/Lambda Throttles FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
+        foreign-queue  Kibus DroppedQueueNotOurs bus=kibus Sum > 0 1/1x60 notBreaching
+        queue-denied   Kibus RetriedQueueDenied bus=kibus Sum > 0 3/5x60 notBreaching
+        heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching";
+    let of_rules = Signal::ALL.map(|signal| {
+        let signal = signal.slug();
+        [
+            ("failed", "FailedInvocations"),
+            ("sent-to-dlq", "InvocationsSentToDlq"),
+            ("lost", "InvocationsFailedToBeSentToDlq"),
+        ]
+        .map(|(slug, metric)| {
+            format!("{signal}-{slug} AWS/Events {metric} RuleName=kibus-{signal} Sum > 0 1/1x60 notBreaching")
+        })
+    });
+    let wanted: BTreeSet<String> = of_hub
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .chain(of_rules.into_iter().flatten())
+        .collect();
+    let got: BTreeSet<String> = alarms_with(&all_parts()).iter().map(line).collect();
+    assert_eq!(got, wanted);
+}
+
+fn line(alarm: &Alarm) -> String {
+    let definition = alarm.definition.value();
+    let text = |member: &str| definition[member].as_str().unwrap();
+    let dimensions = definition["Dimensions"].as_array().unwrap();
+    assert_eq!(dimensions.len(), 1, "{}", alarm.name);
+    format!(
+        "{} {} {} {}={} {} {} {} {}/{}x{} {}",
+        alarm.name.as_str().strip_prefix("kibus-").unwrap(),
+        text("Namespace"),
+        text("MetricName"),
+        dimensions[0]["Name"].as_str().unwrap(),
+        dimensions[0]["Value"].as_str().unwrap(),
+        text("Statistic"),
+        match text("ComparisonOperator") {
+            "GreaterThanThreshold" => ">",
+            "LessThanThreshold" => "<",
+            other => other,
+        },
+        definition["Threshold"],
+        definition["DatapointsToAlarm"],
+        definition["EvaluationPeriods"],
+        definition["Period"],
+        text("TreatMissingData"),
+    )
+}
+
+#[test]
+fn a_topic_is_told_of_both_changes_and_without_one_nobody_is() {
+    for alarm in alarms_with(&all_parts()) {
+        let definition = alarm.definition.value();
+        assert_eq!(definition["AlarmActions"], json!([TOPIC]));
+        assert_eq!(definition["OKActions"], json!([TOPIC]));
+        assert!(definition.get("InsufficientDataActions").is_none());
+        assert!(alarm.tags.belong_to(&scope().bus));
+    }
+    for alarm in alarms_with(&HubOptions::all_parts()) {
+        assert!(alarm.definition.value().get("AlarmActions").is_none());
+    }
+}
+
+#[test]
+fn a_part_that_a_hub_lacks_has_no_alarm() {
+    let alarms = alarms_with(&HubOptions {
+        heartbeat: Some(false),
+        rebalance: None,
+        ..all_parts()
+    });
+    let of_a_part = |alarm: &&Alarm| {
+        ["heartbeat", "rebalance"]
+            .iter()
+            .any(|part| alarm.name.as_str().contains(part))
+    };
+    assert_eq!(alarms.iter().find(of_a_part), None);
+}
+
+/// CloudWatch API reference, `PutMetricAlarm`: 255 characters of a name, 1,024 of a description, and for a period of less than an
+/// hour at most a day in all.
+#[test]
+fn the_longest_bus_stays_within_the_limits_of_cloudwatch() {
+    let mut longest = scope();
+    longest.bus = "b".repeat(20).parse().unwrap();
+    for alarm in alarms(&longest, &all_parts()) {
+        let alarm = alarm.as_alarm().unwrap();
+        let definition = alarm.definition.value();
+        let number = |member: &str| definition[member].as_u64().unwrap();
+        assert!(alarm.name.as_str().starts_with(longest.bus.as_str()));
+        assert!(definition["AlarmDescription"].as_str().unwrap().len() <= 1_024);
+        assert!(number("DatapointsToAlarm") <= number("EvaluationPeriods"));
+        assert!(number("Period") * number("EvaluationPeriods") <= 86_400);
+    }
+}
+
+/// More than one invocation can take waits, and more is in flight than all invocations can hold.
+#[test]
+fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
+    let invocation = u64::try_from(MAX_IDS).unwrap();
+    assert!(invocation > u64::from(BATCH_SIZE));
+    assert_eq!(threshold("kibus-waiting"), invocation);
+    assert_eq!(
+        threshold("kibus-in-flight"),
+        u64::from(MAXIMUM_CONCURRENCY) * invocation
+    );
+}
+
+/// Two of three samples, a minute apart, must see messages wait. In the simulated storms that arrive at once, with calls of 40 ms and
+/// the default concurrency, the queue is empty before the second.
+#[test]
+fn a_storm_at_once_is_over_before_a_second_sample() {
+    let page = include_str!("../../../docs/performance.md");
+    let rows = page
+        .lines()
+        .filter(|line| line.contains("| at once | 40 ms | 200 | 5 |"));
+    let drained = rows.map(|row| row.split(" | ").nth(7).unwrap().trim_end_matches(" s"));
+    let drained: Vec<u64> = drained.map(|seconds| seconds.parse().unwrap()).collect();
+    assert!(drained.len() >= 3);
+    assert!(drained.iter().all(|seconds| *seconds < 60), "{drained:?}");
+}
+
+#[test]
+fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
+    let page = include_str!("../../../docs/runbook.md");
+    let sections: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    let alarms = alarms_with(&all_parts());
+    let described: BTreeSet<&str> = alarms
+        .iter()
+        .map(|alarm| alarm.definition.value()["AlarmDescription"].as_str().unwrap())
+        .map(|text| text.split('`').nth(1).unwrap())
+        .collect();
+    assert_eq!(sections, described);
+    for section in page.split("\n## ").skip(1) {
+        for part in ["**It means**", "**Look here**", "**Do this**", "**Try it**"] {
+            assert!(section.contains(part), "{part} in {}", section.lines().next().unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_page_of_the_router_has_each_alarm() {
+    let page = include_str!("../../../docs/router.md");
+    let (_, page) = page.split_once("### Alarms").unwrap();
+    let rows: BTreeSet<&str> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [`BUS-")?.split_once('`'))
+        .map(|(name, _)| name)
+        .collect();
+    let alarms = alarms_with(&all_parts());
+    let names: BTreeSet<&str> = alarms
+        .iter()
+        .map(|alarm| alarm.name.as_str().strip_prefix("kibus-").unwrap())
+        .map(|name| {
+            Signal::ALL
+                .iter()
+                .find_map(|signal| name.strip_prefix(&format!("{}-", signal.slug())))
+                .map_or(name, |end| match end {
+                    "failed" => "RULE-failed",
+                    "sent-to-dlq" => "RULE-sent-to-dlq",
+                    _ => "RULE-lost",
+                })
+        })
+        .collect();
+    assert_eq!(rows, names);
+}
