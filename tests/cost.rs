@@ -8,6 +8,10 @@
 
 use std::fmt::Write;
 
+use kibus::model::options::HubOptions;
+use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::watch;
+
 /// List prices of us-east-1 in US dollars, without free tiers, as of November 2026. AWS's price pages:
 /// <https://aws.amazon.com/sqs/pricing/>, <https://aws.amazon.com/lambda/pricing/>,
 /// <https://aws.amazon.com/cloudwatch/pricing/>. EventBridge events of AWS services are free, and so is
@@ -25,6 +29,8 @@ mod price {
     pub(super) const SNS_REQUESTS: f64 = 0.50;
     /// One custom metric for one month.
     pub(super) const METRIC: f64 = 0.30;
+    /// One alarm on one metric of standard resolution for one month.
+    pub(super) const ALARM: f64 = 0.10;
     /// One customer managed key for one month: <https://aws.amazon.com/kms/pricing/>.
     pub(super) const KEY: f64 = 1.00;
     /// Ten thousand requests of KMS.
@@ -187,8 +193,9 @@ const ONE_BUS: [Line; 5] = [
 /// One bus without a metric per cluster: all but the last line.
 const WITHOUT_CLUSTER_METRICS: &[Line] = ONE_BUS.split_at(ONE_BUS.len() - 1).0;
 
-/// What notices and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric.
-const ON_REQUEST: [Line; 2] = [
+/// What notices, alarms and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric. With
+/// alarms it is on.
+const ON_REQUEST: [Line; 3] = [
     Line {
         what: "notices (`--notify`), without what their subscriptions cost",
         how: "N × 3,000 instances × 2 events × $0.50 a million",
@@ -202,7 +209,30 @@ const ON_REQUEST: [Line; 2] = [
             8_640.0 / 1.0e6 * event + price::METRIC
         },
     },
+    Line {
+        what: "alarms (`--alarms`)",
+        how: "26 × $0.10",
+        cost: |_| alarms() * price::ALARM,
+    },
 ];
+
+/// How many alarms a hub has with `--alarms`.
+fn alarms() -> f64 {
+    let options = HubOptions {
+        alarms: Some("true".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let scope = Scope {
+        bus: "kibus".parse().unwrap(),
+        account: "111122223333".parse().unwrap(),
+        region: "us-east-1".parse().unwrap(),
+        partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
+    };
+    let alarms = watch::alarms(&scope, &options);
+    let number = u32::try_from(alarms.len()).unwrap();
+    f64::from(number)
+}
 
 const RULES_FOR_EACH: [Line; 2] = [
     LONG_POLLS,

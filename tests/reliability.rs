@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The document's tables: the letter of the ids, and how many there are.
-const TABLES: [(char, u32); 12] = [
+const TABLES: [(char, u32); 13] = [
     ('S', 30),
     ('E', 13),
     ('L', 22),
@@ -14,6 +14,7 @@ const TABLES: [(char, u32); 12] = [
     ('G', 6),
     ('T', 7),
     ('W', 5),
+    ('A', 5),
     ('H', 13),
     ('R', 10),
     ('P', 13),

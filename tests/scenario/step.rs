@@ -280,13 +280,13 @@ impl Scenario {
 const BREACH: Duration = Duration::from_secs(8);
 
 /// Sends to the metric of every alarm what is beyond its threshold, and what is not once that is too old to count. Returns the states
-/// that each alarm told the topic whose messages this queue receives.
+/// of each alarm in the messages of its topic, which this queue receives.
 async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
     let alarms = account.json("cloudwatch", "DescribeAlarms", "{}").await;
     let alarms = alarms["MetricAlarms"].as_array().unwrap();
     account.take_messages(queue).await;
     let begun = SystemTime::now();
-    let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut changes: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for is_breach in [true, false] {
         let mut data: BTreeMap<&str, Vec<serde_json::Value>> = BTreeMap::new();
         for alarm in alarms {
@@ -318,7 +318,7 @@ async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
         for message in account.take_messages(queue).await {
             let message: serde_json::Value = serde_json::from_str(&message).unwrap();
             let [name, state] = ["AlarmName", "NewStateValue"].map(|member| message[member].as_str().unwrap());
-            told.entry(name.to_owned()).or_default().push(state.to_owned());
+            changes.entry(name.to_owned()).or_default().push(state.to_owned());
         }
         if is_breach {
             let left = BREACH.checked_sub(begun.elapsed().unwrap());
@@ -326,8 +326,8 @@ async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
             tokio::time::sleep(left + Duration::from_secs(1)).await;
         }
     }
-    assert_eq!(told.len(), alarms.len(), "{told:?}");
-    let lines = told
+    assert_eq!(changes.len(), alarms.len(), "{changes:?}");
+    let lines = changes
         .iter()
         .map(|(name, states)| format!("{name}: {}", states.join(", ")));
     lines.collect::<Vec<_>>().join("\n")

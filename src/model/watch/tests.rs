@@ -90,7 +90,7 @@ fn line(alarm: &Alarm) -> String {
 }
 
 #[test]
-fn a_topic_is_told_of_both_changes_and_without_one_nobody_is() {
+fn a_topic_is_notified_of_both_changes() {
     for alarm in alarms_with(&all_parts()) {
         let definition = alarm.definition.value();
         assert_eq!(definition["AlarmActions"], json!([TOPIC]));
