@@ -52,6 +52,7 @@ use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
+use crate::wire::sns;
 use error::{failed, rejected};
 use interceptor::{CallLog, FinalAnswers, NoEmptyAnswer};
 use pace::Pace;
@@ -87,6 +88,7 @@ pub struct AwsCloud {
     eks: JsonClient,
     metrics: JsonClient,
     ssm: JsonClient,
+    sns: sns::Client,
 }
 
 impl AwsCloud {
@@ -133,6 +135,7 @@ impl AwsCloud {
             eks: JsonClient::new(&read::eks_config(config), EKS, further()),
             metrics: json(aws_json::METRICS),
             ssm: json(aws_json::PARAMETERS),
+            sns: sns::Client::of_topics(config, further()),
         }
     }
 

@@ -8,11 +8,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::model::answer::{Answered, Simulation};
+use crate::model::answer::{Answered, Simulation, TopicAttributes};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::Association;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic,
+};
 use crate::model::policy::InlinePolicy;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::router_batch::RouterDecision;
@@ -81,6 +83,7 @@ macro_rules! questions {
                 /// The URL of the OpenID Connect issuer of an EKS cluster; absent if it has none.
                 oidc_issuers(ClusterName) -> String;
                 key_policies(KmsKey) -> Document;
+                topics(Topic) -> TopicAttributes;
                 /// The settings that a version of the router was published with.
                 versions(u64) -> FunctionSettings;
             }

@@ -12,6 +12,7 @@ mod roles;
 mod router;
 pub mod status;
 mod target;
+mod topics;
 mod warnings;
 
 use std::collections::BTreeSet;

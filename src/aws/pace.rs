@@ -163,6 +163,7 @@ impl Group {
             "eks" => ("EKS", name),
             "cloudwatch" => ("CloudWatch", name),
             "ssm" => ("Parameter Store", name),
+            "sns" => ("SNS", name),
             "sts" => ("STS", name),
             _ => ("AWS", action),
         };

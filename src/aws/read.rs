@@ -21,18 +21,19 @@ use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
 use super::{AwsCloud, parameter, simulate, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
-use crate::model::answer::{Answered, Simulation};
+use crate::model::answer::{Answered, Simulation, TopicAttributes};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::{Association, SERVICE_ACCOUNT};
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic};
 use crate::model::policy::InlinePolicy;
-use crate::model::resource::calls::{cloudwatch, eks, iam, kms, lambda, sqs, ssm, tag};
+use crate::model::resource::calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, ssm, tag};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::router_function::LiveTest;
 use crate::model::settings::{Settings, SettingsChange};
 use crate::model::status::{DroppedClusters, QueueActivity};
 use crate::model::tags::{self, Tags};
+use crate::wire::sns::attributes;
 
 /// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
 /// answer has at most 18 MB.
@@ -334,6 +335,19 @@ async fn key_policies(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>
         None => Err(rejected(action, "the answer holds no policy")),
     };
     if_present(answer.await)?.map(policy).transpose()
+}
+
+async fn topics(cloud: &AwsCloud, topic: &Topic) -> Result<Option<TopicAttributes>, Fault> {
+    let (action, arn) = (sns::GET_TOPIC_ATTRIBUTES, cloud.scope.topic_arn(topic));
+    let answer = cloud.call(action, || cloud.sns.topic_attributes(&arn)).await;
+    let attributes = |answer: String| match attributes(&answer) {
+        Some(mut found) => Ok(TopicAttributes {
+            policy: found.remove("Policy").map(|policy| read(&policy)),
+            key: found.remove("KmsMasterKeyId").filter(|key| !key.is_empty()),
+        }),
+        None => Err(rejected(action, "the answer holds no attributes")),
+    };
+    if_present(answer)?.map(attributes).transpose()
 }
 
 async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> {

@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 const FIRST: Duration = Duration::from_secs(30);
 
 /// The services that a session calls, by their ids in the SDK, and those that its credentials may come from.
-const SERVICES: [&str; 15] = [
+const SERVICES: [&str; 16] = [
     "CloudWatch",
     "CloudWatch Logs",
     "EC2",
@@ -55,6 +55,7 @@ const SERVICES: [&str; 15] = [
     "KMS",
     "Lambda",
     "Resource Groups Tagging API",
+    "SNS",
     "SQS",
     "SSM",
     "SSO",
@@ -556,7 +557,7 @@ mod tests {
     fn every_service_that_is_called_is_known() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
-        let sources = ["aws_json.rs", "ec2.rs"].map(|file| read(&format!("src/wire/{file}")));
+        let sources = ["aws_json.rs", "ec2.rs", "sns.rs"].map(|file| read(&format!("src/wire/{file}")));
         let ids = sources.iter().flat_map(|text| text.split("Service::of(\"").skip(1));
         let mut called: Vec<String> = ids.map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
         let manifest = read("Cargo.toml");

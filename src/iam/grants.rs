@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::model::document::{Document, principals, texts};
 use crate::model::name::AccountId;
 use crate::model::policy::{is_locked, is_ours};
-use crate::model::resource::calls::{kms, sqs, sts};
+use crate::model::resource::calls::{kms, sns, sqs, sts};
 
 /// The ARNs of the queues that a policy allows to receive from, with their wildcards. The resource `*` names no queue.
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
@@ -82,12 +82,11 @@ fn has_action(statement: &Value, action: &str) -> bool {
         .any(|pattern| matches_action(pattern, action))
 }
 
-const EVENT_BRIDGE: &str = "events.amazonaws.com";
-
-/// The actions that it needs (SQS developer guide, "Key management").
+/// The actions on a key that a service needs to send what is encrypted with it (SQS developer guide, "Key management"; SNS
+/// developer guide, "Managing Amazon SNS encryption keys and costs").
 const NEEDED: [&str; 2] = [kms::DECRYPT, kms::GENERATE_DATA_KEY];
 
-/// Whether a key policy allows EventBridge.
+/// Whether a policy allows a service what it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetsIn {
     Yes,
@@ -98,14 +97,45 @@ pub enum LetsIn {
 
 /// Whether rules of these ARNs, in this account, can send to queues under a key with this policy.
 pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -> LetsIn {
+    let of = Of {
+        service: "events.amazonaws.com",
+        to_topic: false,
+        account,
+        sources: rules,
+    };
+    lets_in(policy, &NEEDED, of)
+}
+
+/// Whether alarms of these ARNs, in this account, can publish to a topic with this policy, or under a key with it.
+pub fn lets_alarms_in(policy: &Document, is_key: bool, account: &AccountId, alarms: &[String]) -> LetsIn {
+    let of = Of {
+        service: "cloudwatch.amazonaws.com",
+        to_topic: !is_key,
+        account,
+        sources: alarms,
+    };
+    lets_in(policy, if is_key { &NEEDED } else { &[sns::PUBLISH] }, of)
+}
+
+/// Whose request it is: that of a service, for these resources of an account.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    service: &'static str,
+    /// Whether it is one to SNS.
+    to_topic: bool,
+    account: &'a AccountId,
+    sources: &'a [String],
+}
+
+fn lets_in(policy: &Document, actions: &[&'static str], of: Of<'_>) -> LetsIn {
     let mut missing = BTreeSet::new();
     let mut unclear = false;
-    for action in NEEDED {
+    for &action in actions {
         let says = |effect: &str| {
             let statements = policy.statements().into_iter();
             statements
                 .filter(|statement| statement["Effect"] == effect)
-                .map(|statement| applies(statement, action, account, rules))
+                .map(|statement| applies(statement, action, of))
                 .max()
                 .unwrap_or(Applies::No)
         };
@@ -136,12 +166,12 @@ impl From<bool> for Applies {
     }
 }
 
-/// Whether a statement applies to this action of EventBridge for these rules. All of its parts must apply.
-fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Applies {
+/// Whether a statement applies to this action. All of its parts must apply.
+fn applies(statement: &Value, action: &str, of: Of<'_>) -> Applies {
     // All but some is everyone else.
     let principal = match (statement.get("Principal"), statement.get("NotPrincipal")) {
-        (Some(who), None) => names_eventbridge(who).map_or(Applies::Unclear, Applies::from),
-        (None, Some(who)) => names_eventbridge(who).map_or(Applies::Unclear, |named| (!named).into()),
+        (Some(who), None) => names(who, of.service).map_or(Applies::Unclear, Applies::from),
+        (None, Some(who)) => names(who, of.service).map_or(Applies::Unclear, |named| (!named).into()),
         _ => Applies::Unclear,
     };
     let actions = texts(statement.get("Action"));
@@ -153,7 +183,7 @@ fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String
         None => Applies::Yes,
         Some(Value::Object(operators)) => operators
             .iter()
-            .map(|(operator, keys)| holds(operator, keys, account, rules))
+            .map(|(operator, keys)| holds(operator, keys, of))
             .min()
             .unwrap_or(Applies::Yes),
         Some(_) => Applies::Unclear,
@@ -161,22 +191,22 @@ fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String
     principal.min(action).min(condition)
 }
 
-/// Whether a principal is EventBridge or everyone; `None` if it cannot be read.
-fn names_eventbridge(who: &Value) -> Option<bool> {
+/// Whether a principal is this service or everyone; `None` if it cannot be read.
+fn names(who: &Value, service: &str) -> Option<bool> {
     match who {
         Value::String(who) => Some(who == "*"),
         Value::Object(who) => {
             let is = |kind: &str, name: &str| texts(who.get(kind)).contains(&name);
-            Some(is("Service", EVENT_BRIDGE) || is("Service", "*") || is("AWS", "*"))
+            Some(is("Service", service) || is("Service", "*") || is("AWS", "*"))
         }
         _ => None,
     }
 }
 
-/// Whether a condition holds for events of these rules, as far as it is one of those that keys for EventBridge have.
-fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) -> Applies {
+/// Whether a condition holds, as far as it is one of those that policies for services have.
+fn holds(operator: &str, keys: &Value, of: Of<'_>) -> Applies {
     let is = match operator {
-        "StringEquals" => |value: &str, text: &str| value == text,
+        "StringEquals" | "Bool" => |value: &str, text: &str| value == text,
         "ArnEquals" | "StringLike" | "ArnLike" => matches,
         _ => return Applies::Unclear,
     };
@@ -187,8 +217,11 @@ fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) ->
             let values = texts(Some(values));
             let any = |text: &str| values.iter().any(|value| is(value, text));
             match key.to_lowercase().as_str() {
-                "aws:sourceaccount" => any(account.as_str()).into(),
-                "aws:sourcearn" => rules.iter().all(|rule| any(rule)).into(),
+                "aws:sourceaccount" => any(of.account.as_str()).into(),
+                // SNS has it, and names it in the policy of each new topic.
+                "aws:sourceowner" if of.to_topic => any(of.account.as_str()).into(),
+                "aws:sourcearn" => of.sources.iter().all(|source| any(source)).into(),
+                "aws:securetransport" if of.to_topic => any("true").into(),
                 _ => Applies::Unclear,
             }
         })
@@ -207,7 +240,7 @@ pub fn names_service_account(trust: &Document, provider: &str, service_account: 
         statement["Effect"] == "Allow"
             && has_action(statement, sts::ASSUME_ROLE_WITH_WEB_IDENTITY)
             && texts(statement["Principal"].get("Federated")).contains(&provider)
-            && subjects(statement, issuer).any(|(subject, is_pattern)| names(subject, is_pattern, service_account))
+            && subjects(statement, issuer).any(|(subject, is_pattern)| is_of(subject, is_pattern, service_account))
     })
 }
 
@@ -234,7 +267,7 @@ fn subjects<'a>(statement: &'a Value, issuer: &str) -> impl Iterator<Item = (&'a
 }
 
 /// Whether a subject names the service account. Only its namespace may have wildcards, in a pattern.
-fn names(subject: &str, is_pattern: bool, service_account: &str) -> bool {
+fn is_of(subject: &str, is_pattern: bool, service_account: &str) -> bool {
     let parts: Vec<&str> = subject.split(':').collect();
     let ["system", "serviceaccount", namespace, name] = parts.as_slice() else {
         return false;
@@ -485,7 +518,7 @@ mod tests {
     fn allow(more: Value) -> Value {
         let mut statement = json!({
             "Effect": "Allow",
-            "Principal": { "Service": EVENT_BRIDGE },
+            "Principal": { "Service": "events.amazonaws.com" },
             "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
             "Resource": "*",
         });
@@ -506,6 +539,61 @@ mod tests {
         let mut statement = allow(more);
         statement["Effect"] = "Deny".into();
         statement
+    }
+
+    #[test]
+    fn a_topic_lets_alarms_in_by_its_owner_or_by_their_service() {
+        let alarms = ["arn:aws:cloudwatch:us-west-2:111122223333:alarm:kibus-heartbeat".to_owned()];
+        let statement = |effect: &str, who: Value, operator: &str, key: &str, value: &str| json!({"Effect": effect, "Principal": who, "Action": ["SNS:Publish", "SNS:Subscribe"], "Condition": {operator: {key: value}}});
+        let owner = |account| statement("Allow", json!({"AWS": "*"}), "StringEquals", "AWS:SourceOwner", account);
+        let service = |who: &str, key, value| statement("Allow", json!({ "Service": who }), "ArnLike", key, value);
+        let cloudwatch = "cloudwatch.amazonaws.com";
+        let only_tls = statement("Deny", json!("*"), "Bool", "aws:SecureTransport", "false");
+        let only_one = statement("Deny", json!("*"), "StringNotEquals", "aws:SourceArn", "a");
+        for (name, statements, [topic, key]) in [
+            (
+                "the policy of a new topic",
+                json!([owner("111122223333")]),
+                ["yes", "no"],
+            ),
+            ("another owner", json!([owner("999999999999")]), ["no", "no"]),
+            (
+                "alarms",
+                json!([service(cloudwatch, "aws:SourceArn", "arn:aws:cloudwatch:*:*:alarm:*")]),
+                ["yes", "no"],
+            ),
+            (
+                "other alarms",
+                json!([service(cloudwatch, "aws:SourceArn", "*:alarm:x")]),
+                ["no", "no"],
+            ),
+            (
+                "rules",
+                json!([service("events.amazonaws.com", "aws:SourceArn", "*")]),
+                ["no", "no"],
+            ),
+            (
+                "encrypted calls only",
+                json!([owner("111122223333"), only_tls]),
+                ["yes", "no"],
+            ),
+            (
+                "a denial of some",
+                json!([owner("111122223333"), only_one]),
+                ["unclear", "no"],
+            ),
+            ("nothing", json!([]), ["no", "no"]),
+        ] {
+            let policy = Document::new(json!({ "Statement": statements }));
+            let found = [false, true].map(
+                |is_key| match lets_alarms_in(&policy, is_key, &scope().account, &alarms) {
+                    LetsIn::Yes => "yes",
+                    LetsIn::No(_) => "no",
+                    LetsIn::Unclear => "unclear",
+                },
+            );
+            assert_eq!(found, [topic, key], "{name}");
+        }
     }
 
     #[test]
@@ -550,13 +638,13 @@ mod tests {
             ),
             (
                 "everyone but EventBridge",
-                json!([allow_but(json!({"Service": EVENT_BRIDGE}))]),
+                json!([allow_but(json!({"Service": "events.amazonaws.com"}))]),
                 both(),
             ),
             (
                 "several services",
                 json!([allow(
-                    json!({"Principal": {"Service": ["sns.amazonaws.com", EVENT_BRIDGE]}})
+                    json!({"Principal": {"Service": ["sns.amazonaws.com", "events.amazonaws.com"]}})
                 )]),
                 LetsIn::Yes,
             ),

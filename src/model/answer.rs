@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::document::Document;
 use crate::model::name::FunctionName;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -152,6 +153,14 @@ pub fn slowed_by<'a>(services: impl IntoIterator<Item = &'a &'static str>) -> St
         [one] => format!("slowed down by the rate of {one}"),
         several => format!("slowed down by the rates of {}", several.join(" and ")),
     }
+}
+
+/// What SNS says of a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicAttributes {
+    pub policy: Option<Document>,
+    /// The key that encrypts it: an id, an ARN or an alias.
+    pub key: Option<String>,
 }
 
 /// An action on a resource: an ARN, or `*` for an action that takes none.

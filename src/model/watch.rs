@@ -198,11 +198,12 @@ impl Watch {
             "ComparisonOperator": comparison,
             "TreatMissingData": missing,
         });
+        let topic = options.alarm_topic().map(|topic| scope.topic_arn(topic));
         let members = definition.as_object_mut().into_iter();
         for (members, rest) in members.zip(rest.as_object()) {
             members.extend(rest.clone());
             for actions in ["AlarmActions", "OKActions"] {
-                members.extend(options.alarm_topic().map(|topic| (actions.to_owned(), json!([topic]))));
+                members.extend(topic.clone().map(|topic| (actions.to_owned(), json!([topic]))));
             }
         }
         Alarm {

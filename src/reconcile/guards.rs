@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::roles::{self, FoundRole, roles_with_policy};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, Rule, Say, adoption, hub, router};
+use super::{Case, Rule, Say, adoption, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
@@ -12,19 +12,20 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
-use crate::model::router_function::{LONGEST_HANDLER, RouterHandler};
 use crate::model::scope::Scope;
 use crate::model::settings::{LONGEST, Settings};
 use crate::plan;
 use crate::survey::Survey;
 
 /// What refusals of options are about.
-const OPTIONS: &str = "options";
+pub(super) const OPTIONS: &str = "options";
 
 /// The guards of a plan with the targets that they apply to, in the order in which refusals are shown.
 pub(super) const OF_PLAN: &[Rule] = &[
     (Target::plans_hub, key_of_another_region),
     (Target::plans_hub, too_little_concurrency),
+    (Target::plans_hub, topics::of_notices),
+    (Target::plans_hub, topics::of_alarms),
     (Target::is_any, unsafe_changes),
     // Queues of clusters that are not of this bus, and are not taken over, or not completely.
     (Target::is_any, adoption::queues_of_others),
@@ -47,7 +48,7 @@ pub(super) fn of_request(
 ) -> Vec<Message> {
     // Applies if the hub's policies are planned.
     let planned = target.plans_hub().then_some(&after.options);
-    let guards = [unnamed_queues, unusable_topic];
+    let guards = [unnamed_queues, topics::unusable];
     let refusals = guards.iter().filter_map(|guard| guard(&survey.scope, planned?));
     let mut refusals: Vec<Message> = refusals.collect();
     if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
@@ -61,33 +62,6 @@ pub(super) fn of_request(
         Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another queue prefix or another bus")
     }));
     refusals
-}
-
-/// Refuses a topic that the router could not publish to: it finds the topic in its own account and Region, by the name in
-/// its handler.
-fn unusable_topic(scope: &Scope, options: &HubOptions) -> Option<Message> {
-    let topic = options.topic()?;
-    let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
-    let sentence = if topic.as_str() != topic.name() && topic.as_str() != scope.topic_arn(topic) {
-        format!(
-            "`{topic}` is not a topic of account {} in {}, and the router publishes to no other",
-            scope.account, scope.region
-        )
-    } else if handler.len() > LONGEST_HANDLER {
-        let room = topic.name().len().saturating_sub(handler.len() - LONGEST_HANDLER);
-        format!(
-            "the name of topic `{}` has more than the {room} characters that this bus and queue prefix leave in the handler of \
-             the router",
-            topic.name()
-        )
-    } else {
-        return None;
-    };
-    let refusal = Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence);
-    Some(refusal.then(
-        "set a topic that fits, or none:",
-        scope.kibus("bootstrap-hub --notify none"),
-    ))
 }
 
 /// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
@@ -284,7 +258,6 @@ mod tests {
     use super::*;
     use crate::model::answer::Fact;
     use crate::model::hub::Hub;
-    use crate::model::name::Topic;
     use crate::model::resource::{Code, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
     use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
@@ -375,30 +348,6 @@ mod tests {
             };
             let refused = refusals(&survey, &target, None, options);
             assert_eq!(refused.is_empty(), taken, "{region} `{after}` {given:?}");
-        }
-    }
-
-    #[test]
-    fn a_topic_is_of_this_account_and_fits_into_the_handler() {
-        let here = "arn:aws:sns:us-west-2:111122223333:team-a";
-        for (topic, prefix, refused) in [
-            ("team-a", "karpenter-", false),
-            (here, "karpenter-", false),
-            ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-", true),
-            ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-", true),
-            ("arn:aws-cn:sns:us-west-2:111122223333:team-a", "karpenter-", true),
-            // Of 128, 5 for the bus, 40 for the prefix, 9 between.
-            (&"t".repeat(74), &"x".repeat(40), false),
-            (&"t".repeat(75), &"x".repeat(40), true),
-        ] {
-            let options = HubOptions {
-                notify: Some(topic.parse().unwrap()),
-                ..self::prefix(Some(prefix))
-            };
-            assert_eq!(unusable_topic(&scope(), &options).is_some(), refused, "{topic}");
-        }
-        for refused in ["team.fifo", "arn:aws:sqs:us-west-2:111122223333:a", "", "a:b"] {
-            assert!(refused.parse::<Topic>().is_err(), "{refused}");
         }
     }
 

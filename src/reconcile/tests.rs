@@ -3,6 +3,7 @@
 mod rollback;
 mod router_code;
 mod settings;
+mod topics;
 
 use std::collections::BTreeSet;
 

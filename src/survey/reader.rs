@@ -12,11 +12,11 @@ use tokio::time::{Instant, interval_at};
 
 use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
-use crate::model::answer::{AccessDecision, Answered, Fact, Simulation};
+use crate::model::answer::{AccessDecision, Answered, Fact, Simulation, TopicAttributes};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, ListedTarget};
 use crate::model::karpenter::Association;
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic};
 use crate::model::policy::{self, InlinePolicy};
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::router_function::LiveTest;

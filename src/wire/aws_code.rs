@@ -60,7 +60,8 @@ questions! {
     is_server_error: "InternalError" | "InternalFailure" | "ServiceUnavailable" | "RequestTimeout";
     is_absent:
         "DashboardNotFoundError" | "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
-        | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
+        | "NotFound" | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound"
+        | "InvalidResourceId";
     /// Whether IAM does not take the parameters of a call as they are.
     is_invalid_input: "InvalidInput" | "InvalidInputException";
     is_existing:

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use aws_smithy_runtime::client::orchestrator::operation::Operation;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_runtime_api::client::runtime_plugin::{RuntimePlugin, StaticRuntimePlugin};
 use aws_smithy_types::error::display::DisplayErrorContext;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_types::SdkConfig;
@@ -34,6 +35,7 @@ pub struct Client {
 }
 
 pub type Param = (String, String);
+pub(super) type Unanswered = SdkError<ErrorResponse, HttpResponse>;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ec2Error {
@@ -131,7 +133,19 @@ impl Client {
     }
 
     pub(super) fn of(config: &SdkConfig, service: Service, version: &'static str) -> Self {
-        let operation = signed_call::operation(config, service, "Query", signed_call::runtime(config, service))
+        Self::named(config, service, version, "Query", StaticRuntimePlugin::new())
+    }
+
+    /// A client whose calls have this name in the log, with further interceptors and retry classifiers.
+    pub(super) fn named(
+        config: &SdkConfig,
+        service: Service,
+        version: &'static str,
+        name: &'static str,
+        further: impl RuntimePlugin + 'static,
+    ) -> Self {
+        let operation = signed_call::operation(config, service, name, signed_call::runtime(config, service))
+            .runtime_plugin(further)
             .serializer(|form| signed_call::post(form, "application/x-www-form-urlencoded"))
             .deserializer(|response| signed_call::answer(response, error_in))
             .build();
@@ -145,8 +159,13 @@ impl Client {
         params: &[Param],
         read: impl FnOnce(Node<'_, '_>) -> Result<T, Ec2Error>,
     ) -> Result<T, Ec2Error> {
-        let answer = self.operation.invoke(form(action, self.version, params)).await?;
+        let answer = self.send(action, params).await?;
         read_document(&answer, &format!("{action}Response"), read)
+    }
+
+    /// Makes a call. Gives the text of the answer.
+    pub(super) async fn send(&self, action: &str, params: &[Param]) -> Result<String, Unanswered> {
+        self.operation.invoke(form(action, self.version, params)).await
     }
 }
 
@@ -235,8 +254,8 @@ impl Ec2Error {
     }
 }
 
-impl From<SdkError<ErrorResponse, HttpResponse>> for Ec2Error {
-    fn from(e: SdkError<ErrorResponse, HttpResponse>) -> Self {
+impl From<Unanswered> for Ec2Error {
+    fn from(e: Unanswered) -> Self {
         match &e {
             SdkError::ServiceError(context) => Self::Refused {
                 status: context.err().status,

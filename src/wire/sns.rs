@@ -1,5 +1,10 @@
-//! The call to SNS that the router makes, in the query protocol (API version 2010-03-31), whose frame is that of EC2.
+//! The calls to SNS, one of the router and one of the command line, in the query protocol (API version 2010-03-31), whose frame is that of EC2.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
+
+#[cfg(feature = "cli")]
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_types::SdkConfig;
 use roxmltree::Node;
 
@@ -24,6 +29,37 @@ impl Client {
     pub fn new(config: &SdkConfig) -> Self {
         Self(ec2::Client::of(config, SNS, VERSION))
     }
+
+    /// A client for [`Client::topic_attributes`], with further interceptors and retry classifiers.
+    #[cfg(feature = "cli")]
+    pub fn of_topics(config: &SdkConfig, further: impl RuntimePlugin + 'static) -> Self {
+        Self(ec2::Client::named(config, SNS, VERSION, "GetTopicAttributes", further))
+    }
+
+    /// The answer about a topic, which [`attributes`] reads.
+    #[cfg(feature = "cli")]
+    pub async fn topic_attributes(&self, topic: &str) -> Result<String, ec2::Unanswered> {
+        let topic = params(&[("TopicArn", topic)]);
+        self.0.send("GetTopicAttributes", &topic).await
+    }
+}
+
+/// The attributes in an answer about a topic; `None` if it has none.
+#[cfg(feature = "cli")]
+pub fn attributes(answer: &str) -> Option<BTreeMap<String, String>> {
+    let document = roxmltree::Document::parse(answer).ok()?;
+    let mut elements = document.descendants();
+    let entries = elements.find(|element| element.has_tag_name("Attributes"))?;
+    let text = |entry: Node<'_, '_>, name: &str| {
+        let member = entry.children().find(|child| child.has_tag_name(name))?;
+        Some(member.text().unwrap_or_default().to_owned())
+    };
+    let entries = entries.children().filter(Node::is_element);
+    Some(
+        entries
+            .filter_map(|entry| Some((text(entry, "key")?, text(entry, "value")?)))
+            .collect(),
+    )
 }
 
 /// Publishes up to ten notices to a topic in one call. Gives how many it took: each can fail alone.
@@ -92,6 +128,21 @@ mod tests {
                 "e.MessageAttributes.entry.2.Value.StringValue=s",
             ]
         );
+    }
+
+    /// The shape is that of the API reference, "GetTopicAttributes".
+    #[test]
+    fn a_topic_has_attributes() {
+        let answer = "<GetTopicAttributesResponse xmlns=\"http://sns.amazonaws.com/doc/2010-03-31/\"><GetTopicAttributesResult>\
+                      <Attributes><entry><key>Policy</key><value>{&quot;Version&quot;:&quot;2012-10-17&quot;}</value></entry>\
+                      <entry><key>KmsMasterKeyId</key><value>alias/aws/sns</value></entry></Attributes>\
+                      </GetTopicAttributesResult></GetTopicAttributesResponse>";
+        let found = attributes(answer).unwrap();
+        assert_eq!(found["KmsMasterKeyId"], "alias/aws/sns");
+        assert_eq!(found["Policy"], "{\"Version\":\"2012-10-17\"}");
+        for other in ["<a/>", "", "<Attributes>"] {
+            assert_eq!(attributes(other), None, "{other}");
+        }
     }
 
     /// The shape is that of the API reference, "PublishBatch".

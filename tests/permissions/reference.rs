@@ -160,6 +160,8 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ),
     ("cloudwatch:TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
     ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
+    ("sns:GetTopicAttributes", &["topic"], &[]),
+    ("sns:Publish", &["topic"], &[]),
     ("ec2:DescribeTags", &[], &[]),
     ("eks:DescribeCluster", &["cluster"], &[]),
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::proxy::Proxy;
 use super::workload::Workload;
+use crate::support::account::Account;
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::private_server;
 
@@ -67,6 +68,9 @@ impl TestBus {
             server,
         };
         let router = router.to_str().unwrap();
+        let topic = format!("Name={}", Self::HANGING_TOPIC);
+        let account = Account::new(bus.scope.account.as_str(), bus.server.endpoint().port, REGION);
+        account.call("sns", "CreateTopic", &topic).await;
         let notify = ["--notify", Self::HANGING_TOPIC];
         bus.kibus(&[&["bootstrap-hub", "--router-binary", router][..], &notify].concat())
             .await;

@@ -197,6 +197,10 @@ calls! {
         LIST_CLUSTERS = "eks:ListClusters", Read;
         LIST_POD_IDENTITY_ASSOCIATIONS = "eks:ListPodIdentityAssociations", Read;
     }
+    sns {
+        GET_TOPIC_ATTRIBUTES = "sns:GetTopicAttributes", Read;
+        PUBLISH = "sns:Publish", Update;
+    }
     sts {
         ASSUME_ROLE_WITH_WEB_IDENTITY = "sts:AssumeRoleWithWebIdentity", Update;
         GET_CALLER_IDENTITY = "sts:GetCallerIdentity", Read;

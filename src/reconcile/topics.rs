@@ -1,0 +1,228 @@
+//! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. One that cannot work is refused
+//! before anything is made.
+
+use serde_json::json;
+
+use super::guards::OPTIONS;
+use super::{Case, Say};
+use crate::error::Hint;
+use crate::iam::grants::{LetsIn, lets_alarms_in};
+use crate::message::Message;
+use crate::model::answer::{Fact, TopicAttributes};
+use crate::model::document::Document;
+use crate::model::finding_code::FindingCode;
+use crate::model::name::{KmsKey, Topic};
+use crate::model::options::HubOptions;
+use crate::model::resource::Resource;
+use crate::model::resource::calls::sns;
+use crate::model::router_function::{LONGEST_HANDLER, RouterHandler};
+use crate::model::scope::Scope;
+use crate::model::watch;
+
+/// The key of AWS for topics. Every publisher of its account may use it, services may not, and nobody can change that.
+const KEY_OF_AWS: &str = "alias/aws/sns";
+
+/// Refuses a topic of another account or Region, and one whose name does not fit into the handler, where the router finds it.
+pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
+    let elsewhere = |topic: &&Topic| !is_here(scope, topic);
+    let not_here = |topic: &Topic, who: &str| {
+        let Scope { account, region, .. } = scope;
+        format!("`{topic}` is not a topic of account {account} in {region}, and {who} no other")
+    };
+    if let Some(topic) = options.alarm_topic().filter(elsewhere) {
+        return Some(refusal(scope, "alarms", not_here(topic, "alarms notify")));
+    }
+    let topic = options.topic()?;
+    let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
+    let sentence = if elsewhere(&topic) {
+        not_here(topic, "the router publishes to")
+    } else if handler.len() > LONGEST_HANDLER {
+        let room = topic.name().len().saturating_sub(handler.len() - LONGEST_HANDLER);
+        format!(
+            "the name of topic `{}` has more than the {room} characters that this bus and queue prefix leave in the handler of \
+             the router",
+            topic.name()
+        )
+    } else {
+        return None;
+    };
+    Some(refusal(scope, "notify", sentence))
+}
+
+fn is_here(scope: &Scope, topic: &Topic) -> bool {
+    topic.as_str() == topic.name() || topic.as_str() == scope.topic_arn(topic)
+}
+
+fn refusal(scope: &Scope, option: &str, sentence: String) -> Message {
+    let (text, without) = match option {
+        "alarms" => ("set another topic, or none:", "bootstrap-hub --alarms"),
+        _ => ("set a topic that fits, or none:", "bootstrap-hub --notify none"),
+    };
+    Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence).then(text, scope.kibus(without))
+}
+
+/// The topic of notices: the router may use no customer key.
+pub(super) fn of_notices(case: &Case<'_>, say: &mut Say) {
+    let Some(topic) = case.after.options.topic() else {
+        return;
+    };
+    let key = asked(case, say, "notify", topic).and_then(|found| found.key.as_ref());
+    if let Some(key) = key.filter(|key| !key.ends_with(KEY_OF_AWS)) {
+        let sentence = format!(
+            "topic `{}` is encrypted with key `{key}`, which the router may not use: it publishes to topics without a key, and to \
+             those under `{KEY_OF_AWS}`",
+            topic.name()
+        );
+        say.refusals.push(refusal(&case.survey.scope, "notify", sentence));
+    }
+}
+
+/// The topic of alarms: its policy and that of its key must let CloudWatch in.
+pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
+    let (scope, options) = (&case.survey.scope, &case.after.options);
+    let Some(topic) = options.alarm_topic() else { return };
+    let Some(found) = asked(case, say, "alarms", topic) else {
+        return;
+    };
+    let alarms = watch::alarms(scope, options);
+    let alarms: Vec<String> = alarms
+        .iter()
+        .filter_map(Resource::as_alarm)
+        .map(|alarm| scope.alarm_arn(&alarm.name))
+        .collect();
+    let (name, account) = (topic.name(), &scope.account);
+    let statement = |actions: &[&str], resource: &str| {
+        let condition = json!({"StringEquals": {"aws:SourceAccount": account.as_str()}});
+        let service = json!({"Service": "cloudwatch.amazonaws.com"});
+        let statement = json!({"Effect": "Allow", "Principal": service, "Action": actions, "Resource": resource, "Condition": condition});
+        format!(
+            "add this statement to that policy: {}",
+            Document::new(statement).compact()
+        )
+    };
+    let judge = |say: &mut Say, what: &str, lets: LetsIn, resource: &str| match lets {
+        LetsIn::Yes => {}
+        LetsIn::No(missing) => {
+            let sentence = format!("topic `{name}` cannot be notified by alarms: {what} does not allow CloudWatch");
+            let missing: Vec<&str> = missing.into_iter().collect();
+            let refusal = refusal(scope, "alarms", sentence).advise(statement(&missing, resource));
+            say.refusals.push(refusal);
+        }
+        LetsIn::Unclear => say.warn(Hint::text(format!(
+            "unknown whether alarms can notify topic `{name}`: {what} has conditions that kibus does not evaluate"
+        ))),
+    };
+    if let Some(policy) = &found.policy {
+        let lets = lets_alarms_in(policy, false, account, &alarms);
+        judge(say, "its policy", lets, &scope.topic_arn(topic));
+    }
+    let Some(key) = &found.key else { return };
+    if key.ends_with(KEY_OF_AWS) {
+        let sentence = format!(
+            "topic `{name}` is encrypted with `{KEY_OF_AWS}`, whose policy does not let CloudWatch in, and nobody can change it: its \
+             alarms would notify nobody. Encrypt it with a customer key that does, or not at all"
+        );
+        say.refusals.push(refusal(scope, "alarms", sentence));
+        return;
+    }
+    match key_of(scope, key).map(|key| case.survey.key_policies(&key)) {
+        Some(Fact::Present(policy)) => {
+            let lets = lets_alarms_in(policy, true, account, &alarms);
+            judge(say, &format!("the policy of its key `{key}`"), lets, "*");
+        }
+        Some(Fact::NotAsked) => {}
+        unread => {
+            let fault = unread.and_then(Fact::fault).map(|fault| format!(": {fault}"));
+            say.warn(Hint::text(format!(
+                "unknown whether key `{key}` of topic `{name}` lets CloudWatch in{}. Its policy must allow \
+                 `cloudwatch.amazonaws.com`, or alarms notify nobody",
+                fault.unwrap_or_default()
+            )));
+        }
+    }
+}
+
+/// The key of a topic, unless it is given by an alias, whose policy cannot be read.
+fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
+    match key.contains(['/', ':']) {
+        true => key.parse().ok(),
+        false => format!(
+            "arn:{}:kms:{}:{}:key/{key}",
+            scope.partition, scope.region, scope.account
+        )
+        .parse()
+        .ok(),
+    }
+}
+
+/// What SNS says of the topic of an option. Without an answer, or a topic, this says so.
+fn asked<'a>(case: &Case<'a>, say: &mut Say, option: &str, topic: &Topic) -> Option<&'a TopicAttributes> {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    // Another is refused as it is.
+    if !is_here(scope, topic) {
+        return None;
+    }
+    let name = topic.name();
+    match survey.topics(topic) {
+        Fact::Present(found) => return Some(found),
+        Fact::Absent => {
+            let (region, account) = (&scope.region, &scope.account);
+            let sentence = format!("topic `{name}` does not exist in {region} of account {account}");
+            say.refusals.push(refusal(scope, option, sentence));
+        }
+        Fact::Unreadable(fault) => {
+            let what = format!("unknown whether topic `{name}` of --{option} exists and can be published to");
+            say.warn(match fault.is_denied() {
+                true => Hint::command(
+                    format!(
+                        "{what}: AWS denied {}. Grant the permissions that this command prints:",
+                        sns::GET_TOPIC_ATTRIBUTES
+                    ),
+                    scope.kibus("policy operator --for alarms"),
+                ),
+                false => Hint::text(format!("{what}: {fault}")),
+            });
+        }
+        Fact::NotAsked => {}
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    #[test]
+    fn a_topic_is_of_this_account_and_fits_into_the_handler() {
+        let here = "arn:aws:sns:us-west-2:111122223333:team-a";
+        for (topic, prefix, refused) in [
+            ("team-a", "karpenter-", [false, false]),
+            (here, "karpenter-", [false, false]),
+            ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-", [true, true]),
+            ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-", [true, true]),
+            (
+                "arn:aws-cn:sns:us-west-2:111122223333:team-a",
+                "karpenter-",
+                [true, true],
+            ),
+            // Of 128, 5 for the bus, 40 for the prefix, 9 between.
+            (&"t".repeat(74), &"x".repeat(40), [false, false]),
+            (&"t".repeat(75), &"x".repeat(40), [true, false]),
+        ] {
+            let prefix = Some(prefix.parse().unwrap());
+            let of = |option: &str| {
+                let given = [(option.to_owned(), topic.into())];
+                HubOptions {
+                    queue_prefix: prefix.clone(),
+                    ..given.into_iter().collect()
+                }
+            };
+            let found = ["notify", "alarms"].map(|option| unusable(&scope(), &of(option)).is_some());
+            assert_eq!(found, refused, "{topic}");
+        }
+        for refused in ["team.fifo", "arn:aws:sqs:us-west-2:111122223333:a", "", "a:b"] {
+            assert!(refused.parse::<Topic>().is_err(), "{refused}");
+        }
+    }
+}
