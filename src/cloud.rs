@@ -103,6 +103,8 @@ macro_rules! questions {
                 simulated((String, Simulation)) -> Vec<Answered>;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 queue_activity(QueueName) -> QueueActivity;
+                /// How often a queue was received from in the last hour; absent if nothing is known of all of it.
+                receives(QueueName) -> u64;
                 /// One more sample of the counts of a queue, a moment later.
                 glance(QueueName) -> Vec<Depth>;
                 /// Samples of the counts of a queue over a minute, until it is empty.
@@ -182,6 +184,14 @@ pub trait Read: Questions {
         &self,
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
+
+    /// How often these queues were received from in the last hour. One without data of the whole hour is missing.
+    fn receives(
+        &self,
+        _queues: &BTreeSet<QueueName>,
+    ) -> impl Future<Output = Result<BTreeMap<QueueName, u64>, Fault>> + Send {
+        std::future::ready(Ok(BTreeMap::new()))
+    }
 
     /// The caller's ARN, as STS gives it.
     fn caller(&self) -> &str;

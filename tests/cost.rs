@@ -195,7 +195,7 @@ const WITHOUT_CLUSTER_METRICS: &[Line] = ONE_BUS.split_at(ONE_BUS.len() - 1).0;
 
 /// What notices, alarms and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric. With
 /// alarms it is on.
-const ON_REQUEST: [Line; 3] = [
+const ON_REQUEST: [Line; 4] = [
     Line {
         what: "notices (`--notify`), without what their subscriptions cost",
         how: "N × 3,000 instances × 2 events × $0.50 a million",
@@ -213,6 +213,12 @@ const ON_REQUEST: [Line; 3] = [
         what: "alarms (`--alarms`)",
         how: "26 × $0.10",
         cost: |_| alarms() * price::ALARM,
+    },
+    // An alarm costs as much as the metrics that it evaluates.
+    Line {
+        what: "alarms on clusters (`--reader-alarms`)",
+        how: "N × 2 metrics × $0.10",
+        cost: |clusters| clusters * 2.0 * price::ALARM,
     },
 ];
 

@@ -229,6 +229,8 @@ fn every_option_has_a_case() {
         alarms,
         heartbeat,
         dashboard,
+        // Clusters have these.
+        reader_alarms: _,
         lock_queues,
         tag_conditions,
         cluster_metrics,

@@ -44,8 +44,8 @@ const NO_CALL: [&str; 4] = [
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
-/// Called by `verify`, which goes on without it: the document for `discover` has it.
-const MAY_BE_DENIED: [&str; 1] = ["events:ListRules"];
+/// Called by `verify`, which goes on without them: the document for `discover` has them.
+const MAY_BE_DENIED: [&str; 2] = ["cloudwatch:GetMetricData", "events:ListRules"];
 
 /// The only call whose action has another name.
 const INVOKE: (&str, &str) = ("lambda:Invoke", "lambda:InvokeFunction");

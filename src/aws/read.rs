@@ -196,6 +196,17 @@ impl Read for AwsCloud {
         Ok(found)
     }
 
+    async fn receives(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, u64>, Fault> {
+        // Most queues are read and get nothing, so the second metric is asked about few.
+        let mut found = last_hour(self, queues, EMPTY_RECEIVES).await?;
+        let unread: BTreeSet<QueueName> = found
+            .extract_if(.., |_, count| *count == 0)
+            .map(|(queue, _)| queue)
+            .collect();
+        found.extend(last_hour(self, &unread, "NumberOfMessagesReceived").await?);
+        Ok(found)
+    }
+
     fn caller(&self) -> &str {
         &self.caller
     }
@@ -218,21 +229,67 @@ fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, V
 
 /// The queries about a queue, which is the one at this place.
 fn queries(at: usize, queue: &QueueName) -> impl Iterator<Item = Value> {
-    METRICS.iter().enumerate().map(move |(number, (name, _))| {
-        json!({
-            "Id": format!("q{at}_{number}"),
-            "MetricStat": {
-                "Metric": {
-                    "Namespace": "AWS/SQS",
-                    "MetricName": name,
-                    "Dimensions": [{"Name": "QueueName", "Value": queue.as_str()}],
-                },
-                "Period": HOUR,
-                "Stat": "Sum",
+    let metrics = METRICS.iter().enumerate();
+    metrics.map(move |(number, (name, _))| query(format!("q{at}_{number}"), name, queue, HOUR))
+}
+
+fn query(id: String, metric: &str, queue: &QueueName, period: u64) -> Value {
+    json!({
+        "Id": id,
+        "MetricStat": {
+            "Metric": {
+                "Namespace": "AWS/SQS",
+                "MetricName": metric,
+                "Dimensions": [{"Name": "QueueName", "Value": queue.as_str()}],
             },
-            "ReturnData": true,
-        })
+            "Period": period,
+            "Stat": "Sum",
+        },
+        "ReturnData": true,
     })
+}
+
+/// The sums of a metric since an hour ago and up to ten minutes before that. A queue without data of its first minutes is missing: it
+/// is new, or was idle, and SQS reports nothing of it.
+async fn last_hour(
+    cloud: &AwsCloud,
+    queues: &BTreeSet<QueueName>,
+    metric: &str,
+) -> Result<BTreeMap<QueueName, u64>, Fault> {
+    const STEP: u64 = 300;
+    let (now, mut found) = (cloud.now(), BTreeMap::new());
+    let start = (now - HOUR) / STEP * STEP - STEP;
+    let queues: Vec<&QueueName> = queues.iter().collect();
+    for queues in queues.chunks(QUERIES) {
+        let queries = queues.iter().enumerate();
+        let queries: Vec<Value> = queries
+            .map(|(at, queue)| query(format!("q{at}"), metric, queue, STEP))
+            .collect();
+        let input = json!({ "StartTime": start, "EndTime": now, "MetricDataQueries": queries });
+        let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
+        let mut whole_hour = BTreeSet::new();
+        for series in cloud.json_pages(&cloud.metrics, action, input, list).await? {
+            let at = series["Id"]
+                .as_str()
+                .and_then(|id| id.strip_prefix('q')?.parse::<usize>().ok());
+            let Some(queue) = at.and_then(|at| queues.get(at)) else {
+                continue;
+            };
+            let numbers = |member: &str| {
+                series[member]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_f64)
+            };
+            if numbers("Timestamps").any(|time| whole(time) <= start + STEP) {
+                whole_hour.insert(*queue);
+            }
+            *found.entry((*queue).clone()).or_default() += whole(numbers("Values").sum());
+        }
+        found.retain(|queue, _| !queues.contains(&queue) || whole_hour.contains(queue));
+    }
+    Ok(found)
 }
 
 /// The metric and the queue of a query, by its id.

@@ -12,6 +12,7 @@ use super::resource::{Desired, Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::settings::Settings;
 use super::tags::{CLUSTER, KARPENTER_VERSION, Tags};
+use super::watch;
 
 /// How long the router acts on what it last read of a queue's tags, at most.
 pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
@@ -87,11 +88,20 @@ impl Cluster {
                 ),
             })
         });
+        let alarm = hub.has_reader_alarms();
+        let alarm = alarm.then(|| watch::reader_alarm(scope, hub, &self.name, &self.queue));
         let queue = Resource::Queue(queue);
         let id = queue.id();
-        let mut desired: Desired = std::iter::once(queue).chain(policies).collect();
+        let mut desired: Desired = std::iter::once(queue)
+            .chain(policies)
+            .chain(alarm.map(Resource::Alarm))
+            .collect();
         desired.untag(id, self.untag.iter().cloned());
         desired
+    }
+
+    pub fn alarm_id(scope: &Scope, cluster: &ClusterName) -> ResourceId {
+        ResourceId::Alarm(watch::reader_alarm_name(scope, cluster))
     }
 
     pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {

@@ -321,6 +321,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .filter(|retention| *retention != default.log_retention()),
         rebalance: has_rule(Signal::Rebalance).then_some(true),
         alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
+        reader_alarms: None,
         heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
         dashboard: live
             .dashboard(scope.dashboard())

@@ -102,6 +102,12 @@ pub struct HubOptions {
         value_parser = clap::builder::BoolishValueParser::new()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dashboard: Option<bool>,
+    /// Create an alarm for each cluster when nobody reads its queue, at $0.20 a month each [default: false]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_READER_ALARMS", value_name = "BOOL", hide_short_help = true,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reader_alarms: Option<bool>,
     /// Deny messages from all senders except the bus [default: true]
     #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOCK_QUEUES", value_name = "BOOL",
         num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
@@ -152,6 +158,9 @@ impl HubOptions {
         if before.has_alarms() && before.rebalance == Some(true) {
             self.rebalance = before.rebalance;
         }
+        if before.has_reader_alarms() {
+            self.reader_alarms = before.reader_alarms;
+        }
         if before.has_heartbeat() && !self.has_heartbeat() {
             self.heartbeat = Some(true);
         }
@@ -184,6 +193,10 @@ impl HubOptions {
 
     pub fn has_heartbeat(&self) -> bool {
         self.heartbeat.unwrap_or_else(|| self.has_alarms())
+    }
+
+    pub fn has_reader_alarms(&self) -> bool {
+        self.reader_alarms == Some(true)
     }
 
     /// The options that are given, by their flags.

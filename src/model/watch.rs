@@ -5,12 +5,12 @@
 use serde_json::{Value, json};
 
 use super::document::{Document, fill_template};
-use super::name::QueueName;
+use super::name::{ClusterName, QueueName};
 use super::options::{ClusterMetrics, HubOptions};
-use super::resource::{Alarm, Dashboard, Resource};
+use super::resource::{Alarm, AlarmName, Dashboard, Resource};
 use super::scope::{Scope, fixed};
 use super::signal::Signal;
-use super::tags::Tags;
+use super::tags::{CLUSTER, Tags};
 
 /// An alarm, without what all of them share.
 struct Watch {
@@ -171,6 +171,35 @@ pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
     }
 }
 
+pub fn reader_alarm_name(scope: &Scope, cluster: &ClusterName) -> AlarmName {
+    fixed(format!("{}-reader-{cluster}", scope.bus))
+}
+
+/// The alarm of a cluster: nobody asks its queue for messages, also if SQS reports nothing of it.
+pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, queue: &QueueName) -> Alarm {
+    let received = |id: &str, metric: &str| {
+        let dimensions = json!([{"Name": "QueueName", "Value": queue.as_str()}]);
+        let metric = json!({"Namespace": "AWS/SQS", "MetricName": metric, "Dimensions": dimensions});
+        json!({"Id": id, "MetricStat": {"Metric": metric, "Period": 300, "Stat": "Sum"}, "ReturnData": false})
+    };
+    let watch = Watch {
+        slug: format!("reader-{cluster}"),
+        section: "reader",
+        meaning: "nothing has read the queue of this cluster for a quarter of an hour",
+        metric: json!({"Metrics": [
+            received("empty", "NumberOfEmptyReceives"),
+            received("full", "NumberOfMessagesReceived"),
+            {"Id": "receives", "Expression": "FILL(empty, 0) + FILL(full, 0)", "Label": "receives", "ReturnData": true},
+        ]}),
+        periods: (3, 3, 300),
+        threshold: 1,
+        is_silence: true,
+    };
+    let alarm = watch.alarm(scope, options);
+    let tags = alarm.tags.with(CLUSTER, cluster.as_str());
+    Alarm { tags, ..alarm }
+}
+
 fn of(namespace: &str, metric: &str, statistic: &str, (dimension, value): (&str, String)) -> Value {
     json!({
         "Namespace": namespace,
@@ -191,7 +220,8 @@ impl Watch {
         let rest = json!({
             "AlarmDescription": format!("Kibus: {}. See `{}` in docs/runbook.md", self.meaning, self.section),
             "ActionsEnabled": true,
-            "Period": seconds,
+            // Each metric of a calculation has its own.
+            "Period": definition.get("Metrics").is_none().then_some(seconds),
             "EvaluationPeriods": periods,
             "DatapointsToAlarm": breaches,
             "Threshold": self.threshold,
@@ -202,6 +232,7 @@ impl Watch {
         let members = definition.as_object_mut().into_iter();
         for (members, rest) in members.zip(rest.as_object()) {
             members.extend(rest.clone());
+            members.retain(|_, value| !value.is_null());
             for actions in ["AlarmActions", "OKActions"] {
                 members.extend(topic.clone().map(|topic| (actions.to_owned(), json!([topic]))));
             }

@@ -61,6 +61,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     say.warn_all(stale_counts(case, &traffic));
     say.findings.extend(traffic);
     say.findings.extend(probed(survey, target));
+    not_read(case, &by_queue, say);
     say.findings.extend(senders(case, &by_queue));
     // Last: each takes long, and what is known by now says which queues and clusters it is about.
     if !survey.is_open() {
@@ -211,6 +212,23 @@ fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         live: survey.known.live_test.present().cloned(),
     };
     finding::traffic(&survey.scope, &traffic, by_queue)
+}
+
+/// The queues from which nothing has received for an hour, as far as that is known. A probe tells more.
+fn not_read(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    for (queue, cluster) in by_queue.iter().filter(|_| case.target.trial != Trial::Probe) {
+        if case.survey.receives(queue).present() == Some(&0) {
+            let message = format!("nothing has read `{cluster}`'s queue for an hour");
+            let finding = Message::finding(scope, FindingCode::QueueNotReadForAnHour, queue.clone(), message);
+            say.findings.push(finding.of(Some(cluster.clone())).instead(
+                format!(
+                    "check that Karpenter of {cluster} runs and has `{queue}` as its interruption queue; then probe it:"
+                ),
+                scope.kibus(format!("verify --probe {cluster}")),
+            ));
+        }
+    }
 }
 
 /// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first; a sender

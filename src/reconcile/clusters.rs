@@ -14,6 +14,7 @@ use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::options::HubOptions;
 use crate::model::policy::{QueueOrigin, without_ours, without_permissions};
 use crate::model::resource::{Desired, Observed, ResourceId};
 use crate::model::scope::Scope;
@@ -171,11 +172,11 @@ pub(super) fn compared(
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || is_check);
     for name in saved.keys().chain(target.removed()) {
-        observed.extend(of_cluster(survey, name, None));
+        observed.extend(of_cluster(survey, name, None, &hub.options));
     }
     if removes_all {
         for name in survey.only_tagged().into_keys() {
-            observed.extend(of_cluster(survey, &name, None));
+            observed.extend(of_cluster(survey, &name, None, &hub.options));
         }
     }
     if !is_check {
@@ -205,14 +206,16 @@ pub(super) fn compared(
         }
     }
     for cluster in set {
-        observed.extend(of_cluster(survey, &cluster.name, cluster.controller_role.as_ref()));
+        let role = cluster.controller_role.as_ref();
+        observed.extend(of_cluster(survey, &cluster.name, role, &hub.options));
         desired.extend(cluster.desired(scope, hub));
     }
     (desired, observed)
 }
 
-/// The queue of a cluster, and its policy on each role that may have it: the decided one, and those of [`roles_of`].
-pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>) -> Observed {
+/// The queue of a cluster, its alarm if the hub has or had those, and its policy on each role that may have it: the decided one, and
+/// those of [`roles_of`].
+fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>, after: &HubOptions) -> Observed {
     let queue = ResourceId::Queue(survey.cluster_queue(cluster));
     let answer = survey.resource(&queue).clone();
     let mut roles = roles_of(survey, cluster);
@@ -221,7 +224,10 @@ pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option
         let id = Cluster::policy_id(&survey.scope, cluster, role);
         (id, read_policy(survey, cluster, role))
     });
-    std::iter::once((queue, answer)).chain(policies).collect()
+    let may_have_alarm = after.has_reader_alarms() || survey.options().is_some_and(HubOptions::has_reader_alarms);
+    let alarm = may_have_alarm.then(|| Cluster::alarm_id(&survey.scope, cluster));
+    let alarm = alarm.map(|id| (id.clone(), survey.resource(&id).clone()));
+    std::iter::once((queue, answer)).chain(policies).chain(alarm).collect()
 }
 
 /// Fails if it is unknown which clusters exist, and the target is about all of them.

@@ -92,12 +92,13 @@ pub(super) fn restoring(survey: &Survey) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, or by a
-/// key that they are encrypted with, or were.
+/// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, by a key
+/// that they are encrypted with, or were, or by alarms of their own.
 pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bool {
     let has_keys = |settings: &Settings| settings.options.kms_key.is_some() || !settings.old_keys.is_empty();
     before.is_some_and(|before| {
-        before.options.queue_prefix() != after.options.queue_prefix() || has_keys(before) || has_keys(after)
+        let follows = |settings: &Settings| has_keys(settings) || settings.options.has_reader_alarms();
+        before.options.queue_prefix() != after.options.queue_prefix() || follows(before) || follows(after)
     })
 }
 

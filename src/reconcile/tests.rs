@@ -329,6 +329,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     known.function_permissions = Fact::Absent;
     known.dropped_clusters = Fact::Absent;
     known.event_rules = Fact::Absent;
+    known.receives.insert("karpenter-base".parse().unwrap(), Fact::Absent);
     let sources = queue_names(&queues).into_iter().map(|queue| (queue, Fact::Absent));
     known.dead_letter_sources.extend(sources);
     let router = || OfferedRouter::Packaged(code());

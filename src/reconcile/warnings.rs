@@ -24,6 +24,7 @@ use crate::survey::Survey;
 pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
     (Target::sets_hub, unlocked_queues),
+    (Target::sets_hub, cost_of_reader_alarms),
     (Target::is_any, unknown_concurrency),
     (Target::plans_hub, invoke_permissions),
     (Target::checks_all, dropped_events),
@@ -65,6 +66,18 @@ fn unlocked_queues(case: &Case<'_>, say: &mut Say) {
             "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
              them:",
             case.survey.scope.kibus("bootstrap-hub --lock-queues"),
+        ));
+    }
+}
+
+fn cost_of_reader_alarms(case: &Case<'_>, say: &mut Say) {
+    let had = case
+        .before
+        .as_ref()
+        .is_some_and(|before| before.options.has_reader_alarms());
+    if case.after.options.has_reader_alarms() && !had {
+        say.warn(Hint::text(
+            "--reader-alarms costs about $0.20 a month for each cluster: CloudWatch charges for both metrics of an alarm",
         ));
     }
 }

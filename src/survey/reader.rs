@@ -312,6 +312,15 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
     }
 
+    async fn receives(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, u64> {
+        if queues.is_empty() {
+            return Vec::new();
+        }
+        let answer = self.call(|| self.cloud.receives(queues)).await;
+        let of = |queue: &QueueName| Fact::of_option(answer.clone().map(|found| found.get(queue).copied()));
+        queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
+    }
+
     async fn glance(&self, survey: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
         if queues.is_empty() {
             return Vec::new();

@@ -77,10 +77,20 @@ fn histories() -> Vec<Vec<Command>> {
         vec![hub()],
         vec![choosy_hub()],
         vec![hub(), base.clone()],
+        vec![watched_hub(), base.clone()],
         vec![choosy_hub(), base.clone()],
         vec![hub(), base, one, two],
         vec![hub(), Adopt("old", Role("a"), false)],
     ]
+}
+
+/// A hub with alarms, also on its clusters.
+fn watched_hub() -> Command {
+    let watched = |c: &mut HubOptions| {
+        c.alarms = Some("true".parse().unwrap());
+        c.reader_alarms = Some(true);
+    };
+    BootstrapHub(options(watched), "0.1.0")
 }
 
 /// The commands that are interrupted.
@@ -108,6 +118,8 @@ fn commands() -> Vec<Command> {
         choose(|c| c.reserved_concurrency = Some("none".parse().unwrap())),
         choose(|c| c.rebalance = Some(false)),
         choose(|c| c.rebalance = Some(true)),
+        choose(|c| c.reader_alarms = Some(false)),
+        watched_hub(),
         choose(|c| c.lock_queues = Some(false)),
         choose(|c| c.lock_queues = Some(true)),
         choose(|c| c.tag_conditions = Some(true)),

@@ -43,6 +43,11 @@ impl Bench {
             ..Connect::default()
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
+        for topic in ["Name=team-a", "Name=team-b"] {
+            Account::new(ACCOUNT, server.endpoint().port, REGION)
+                .call("sns", "CreateTopic", topic)
+                .await;
+        }
         Self { server, url, cloud }
     }
 

@@ -92,6 +92,7 @@ fn help_names_every_default() {
         ("alarms", "false".to_owned()),
         ("heartbeat", "with alarms".to_owned()),
         ("dashboard", "false".to_owned()),
+        ("reader-alarms", "false".to_owned()),
         ("lock-queues", (default.senders() == Senders::Locked).to_string()),
         ("tag-conditions", "by Region".to_owned()),
         ("cluster-metrics", default.cluster_metrics().to_string()),

@@ -1,11 +1,13 @@
 //! CloudWatch alarms.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::ResourceId;
 use super::particulars::{Edge, Particulars, Tie, fields};
+use super::{Kind, PolicyName, ResourceId};
 use crate::model::document::Document;
-use crate::model::name::{all, names};
+use crate::model::name::{ClusterName, all, names};
 use crate::model::notation::duration_text;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::tags::Tags;
@@ -42,7 +44,14 @@ impl Scope {
 }
 
 impl Particulars for Alarm {
+    fn cluster(&self, scope: &Scope, _policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
+        self.tags.cluster_of(&scope.bus)
+    }
+
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        if self.tags.cluster_of(&scope.bus).is_some() {
+            return vec![Tie::Needs.to(Kind::Queue, "an alarm on a queue that is being deleted wakes somebody")];
+        }
         let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
         vec![Tie::Needs.to(
             mapping,
@@ -58,9 +67,13 @@ impl Particulars for Alarm {
             Some("LessThanThreshold") => "below",
             _ => "at",
         };
-        let metric = definition["MetricName"].as_str().unwrap_or("a calculation");
+        let result = definition["Metrics"]
+            .as_array()
+            .and_then(|metrics| metrics.last()?["Label"].as_str());
+        let metric = definition["MetricName"].as_str().or(result).unwrap_or("a calculation");
         let (breaches, periods) = (number("DatapointsToAlarm"), number("EvaluationPeriods"));
-        let within = duration_text(number("Period").max(60) * periods);
+        let period = number("Period").max(definition["Metrics"][0]["MetricStat"]["Period"].as_u64().unwrap_or(60));
+        let within = duration_text(period * periods);
         match definition["Threshold"].as_u64() {
             Some(threshold) => format!("{metric} {comparison} {threshold}, {breaches} of {periods} times in {within}"),
             None => Value::to_string(&definition["Threshold"]),

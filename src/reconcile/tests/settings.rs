@@ -148,6 +148,8 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         alarms: Some("arn:aws:sns:us-west-2:111122223333:on-call".parse().unwrap()),
         heartbeat: Some(false),
         dashboard: Some(true),
+        // Clusters have these.
+        reader_alarms: None,
         lock_queues: Some(false),
         tag_conditions: Some(false),
         cluster_metrics: Some("none".parse().unwrap()),

@@ -113,3 +113,77 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
         }
     }
 }
+
+#[test]
+fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
+    let wants = |wants| HubOptions {
+        reader_alarms: Some(wants),
+        ..options(Some("512"))
+    };
+    let id = ResourceId::Alarm("kibus-reader-base".parse().unwrap());
+    for (name, had, target, expected) in [
+        ("asked for", false, bootstrap(wants(true)), "create"),
+        ("wanted", true, bootstrap(HubOptions::default()), ""),
+        ("not wanted any more", true, bootstrap(wants(false)), "delete"),
+        ("never wanted", false, bootstrap(HubOptions::default()), ""),
+        ("with a cluster", true, remove(), "delete"),
+        ("with the hub", true, Target::teardown(), "delete"),
+    ] {
+        let mut survey = survey_of(wants(had), &[]);
+        if !had {
+            survey.observed.insert(id.clone(), Fact::Absent);
+        }
+        let intent = reconcile(&survey, &target).unwrap();
+        let changes = &intent.plan.changes;
+        let change = changes.iter().position(|change| change.id == id);
+        let action = change.map_or("", |at| changes[at].action.words()[0]);
+        assert_eq!(action, expected, "{name}: {changes:?}");
+        let queue = changes.iter().position(|change| change.id.name() == "karpenter-base");
+        assert!(queue.is_none() || change < queue, "{name}: first to go");
+        let costs = intent.warnings.iter().any(|hint| hint.text.contains("$0.20"));
+        assert_eq!(costs, expected == "create", "{name}");
+        let asks = survey.take_open().resources.contains(&id);
+        assert!(!asks, "{name}: only what settings ask for is read");
+    }
+    // What it watches has no period of its own, and a short description.
+    let alarm =
+        crate::model::watch::reader_alarm(&scope(), &wants(true), &"base".parse().unwrap(), &"q".parse().unwrap());
+    let definition = alarm.definition.value();
+    assert_eq!(definition.get("Period"), None);
+    assert_eq!(definition["TreatMissingData"], "breaching");
+    assert_eq!(definition["Metrics"][2]["Expression"], "FILL(empty, 0) + FILL(full, 0)");
+    assert_eq!(
+        Resource::Alarm(alarm).particulars().summary(),
+        "receives below 1, 3 of 3 times in 15m"
+    );
+}
+
+#[test]
+fn a_queue_that_nothing_has_read_for_an_hour_is_a_finding() {
+    let queue: QueueName = "karpenter-base".parse().unwrap();
+    let unknown = Fault {
+        kind: FaultKind::Unreachable,
+        action: "cloudwatch:GetMetricData".to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    };
+    for (answer, trial, found) in [
+        (Fact::Present(0), Trial::Glance, true),
+        (Fact::Present(0), Trial::Probe, false),
+        (Fact::Present(1), Trial::Nothing, false),
+        (Fact::Absent, Trial::Nothing, false),
+        (Fact::Unreadable(unknown), Trial::Nothing, false),
+    ] {
+        let mut survey = survey(&[]);
+        survey.known.receives.insert(queue.clone(), answer.clone());
+        let target = Target {
+            trial,
+            ..verify(OfferedRouter::Packaged(code()))
+        };
+        let findings = reconcile(&survey, &target).unwrap().findings;
+        let said = findings
+            .iter()
+            .any(|one| one.sentence == "nothing has read `base`'s queue for an hour");
+        assert_eq!(said, found, "{answer:?} {trial:?}");
+    }
+}
