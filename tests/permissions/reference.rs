@@ -187,9 +187,10 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 14] = [
+const TYPES: [(&str, &str); 15] = [
     (":dashboard/", "dashboard"),
     (":alarm:", "alarm"),
+    (":sns:", "topic"),
     (":sqs:", "queue"),
     (":rule/", "rule"),
     (":event-bus/", "event-bus"),
