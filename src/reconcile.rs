@@ -40,6 +40,9 @@ use crate::model::settings::Settings;
 use crate::plan::{self, Action, Change, Plan, finding};
 use crate::survey::Survey;
 
+/// What refusals of options are about.
+const OPTIONS: &str = "options";
+
 /// What a command will do to one hub and its clusters, or has found out about them: one pass over what is known. What is not
 /// known yet, the survey notes as a question; the result counts once there is no question left.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::roles::{self, FoundRole, roles_with_policy};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, Rule, Say, adoption, hub, router, topics};
+use super::{Case, OPTIONS, Rule, Say, adoption, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
@@ -16,9 +16,6 @@ use crate::model::scope::Scope;
 use crate::model::settings::{LONGEST, Settings};
 use crate::plan;
 use crate::survey::Survey;
-
-/// What refusals of options are about.
-pub(super) const OPTIONS: &str = "options";
 
 /// The guards of a plan with the targets that they apply to, in the order in which refusals are shown.
 pub(super) const OF_PLAN: &[Rule] = &[

@@ -3,8 +3,7 @@
 
 use serde_json::json;
 
-use super::guards::OPTIONS;
-use super::{Case, Say};
+use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
 use crate::iam::grants::{LetsIn, lets_alarms_in};
 use crate::message::Message;
