@@ -64,6 +64,8 @@ macro_rules! questions {
                 function_permissions -> BTreeSet<FunctionPermission>;
                 /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
                 dropped_clusters -> DroppedClusters;
+                /// When the router last counted a heartbeat, in seconds of the Unix epoch; absent if not in the last day.
+                last_heartbeat -> u64;
                 /// All rules of the default event bus, whoever created them.
                 event_rules -> Vec<EventRule>;
                 /// What the live version of the router says of itself, without waiting for anything that is in progress; absent if

@@ -292,6 +292,33 @@ async fn last_hour(
     Ok(found)
 }
 
+/// The begin of the newest period with a heartbeat.
+async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
+    let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);
+    let metric = json!({"Namespace": "Kibus", "MetricName": "Heartbeat", "Dimensions": dimensions});
+    let query = json!({"Id": "heartbeat", "MetricStat": {"Metric": metric, "Period": 300, "Stat": "Sum"}});
+    let now = cloud.now();
+    let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": [query] });
+    let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
+    Ok(newest(&cloud.json_pages(&cloud.metrics, action, input, list).await?))
+}
+
+/// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
+fn newest(series: &[Value]) -> Option<u64> {
+    let periods = series.iter().flat_map(|series| {
+        let numbers = |member: &str| {
+            series[member]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_f64)
+        };
+        numbers("Timestamps").zip(numbers("Values"))
+    });
+    let periods = periods.filter(|(_, count)| *count > 0.0);
+    periods.map(|(time, _)| whole(time)).max()
+}
+
 /// The metric and the queue of a query, by its id.
 fn asked<'a>(id: &str, queues: &[&'a QueueName]) -> Option<(Metric, &'a QueueName)> {
     let (at, number) = id.strip_prefix('q')?.split_once('_')?;
@@ -513,6 +540,21 @@ mod tests {
         ] {
             let found = asked(id, &queues).map(|((name, _), queue)| (name, queue));
             assert_eq!(found, expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn the_newest_period_with_a_value_counts() {
+        for (series, expected) in [
+            (json!([]), None),
+            (json!([{"Timestamps": [600, 900], "Values": [0, 0]}]), None),
+            (json!([{"Timestamps": [900, 600, 300], "Values": [0, 1, 1]}]), Some(600)),
+            (
+                json!([{"Timestamps": [300], "Values": [1]}, {"Timestamps": [600.0], "Values": [1.0]}]),
+                Some(600),
+            ),
+        ] {
+            assert_eq!(newest(series.as_array().unwrap()), expected, "{series}");
         }
     }
 

@@ -8,7 +8,9 @@ use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, ro
 use crate::model::answer::Fact;
 use crate::model::hub;
 use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Architecture, ResourceId};
+use crate::model::settings::Until;
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Query, Saved, Survey};
@@ -26,6 +28,11 @@ pub struct StatusReport {
     #[serde(skip)]
     pub dead_letter_queue: Option<QueueName>,
     pub rules: Vec<RuleReport>,
+    /// When the router last counted a heartbeat, of the last day. Null if there is none, or it is unknown.
+    pub last_heartbeat: Option<String>,
+    /// The last heartbeat in words; `None` for a hub without one.
+    #[serde(skip)]
+    pub heartbeat: Option<String>,
     pub missing: Vec<ResourceId>,
     pub unreadable: Vec<ResourceId>,
     /// What is unknown, and why.
@@ -118,7 +125,18 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let unread = unread.map(|(id, fault)| format!("{id} could not be read: {fault}"));
     let unlisted = survey.discovered().fault();
     let unlisted = unlisted.map(|fault| format!("the clusters are unknown: {fault}"));
+    let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
+    let last_heartbeat = has_heartbeat.then(|| survey.last_heartbeat());
+    let time = |seconds: &u64| String::from(Until(*seconds));
+    let heartbeat = last_heartbeat.and_then(|last| match last {
+        Fact::Present(seconds) => Some(format!("the last at {}", time(seconds))),
+        Fact::Absent => Some("none in the last day".to_owned()),
+        Fact::Unreadable(fault) => Some(format!("unknown: {fault}")),
+        Fact::NotAsked => None,
+    });
     let report = StatusReport {
+        last_heartbeat: last_heartbeat.and_then(Fact::present).map(time),
+        heartbeat,
         dead_letter_queue: Some(scope.dead_letter_queue()),
         router: router(survey),
         standing: router::why_not_newest(survey),

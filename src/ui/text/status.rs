@@ -29,6 +29,10 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     }
     facts.row(["mapping".to_owned(), mapping(status, paint)]);
     facts.row(["rules".to_owned(), rules(status, paint)]);
+    let heartbeat = status.heartbeat.iter().flat_map(|last| fold(last, style.room(FACTS)));
+    for (title, line) in std::iter::once("heartbeat").chain(std::iter::repeat("")).zip(heartbeat) {
+        facts.row([title.to_owned(), escape(&line).into_owned()]);
+    }
     if !status.missing.is_empty() {
         let ids = status.missing.iter();
         let ids: Vec<String> = ids.map(|id| format!("{} {}", id.label(), escape(&name(id)))).collect();
