@@ -298,7 +298,8 @@ async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
     let metric = json!({"Namespace": "Kibus", "MetricName": "Heartbeat", "Dimensions": dimensions});
     let query = json!({"Id": "heartbeat", "MetricStat": {"Metric": metric, "Period": 300, "Stat": "Sum"}});
     let now = cloud.now();
-    let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": [query] });
+    // The end is not included, and a metric of this second counts.
+    let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now + 60, "MetricDataQueries": [query] });
     let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
     Ok(newest(&cloud.json_pages(&cloud.metrics, action, input, list).await?))
 }
