@@ -275,17 +275,10 @@ async fn last_hour(
             let Some(queue) = at.and_then(|at| queues.get(at)) else {
                 continue;
             };
-            let numbers = |member: &str| {
-                series[member]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_f64)
-            };
-            if numbers("Timestamps").any(|time| whole(time) <= start + STEP) {
+            if numbers(&series, "Timestamps").any(|time| whole(time) <= start + STEP) {
                 whole_hour.insert(*queue);
             }
-            *found.entry((*queue).clone()).or_default() += whole(numbers("Values").sum());
+            *found.entry((*queue).clone()).or_default() += whole(numbers(&series, "Values").sum());
         }
         found.retain(|queue, _| !queues.contains(&queue) || whole_hour.contains(queue));
     }
@@ -306,18 +299,17 @@ async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
 
 /// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
 fn newest(series: &[Value]) -> Option<u64> {
-    let periods = series.iter().flat_map(|series| {
-        let numbers = |member: &str| {
-            series[member]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_f64)
-        };
-        numbers("Timestamps").zip(numbers("Values"))
-    });
+    let periods = series
+        .iter()
+        .flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
     let periods = periods.filter(|(_, count)| *count > 0.0);
     periods.map(|(time, _)| whole(time)).max()
+}
+
+/// The numbers in a list of a series of CloudWatch.
+fn numbers<'a>(series: &'a Value, member: &str) -> impl Iterator<Item = f64> + use<'a> {
+    let numbers = series[member].as_array().into_iter().flatten();
+    numbers.filter_map(Value::as_f64)
 }
 
 /// The metric and the queue of a query, by its id.

@@ -28,6 +28,22 @@ struct Watch {
 
 /// The alarms of a hub with these options.
 pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
+    let mut watches = of_hub(scope);
+    if options.has_heartbeat() {
+        let silence = "no heartbeat went through the bus for a quarter of an hour";
+        watches.push(Watch {
+            is_silence: true,
+            ..above("heartbeat", of_bus(scope, "Heartbeat"), 1, (3, 3, 300), silence)
+        });
+    }
+    let signals = Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal));
+    watches.extend(signals.flat_map(|signal| of_rule(scope, signal)));
+    let alarms = watches.into_iter().map(|watch| watch.alarm(scope, options));
+    alarms.map(Resource::Alarm).collect()
+}
+
+/// What is watched whichever signals a hub has.
+fn of_hub(scope: &Scope) -> Vec<Watch> {
     let of_queue = |queue: QueueName, metric| of("AWS/SQS", metric, "Maximum", ("QueueName", queue.to_string()));
     let of_function = |metric| {
         of(
@@ -37,17 +53,7 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
             ("FunctionName", scope.router_function().to_string()),
         )
     };
-    let of_bus = |metric| of("Kibus", metric, "Sum", ("bus", scope.bus.to_string()));
-    let above = |slug: &'static str, metric, threshold, periods, meaning| Watch {
-        slug: slug.to_owned(),
-        section: slug,
-        meaning,
-        metric,
-        periods,
-        threshold,
-        is_silence: false,
-    };
-    let mut watches = vec![
+    vec![
         above(
             "dead-letters",
             of_queue(scope.dead_letter_queue(), "ApproximateNumberOfMessagesVisible"),
@@ -85,57 +91,66 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
         ),
         above(
             "foreign-queue",
-            of_bus("DroppedQueueNotOurs"),
+            of_bus(scope, "DroppedQueueNotOurs"),
             0,
             (1, 1, 60),
             "events are dropped because a cluster's queue lost the tags of this bus",
         ),
         above(
             "queue-denied",
-            of_bus("RetriedQueueDenied"),
+            of_bus(scope, "RetriedQueueDenied"),
             0,
             (3, 5, 60),
             "a cluster's queue denies the router",
         ),
+    ]
+}
+
+/// What is watched of the rule of a signal.
+fn of_rule(scope: &Scope, signal: Signal) -> impl Iterator<Item = Watch> {
+    let rule = scope.rule(signal);
+    let failures = [
+        (
+            "failed",
+            "FailedInvocations",
+            "EventBridge could not send an event to the hub queue",
+        ),
+        (
+            "sent-to-dlq",
+            "InvocationsSentToDlq",
+            "EventBridge sent an event to the dead-letter queue",
+        ),
+        ("lost", "InvocationsFailedToBeSentToDlq", "EventBridge lost an event"),
     ];
-    if options.has_heartbeat() {
-        watches.push(Watch {
-            threshold: 1,
-            is_silence: true,
-            ..above(
-                "heartbeat",
-                of_bus("Heartbeat"),
-                1,
-                (3, 3, 300),
-                "no heartbeat went through the bus for a quarter of an hour",
-            )
-        });
-    }
-    for signal in Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)) {
-        let rule = scope.rule(signal);
-        let of_rule = |metric| of("AWS/Events", metric, "Sum", ("RuleName", rule.to_string()));
-        let failures = [
-            (
-                "failed",
-                "FailedInvocations",
-                "EventBridge could not send an event to the hub queue",
-            ),
-            (
-                "sent-to-dlq",
-                "InvocationsSentToDlq",
-                "EventBridge sent an event to the dead-letter queue",
-            ),
-            ("lost", "InvocationsFailedToBeSentToDlq", "EventBridge lost an event"),
-        ];
-        watches.extend(failures.map(|(section, metric, meaning)| Watch {
+    failures.into_iter().map(move |(section, metric, meaning)| {
+        let metric = of("AWS/Events", metric, "Sum", ("RuleName", rule.to_string()));
+        Watch {
             slug: format!("{}-{section}", signal.slug()),
-            ..above(section, of_rule(metric), 0, (1, 1, 60), meaning)
-        }));
+            ..above(section, metric, 0, (1, 1, 60), meaning)
+        }
+    })
+}
+
+fn above(
+    section: &'static str,
+    metric: Value,
+    threshold: u32,
+    periods: (u32, u32, u32),
+    meaning: &'static str,
+) -> Watch {
+    Watch {
+        slug: section.to_owned(),
+        section,
+        meaning,
+        metric,
+        periods,
+        threshold,
+        is_silence: false,
     }
-    watches
-        .into_iter()
-        .map(|watch| Resource::Alarm(watch.alarm(scope, options)))
-        .collect()
+}
+
+fn of_bus(scope: &Scope, metric: &str) -> Value {
+    of("Kibus", metric, "Sum", ("bus", scope.bus.to_string()))
 }
 
 /// The dashboard of a hub with these options.
