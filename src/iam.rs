@@ -4,5 +4,6 @@
 
 pub mod grants;
 pub mod operator_policy;
+pub mod service_access;
 #[cfg(test)]
 mod tests;

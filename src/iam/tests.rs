@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::grants::{lets_rules_in, matches, other_senders, queues_received_from};
+use super::grants::{matches, other_senders, queues_received_from};
 use super::operator_policy::{RolePattern, operator};
+use super::service_access::lets_rules_in;
 use crate::model::document::{Document, texts};
 use crate::model::name::{QueueName, QueuePrefix};
 use crate::model::options::HubOptions;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, Change, Plan};
 use crate::error::{Hint, quoted};
-use crate::iam::grants::{LetsIn, lets_anyone_send};
+use crate::iam::grants::lets_anyone_send;
+use crate::iam::service_access::LetsIn;
 use crate::message::{Fix, Message, Subject, explanation};
 use crate::model::answer::Fault;
 use crate::model::finding_code::{FindingCode, Severity};

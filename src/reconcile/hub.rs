@@ -9,7 +9,7 @@ use super::roles::roles_with_policy;
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
-use crate::iam::grants::{LetsIn, lets_rules_in};
+use crate::iam::service_access::{LetsIn, lets_rules_in};
 use crate::message::{Message, MessageKind};
 use crate::model::answer::{Fact, Fault};
 use crate::model::hub::{self, Hub};

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
-use crate::iam::grants::{LetsIn, lets_alarms_in};
+use crate::iam::service_access::{LetsIn, lets_alarms_in};
 use crate::message::Message;
 use crate::model::answer::{Fact, TopicAttributes};
 use crate::model::document::Document;

@@ -1,0 +1,163 @@
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use super::*;
+use crate::model::answer::{Fact, Fault, FaultKind};
+use crate::model::document::Document;
+use crate::model::karpenter::Association;
+use crate::model::scope::tests::scope;
+
+const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
+
+fn fault(kind: FaultKind) -> Fault {
+    Fault {
+        kind,
+        action: "eks:ListPodIdentityAssociations".to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    }
+}
+
+fn denied() -> Fault {
+    fault(FaultKind::Denied {
+        principal: None,
+        resource: None,
+    })
+}
+
+/// Associations, each in a namespace and with the ARN of a role.
+fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
+    let association = |(namespace, role_arn): &(&str, &str)| Association {
+        namespace: (*namespace).to_owned(),
+        role_arn: (*role_arn).to_owned(),
+    };
+    Fact::Present(all.iter().map(association).collect())
+}
+
+fn role(path_and_name: &str) -> String {
+    scope().roles_arn(path_and_name)
+}
+
+/// A survey of cluster `base`: its associations, and an account with these roles, of which some trust its service account.
+fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&str]) -> Survey {
+    let mut survey = Survey::new(scope());
+    let base: ClusterName = "base".parse().unwrap();
+    survey.known.associations.insert(base.clone(), associations);
+    survey.known.oidc_issuers.insert(base, Fact::Present(ISSUER.to_owned()));
+    let statement = json!({
+        "Effect": "Allow",
+        "Principal": { "Federated": scope().oidc_provider_arn(ISSUER) },
+        "Action": "sts:AssumeRoleWithWebIdentity",
+        "Condition": {
+            "StringEquals": {
+                "oidc.eks.us-west-2.amazonaws.com/id/ABC:sub": "system:serviceaccount:karpenter:karpenter",
+            },
+        },
+    });
+    let trust = Document::new(json!({ "Statement": [statement] }));
+    let listed = |role: &&str| ListedRole {
+        web_trust: trusting.contains(role).then(|| trust.clone()),
+        ..ListedRole::default()
+    };
+    let all = all.iter().map(|role| (role.parse().unwrap(), listed(role)));
+    survey.known.listed_roles = Fact::Present(all.collect());
+    survey
+}
+
+#[test]
+fn all_evidence_must_name_one_role() {
+    let elsewhere = "arn:aws:iam::444455556666:role/karpenter";
+    let other_partition = role("a").replace("arn:aws:", "arn:aws-cn:");
+    let (a, b) = (role("team/a"), role("b"));
+    for (case, associations, trusting, expected) in [
+        ("an association", associations(&[("karpenter", &a)]), vec![], "a"),
+        ("a trust policy", associations(&[]), vec!["b"], "b"),
+        (
+            "both, of the same role",
+            associations(&[("kube-system", &b)]),
+            vec!["b"],
+            "b",
+        ),
+        (
+            "both, of different roles",
+            associations(&[("kube-system", &a)]),
+            vec!["b"],
+            "? a b",
+        ),
+        ("another namespace", associations(&[("team", &a)]), vec![], "? a"),
+        (
+            "another namespace too",
+            associations(&[("karpenter", &a), ("team", &a)]),
+            vec![],
+            "? a",
+        ),
+        (
+            "another namespace, trusted",
+            associations(&[("team", &b)]),
+            vec!["b"],
+            "? b",
+        ),
+        ("associations denied", Fact::Unreadable(denied()), vec!["b"], "b"),
+        ("no such cluster", Fact::Absent, vec![], "base-karpenter"),
+        ("no evidence", associations(&[]), vec![], "base-karpenter"),
+        (
+            "two roles",
+            associations(&[("karpenter", &a), ("kube-system", &b)]),
+            vec![],
+            "? a b",
+        ),
+        (
+            "one of another account",
+            associations(&[("karpenter", elsewhere)]),
+            vec!["b"],
+            "? b elsewhere",
+        ),
+        (
+            "one of another account too",
+            associations(&[("karpenter", elsewhere), ("karpenter", &a)]),
+            vec![],
+            "? a elsewhere",
+        ),
+        (
+            "one of another partition",
+            associations(&[("karpenter", &other_partition)]),
+            vec![],
+            "? elsewhere",
+        ),
+        ("two trust policies", associations(&[]), vec!["a", "b"], "? a b"),
+    ] {
+        let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
+        let found = match find(&survey, &"base".parse().unwrap()) {
+            FoundRole::One(role, _) => role.to_string(),
+            FoundRole::NotOne(search) => {
+                let by_name = [RoleSource::Name].into();
+                let roles = search.candidates.iter().filter(|(_, by)| **by != by_name);
+                let roles = roles.map(|(role, _)| role.to_string());
+                let elsewhere = search.elsewhere.iter().map(|_| "elsewhere".to_owned());
+                format!("? {}", roles.chain(elsewhere).collect::<Vec<_>>().join(" "))
+            }
+            FoundRole::Missing(_) | FoundRole::Open | FoundRole::Unmanaged => panic!("{case}"),
+        };
+        assert_eq!(found, expected, "{case}");
+    }
+}
+
+#[test]
+fn associations_and_trust_policies_are_read_in_one_round() {
+    let mut survey = Survey::new(scope());
+    let base: ClusterName = "base".parse().unwrap();
+    survey
+        .observed
+        .insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
+    decide(&survey, &base, &ClusterSetting::default());
+    let query = survey.take_open();
+    assert_eq!(
+        [
+            !query.associations.is_empty(),
+            !query.oidc_issuers.is_empty(),
+            query.listed_roles
+        ],
+        [true; 3]
+    );
+}
