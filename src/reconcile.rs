@@ -47,7 +47,7 @@ const OPTIONS: &str = "options";
 /// known yet, the survey notes as a question; the result counts once there is no question left.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     let (before, after) = hub::known_settings(survey, target)?;
-    let follow = target.sets_hub() && hub::clusters_follow(before.as_ref(), &after);
+    let follow = target.sets_hub() && hub::clusters_follow(survey, before.as_ref(), &after);
     clusters::clusters_known(survey, target, follow)?;
     let mut say = Say {
         checks: target.is_check(),

@@ -217,6 +217,11 @@ impl Survey {
         self.saved() == Saved::Absent && ids.iter().filter_map(|id| self.observed.resource(id)).any(is_part)
     }
 
+    /// Whether only the resources of the hub tell which options it had.
+    pub fn lacks_settings(&self) -> bool {
+        matches!(self.saved(), Saved::Bad(_)) || self.has_lost_settings()
+    }
+
     /// The prefix of cluster queues on this hub, as far as it is known.
     pub fn queue_prefix(&self) -> QueuePrefix {
         let served = || {

@@ -286,10 +286,12 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let topic = handler.as_ref().and_then(|handler| handler.notify.clone());
     let reserved = function.and_then(|function| function.reserved_concurrency);
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
-    let alarms = watch::alarms(scope, &HubOptions::all_parts())
-        .iter()
-        .find_map(|alarm| live.resource(&alarm.id())?.as_alarm());
-    let alarms = alarms.map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
+    let alarms = live.resources().filter_map(Resource::as_alarm);
+    let ours = alarms.filter(|alarm| alarm.tags.belong_to(&scope.bus));
+    let (of_clusters, of_hub): (Vec<_>, Vec<_>) = ours.partition(|alarm| alarm.tags.get(CLUSTER).is_some());
+    let alarms = of_hub
+        .first()
+        .map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
     HubOptions {
         tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
         kms_key: queue
@@ -321,7 +323,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .filter(|retention| *retention != default.log_retention()),
         rebalance: has_rule(Signal::Rebalance).then_some(true),
         alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
-        reader_alarms: None,
+        reader_alarms: (!of_clusters.is_empty()).then_some(true),
         heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
         dashboard: live
             .dashboard(scope.dashboard())

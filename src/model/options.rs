@@ -144,6 +144,7 @@ impl HubOptions {
         Self {
             alarms: Some(Alarms::On(None)),
             dashboard: Some(true),
+            reader_alarms: Some(true),
             rebalance: Some(true),
             ..Self::default()
         }
@@ -222,6 +223,8 @@ impl HubOptions {
                 tags.collect()
             }
             Value::Bool(on) => vec![format!("--{flag}={on}")],
+            // It can stand alone.
+            Value::String(topic) if flag == "alarms" => vec![format!("--{flag}={}", quoted(&topic))],
             value => vec![format!("--{flag} {}", quoted(value.as_str().unwrap_or_default()))],
         };
         self.values().into_iter().flat_map(typed).collect()

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found};
+use super::hub::former_options;
 use super::roles::{self, FoundRole, read_policy, roles_of, roles_with_policy};
 use super::target::{ClusterSetting, Target, Wish, checked_clusters};
 use super::{Blocked, adoption};
@@ -224,7 +225,7 @@ fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>
         let id = Cluster::policy_id(&survey.scope, cluster, role);
         (id, read_policy(survey, cluster, role))
     });
-    let may_have_alarm = after.has_reader_alarms() || survey.options().is_some_and(HubOptions::has_reader_alarms);
+    let may_have_alarm = after.has_reader_alarms() || former_options(survey).has_reader_alarms();
     let alarm = may_have_alarm.then(|| Cluster::alarm_id(&survey.scope, cluster));
     let alarm = alarm.map(|id| (id.clone(), survey.resource(&id).clone()));
     std::iter::once((queue, answer)).chain(policies).chain(alarm).collect()

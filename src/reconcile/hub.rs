@@ -12,6 +12,7 @@ use crate::error::{Hint, listed, quoted};
 use crate::iam::service_access::{LetsIn, lets_rules_in};
 use crate::message::{Message, MessageKind};
 use crate::model::answer::{Fact, Fault};
+use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
@@ -42,8 +43,9 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
     // Without settings, the rest of the hub tells whether they are lost, and which options they had.
     if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
         readings(survey, None);
-        if matches!(survey.saved(), Saved::Bad(_)) || survey.has_lost_settings() {
+        if survey.lacks_settings() {
             readings(survey, [&HubOptions::all_parts()]);
+            alarms_of_clusters(survey);
         }
     }
     let bootstraps = target.bootstraps();
@@ -74,6 +76,25 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
     Ok((before, after))
 }
 
+/// Reads the alarm that each cluster may have. The names of queues tell the names of clusters before the queues are read.
+fn alarms_of_clusters(survey: &Survey) {
+    let queues = survey.discover().present().into_iter().flatten();
+    let prefix = survey.queue_prefix();
+    let clusters = queues.filter_map(|queue| queue.as_str().strip_prefix(prefix.as_str())?.parse().ok());
+    for cluster in clusters {
+        survey.resource(&Cluster::alarm_id(&survey.scope, &cluster));
+    }
+}
+
+/// Options with each part on request that the hub may have: those that it has saved, or every one if they are lost.
+pub(super) fn former_options(survey: &Survey) -> HubOptions {
+    match survey.options() {
+        Some(saved) => saved.clone(),
+        None if survey.lacks_settings() => HubOptions::all_parts(),
+        None => HubOptions::default(),
+    }
+}
+
 fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
     let options = given.options.clone().or(before.options.clone());
     Settings {
@@ -93,13 +114,16 @@ pub(super) fn restoring(survey: &Survey) -> String {
 }
 
 /// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, by a key
-/// that they are encrypted with, or were, or by alarms of their own.
-pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bool {
+/// that they are encrypted with, or were, or by alarms of their own. Settings that are restored change only the alarms.
+pub(super) fn clusters_follow(survey: &Survey, before: Option<&Settings>, after: &Settings) -> bool {
     let has_keys = |settings: &Settings| settings.options.kms_key.is_some() || !settings.old_keys.is_empty();
-    before.is_some_and(|before| {
-        let follows = |settings: &Settings| has_keys(settings) || settings.options.has_reader_alarms();
-        before.options.queue_prefix() != after.options.queue_prefix() || follows(before) || follows(after)
-    })
+    let has_alarms = |options: &HubOptions| options.has_reader_alarms();
+    let Some(before) = before else {
+        let live = hub::live_options(&survey.scope, &survey.observed);
+        return survey.lacks_settings() && (has_alarms(&live) || has_alarms(&after.options));
+    };
+    let follows = |settings: &Settings| has_keys(settings) || has_alarms(&settings.options);
+    before.options.queue_prefix() != after.options.queue_prefix() || follows(before) || follows(after)
 }
 
 /// The options that the hub of a target has afterwards, as far as they are known.
@@ -167,12 +191,7 @@ pub(super) fn compared(
     for id in desired.ids().cloned().collect::<Vec<_>>() {
         desired.untag(id, former.iter().cloned());
     }
-    let before = match before {
-        Some(before) => before.options.clone(),
-        None if survey.has_lost_settings() => HubOptions::all_parts(),
-        None => HubOptions::default(),
-    };
-    Ok((desired, readings(survey, [&before, &after.options])))
+    Ok((desired, readings(survey, [&former_options(survey), &after.options])))
 }
 
 /// The settings and the alias, on the version to roll back to. Nothing else is compared.

@@ -85,7 +85,7 @@ fn histories() -> Vec<Vec<Command>> {
 }
 
 /// A hub with alarms, also on its clusters.
-fn watched_hub() -> Command {
+pub(super) fn watched_hub() -> Command {
     let watched = |c: &mut HubOptions| {
         c.alarms = Some("true".parse().unwrap());
         c.reader_alarms = Some(true);

@@ -1,6 +1,7 @@
 //! What needs no other answer is read in the first round. The search for a role takes one more, and a prefix of one's own too.
 
 use kibus::model::options::HubOptions;
+use kibus::model::resource::ResourceId;
 use kibus::reconcile::{ClusterSetting, Target};
 
 use super::account::Account;
@@ -31,4 +32,27 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
         wait(survey(&scope(), &account, &target, CALLS));
         assert_eq!(account.take_rounds(), rounds, "{case}");
     }
+}
+
+/// Settings that are lost are read again five times. Then the parts on request are read with the names of queues, and the alarms of
+/// clusters with their queues. Those that have one are read as a whole.
+#[test]
+fn lost_settings_take_a_round_for_the_alarms_of_clusters() {
+    let rounds = |wants_alarms: bool, command: fn(HubOptions, &'static str) -> Command| {
+        let hub = options(|c| c.reader_alarms = wants_alarms.then_some(true));
+        let add = Command::AddCluster(vec!["base"], RoleFlag::None);
+        let mut start = account_after(&[Command::BootstrapHub(hub.clone(), "0.1.0"), add]);
+        start.remove(&ResourceId::Parameter(scope().settings_parameter()));
+        let account = Account::new(&scope(), start);
+        wait(survey(&scope(), &account, &command(hub, "0.1.0").target(), CALLS));
+        account.take_rounds()
+    };
+    let teardown = |_, _| Command::Teardown;
+    let found = [
+        rounds(false, Command::Restore),
+        rounds(true, Command::Restore),
+        rounds(false, teardown),
+        rounds(true, teardown),
+    ];
+    assert_eq!(found, [10, 12, 10, 10]);
 }

@@ -5,7 +5,7 @@ use kibus::apply::{Outcome, apply};
 use kibus::cloud::FaultKind;
 use kibus::model::finding_code::FindingCode;
 use kibus::model::options::HubOptions;
-use kibus::model::resource::ResourceId;
+use kibus::model::resource::{Kind, ResourceId};
 use kibus::plan::{Action, Plan};
 use kibus::reconcile::Blocked;
 
@@ -13,6 +13,7 @@ use super::account::{Account, Interruption, Trouble};
 use super::command::{Command, Nobody, RoleFlag, intent};
 use super::interruption::{
     Desired, account_after, choosy_hub, continues_where_it_stopped, interruptions, of_others, options, scope, wait,
+    watched_hub,
 };
 use Command::{AddCluster, BootstrapHub, RemoveCluster, Restore, Rollback, Teardown};
 
@@ -81,7 +82,11 @@ fn of_two_first_runs_with_the_same_options_the_second_finishes_the_first() {
 
 /// A hub with every option and a cluster, whose settings are lost.
 fn lost() -> (Vec<Command>, Desired) {
-    let history = vec![choosy_hub(), AddCluster(vec!["base"], RoleFlag::Role("a"))];
+    lost_after(choosy_hub())
+}
+
+fn lost_after(hub: Command) -> (Vec<Command>, Desired) {
+    let history = vec![hub, AddCluster(vec!["base"], RoleFlag::Role("a"))];
     let mut start = account_after(&history);
     assert!(start.remove(&settings()).is_some());
     (history, start)
@@ -159,4 +164,43 @@ fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
         account.resources().into_keys().collect::<Vec<_>>(),
         of_others().into_keys().collect::<Vec<_>>()
     );
+}
+
+/// What clusters have on request is found without the settings that asked for it.
+#[test]
+fn alarms_are_restored_or_deleted_without_settings() {
+    let (history, start) = lost_after(watched_hub());
+    let BootstrapHub(options, version) = watched_hub() else {
+        unreachable!()
+    };
+    let account = &Account::new(&scope(), start.clone());
+    let blocked = wait(intent(&scope(), account, &first_run("512").target())).unwrap_err();
+    let restoring = blocked.0[0].fix.steps()[0].command.clone().unwrap();
+    assert!(
+        restoring.contains(" --alarms=true --reader-alarms=true "),
+        "{restoring}"
+    );
+    let of_requests = |resources: &Desired| {
+        let parts = resources.keys().filter(|id| id.of_kind() == Kind::Alarm);
+        parts.cloned().collect::<Vec<_>>()
+    };
+    let all = of_requests(&start);
+    assert!(
+        all.contains(&ResourceId::Alarm("kibus-reader-base".parse().unwrap())),
+        "{all:?}"
+    );
+    for (command, left) in [
+        (Restore(options.clone(), version), all),
+        (Restore(HubOptions::default(), version), Vec::new()),
+        (Teardown, Vec::new()),
+    ] {
+        let account = Account::new(&scope(), start.clone());
+        let run = wait(command.run(&scope(), &account, 4, None));
+        assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
+        assert_eq!(of_requests(&account.resources()), left, "{command:?}");
+        assert_eq!(account.breaches(), [""; 0], "{command:?}");
+    }
+    let account = Account::new(&scope(), start);
+    wait(Restore(options, version).run(&scope(), &account, 4, None));
+    assert_eq!(account.resources(), account_after(&history));
 }
