@@ -19,12 +19,8 @@
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
 //! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 
-pub mod cloud;
 pub mod error;
-pub mod iam;
-pub mod message;
 pub mod model;
-pub mod plan;
 pub mod wire;
 
 #[cfg(feature = "router")]
@@ -37,6 +33,8 @@ pub mod aws;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "cli")]
+pub mod cloud;
+#[cfg(feature = "cli")]
 pub mod dead_letters;
 #[cfg(feature = "cli")]
 mod demo;
@@ -45,7 +43,13 @@ pub mod discover;
 #[cfg(feature = "cli")]
 pub mod events;
 #[cfg(feature = "cli")]
+pub mod iam;
+#[cfg(feature = "cli")]
+pub mod message;
+#[cfg(feature = "cli")]
 mod package;
+#[cfg(feature = "cli")]
+pub mod plan;
 #[cfg(feature = "cli")]
 pub mod preflight;
 #[cfg(feature = "cli")]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Hint};
+use crate::iam::operator_policy::printing;
 use crate::model::answer::{Fault, FaultKind};
 use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::name::{ClusterName, FunctionName, QueueName};
@@ -388,7 +389,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
     Some(match &fault.kind {
         FaultKind::Denied { .. } => Hint::command(
             "grant the permissions that this command prints",
-            scope.kibus("policy operator"),
+            scope.kibus(printing(action)),
         ),
         FaultKind::NoCredentials => Hint::text("set credentials in the environment, a profile (--profile) or a role"),
         FaultKind::ExpiredCredentials => Hint::command("with IAM Identity Center, sign in again", "aws sso login"),
@@ -521,6 +522,15 @@ mod tests {
                 None,
             ),
             ("x:Y", Kind::Limit, "remove what is not needed", None),
+            (
+                "cloudwatch:GetDashboard",
+                Kind::Denied {
+                    principal: None,
+                    resource: None,
+                },
+                "grant the permissions",
+                Some("kibus policy operator --for alarms"),
+            ),
         ] {
             let fault = Fault {
                 kind,

@@ -56,7 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &[]),
     ("iam", &["model"]),
-    ("message", &["model"]),
+    ("message", &["iam", "model"]),
     ("plan", &["iam", "message", "model"]),
     ("cloud", &["model", "plan"]),
     ("wire", &["model"]),

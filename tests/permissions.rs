@@ -2,6 +2,7 @@
 //! policies that kibus prints for them.
 
 mod account;
+mod alarms;
 mod bounded;
 mod by_name;
 mod check;
@@ -160,9 +161,13 @@ async fn each_policy_allows_its_work_and_nothing_else() {
 
     let alarms = operator.document("policy operator --for alarms").await;
     account.allow("operator", "kibus-alarms", &alarms).await;
+    account
+        .allow("operator", "emulators-own-of-alarms", &emulators_own::of_alarms(arn))
+        .await;
+    let topic = account.topic("pager").await;
     let options = format!(
-        "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --heartbeat \
-         --reserved-concurrency 5 --permissions-boundary {boundary}"
+        "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --alarms={topic} \
+         --reader-alarms --dashboard --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
     operator.kibus(&options).await;
     assert_eq!(
@@ -172,14 +177,15 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     );
     operator.kibus(&format!("bootstrap-hub --yes --kms-key {key}")).await;
     operator.kibus("add-cluster base --yes").await;
-    reads_need_the_read_only_document(&mut operator).await;
+    let reads_of_alarms = operator.document("policy operator --for alarms --read-only").await;
+    reads_need_the_read_only_document(&mut operator, &reads_of_alarms).await;
     operator.kibus("rollback --yes").await;
     operator.kibus("bootstrap-hub --yes").await;
     operator.kibus("add-cluster base --yes --tag team=b").await;
     operator.kibus("verify").await;
     drift_is_fixed(&mut operator).await;
     operator
-        .kibus("bootstrap-hub --yes --tag none --rebalance=false --heartbeat=false --reserved-concurrency none --permissions-boundary none --kms-key none")
+        .kibus("bootstrap-hub --yes --tag none --rebalance=false --alarms=false --reader-alarms=false --dashboard=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
     operator.kibus("add-cluster base --yes --untag team").await;
     operator.kibus("verify").await;
@@ -196,8 +202,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
 
     let mut called: BTreeSet<_> = operator.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
-    called.retain(|call| !MAY_BE_DENIED.contains(&call.as_str()));
-    let allowed: BTreeSet<_> = actions(&document).difference(&of(&NO_CALL)).cloned().collect();
+    called.retain(|call| !MAY_BE_DENIED[1..].contains(&call.as_str()));
+    let documents = &actions(&document) | &actions(&alarms);
+    let allowed: BTreeSet<_> = documents.difference(&of(&NO_CALL)).cloned().collect();
     assert_eq!(
         called.difference(&allowed).collect::<Vec<_>>(),
         eks::TRIED,
@@ -222,7 +229,7 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
 
 /// `verify`, `status` and `list` run with the read-only document, and call each action in it, and one that it denies: whoever
 /// may invoke the router may route any event. Of other buses, `list` may read nothing but the names.
-async fn reads_need_the_read_only_document(operator: &mut Operator<'_>) {
+async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, alarms: &Value) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
     let mut reader = Operator {
@@ -231,16 +238,21 @@ async fn reads_need_the_read_only_document(operator: &mut Operator<'_>) {
         called: BTreeSet::new(),
     };
     account.allow("reader", "kibus-reader", &document).await;
-    account
-        .allow("reader", "emulators-own-of-reader", &emulators_own::of_reader(arn))
-        .await;
+    account.allow("reader", "kibus-alarms-reader", alarms).await;
+    for (name, own) in [
+        ("emulators-own-of-reader", emulators_own::of_reader(arn)),
+        ("emulators-own-of-alarms-reader", emulators_own::of_alarms(arn)),
+    ] {
+        account.allow("reader", name, &own).await;
+    }
     for line in ["verify", "verify base", "status", "list"] {
         reader.kibus(line).await;
     }
     let mut called: BTreeSet<_> = reader.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     assert!(called.remove(INVOKE.1), "verify asks the live router");
-    called.retain(|call| !MAY_BE_DENIED.contains(&call.as_str()));
-    let allowed: BTreeSet<_> = actions(&document).difference(&of(&NO_CALL)).cloned().collect();
+    called.retain(|call| !MAY_BE_DENIED[1..].contains(&call.as_str()));
+    let documents = &actions(&document) | &actions(alarms);
+    let allowed: BTreeSet<_> = documents.difference(&of(&NO_CALL)).cloned().collect();
     assert_eq!(
         called, allowed,
         "the read-only document allows what these commands call"

@@ -30,10 +30,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::grants::matches_action;
-use crate::model::document::{Document, fill_template, texts};
+use crate::model::document::{Document, texts};
 use crate::model::name::{RoleName, names};
 use crate::model::options::HubOptions;
 use crate::model::policy::{KeyUse, of_bus, policy_space, replace_statements, with_key};
@@ -41,6 +42,8 @@ use crate::model::resource::calls::{Access, CALLS, PATTERNS, call_of};
 use crate::model::scope::Scope;
 use crate::model::signal::{PROBE_SOURCE, Signal};
 use crate::model::tags::NAMESPACE;
+
+const ORDINARY: &str = include_str!("../../templates/policies/operator.json");
 
 /// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
@@ -70,7 +73,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ),
         ("controller_role_arns", controllers.into()),
     ];
-    let mut policy = of_bus(scope, include_str!("../../templates/policies/operator.json"), &values);
+    let mut policy = of_bus(scope, ORDINARY, &values);
     if controller_roles.is_empty() {
         replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
     }
@@ -102,49 +105,64 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
 
-/// The additional policy of an operator with many clusters: read all roles of the account in few calls, instead of each
-/// role in some. It allows reading the rest of IAM too, so no other document has it.
-pub fn many_clusters() -> Document {
-    let template = include_str!("../../templates/policies/operator-many-clusters.json");
-    fill_template(template, &[])
+/// What needs an additional document, because the ordinary one should not allow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Purpose {
+    /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
+    ManyClusters,
+    // No policy variable is the ARN of the caller's own user or role, so it covers all of the account.
+    /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
+    /// what every user and role of the account may do.
+    Check,
+    /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
+    Eks,
+    // Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
+    /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
+    Discover,
+    /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
+    Alarms,
 }
 
-/// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
-/// Simulating a principal's policies tells what that principal may do, so no other document allows it. No policy variable
-/// is the ARN of the caller's own user or role, so it covers all of the account.
-pub fn preflight(scope: &Scope) -> Document {
-    of_bus(scope, include_str!("../../templates/policies/operator-check.json"), &[])
+impl Purpose {
+    fn template(self) -> &'static str {
+        match self {
+            Self::ManyClusters => include_str!("../../templates/policies/operator-many-clusters.json"),
+            Self::Check => include_str!("../../templates/policies/operator-check.json"),
+            Self::Eks => include_str!("../../templates/policies/operator-eks.json"),
+            Self::Discover => include_str!("../../templates/policies/operator-discover.json"),
+            Self::Alarms => include_str!("../../templates/policies/operator-alarms.json"),
+        }
+    }
 }
 
-/// The policy of an operator whose `add-cluster` asks EKS about new clusters, for which the ordinary document has no space.
-pub fn eks(scope: &Scope) -> Document {
-    of_bus(scope, include_str!("../../templates/policies/operator-eks.json"), &[])
-}
-
-/// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
-/// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
-pub fn discover(scope: &Scope) -> Document {
-    let template = include_str!("../../templates/policies/operator-discover.json");
-    of_bus(scope, template, &[])
-}
-
-/// The additional policy of an operator of a hub with alarms, a heartbeat or a dashboard, for which the ordinary document has no space.
-pub fn alarms(scope: &Scope) -> Document {
+/// The additional document for a purpose.
+pub fn additional(scope: &Scope, purpose: Purpose) -> Document {
     let values = [
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
         ("probe_source", PROBE_SOURCE.into()),
         ("dashboard_arn", scope.dashboard_arn(&scope.dashboard()).into()),
     ];
-    of_bus(
-        scope,
-        include_str!("../../templates/policies/operator-alarms.json"),
-        &values,
-    )
+    of_bus(scope, purpose.template(), &values)
+}
+
+/// The arguments that print the document with an action: the additional one that has it, if the ordinary one does not. An operator
+/// of a hub needs that for alarms sooner than that of another command.
+pub fn printing(action: &str) -> String {
+    let quoted = format!("\"{action}\"");
+    let mut purposes = Purpose::value_variants().iter().rev();
+    let purpose = purposes.find(|purpose| purpose.template().contains(&quoted) && !ORDINARY.contains(&quoted));
+    let name = purpose.and_then(|purpose| purpose.to_possible_value());
+    name.map_or("policy operator".to_owned(), |name| {
+        format!("policy operator --for {}", name.get_name())
+    })
 }
 
 /// What an operator who changes any part of the hub needs: of both documents.
 pub fn with_alarms(scope: &Scope, options: &HubOptions) -> Document {
-    let documents = [operator(scope, options, &BTreeSet::new()), alarms(scope)];
+    let documents = [
+        operator(scope, options, &BTreeSet::new()),
+        additional(scope, Purpose::Alarms),
+    ];
     let statements: Vec<&Value> = documents.iter().flat_map(Document::statements).collect();
     Document::new(json!({ "Version": documents[0].value()["Version"], "Statement": statements }))
 }

@@ -9,7 +9,7 @@ use crate::iam::grants::matches;
 use crate::model::answer::{Call, Simulation};
 use crate::model::document::{Document, texts};
 use crate::model::options::HubOptions;
-use crate::model::resource::calls::{Access, ApiCall, CALLS, CONDITION_KEYS, TAG_KEYS, conditions, iam};
+use crate::model::resource::calls::{Access, ApiCall, CALLS, CONDITION_KEYS, TAG_KEYS, conditions, iam, sns};
 use crate::model::resource::{FieldValue, Kind, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, Tags};
@@ -45,6 +45,20 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
             let of_change = change.after.as_ref().and_then(Resource::tags).filter(|_| !passes);
             tags.0.extend(of_change.into_iter().flat_map(|tags| tags.0.clone()));
         }
+    }
+    // A topic has no change: it is read because an option names it.
+    let topics = [options.alarm_topic(), options.topic()].into_iter().flatten();
+    let topics = topics.filter(|_| !plan.is_empty()).map(|topic| Call {
+        action: sns::GET_TOPIC_ATTRIBUTES.to_owned(),
+        resource: scope.topic_arn(topic),
+    });
+    let of_topics = Requests {
+        kind: Kind::Alarm,
+        is_new: true,
+        passes: false,
+    };
+    for call in topics {
+        groups.entry(of_topics).or_default().0.insert(call);
     }
     let simulations = groups.into_iter().flat_map(|(requests, (calls, tags))| {
         let context = requests.context(scope, options, tags);

@@ -1,19 +1,17 @@
 //! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. One that cannot work is refused
 //! before anything is made.
 
-use serde_json::json;
-
+use super::warnings::unread;
 use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
 use crate::iam::service_access::{LetsIn, lets_alarms_in};
 use crate::message::Message;
 use crate::model::answer::{Fact, TopicAttributes};
-use crate::model::document::Document;
+use crate::model::document::{Document, fill_template};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{KmsKey, Topic};
 use crate::model::options::HubOptions;
 use crate::model::resource::Resource;
-use crate::model::resource::calls::sns;
 use crate::model::router_function::{LONGEST_HANDLER, RouterHandler};
 use crate::model::scope::Scope;
 use crate::model::watch;
@@ -23,28 +21,25 @@ const KEY_OF_AWS: &str = "alias/aws/sns";
 
 /// Refuses a topic of another account or Region, and one whose name does not fit into the handler, where the router finds it.
 pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
-    let elsewhere = |topic: &&Topic| !is_here(scope, topic);
-    let not_here = |topic: &Topic, who: &str| {
-        let Scope { account, region, .. } = scope;
-        format!("`{topic}` is not a topic of account {account} in {region}, and {who} no other")
-    };
-    if let Some(topic) = options.alarm_topic().filter(elsewhere) {
-        return Some(refusal(scope, "alarms", not_here(topic, "alarms notify")));
+    let Scope { account, region, .. } = scope;
+    let topics = [
+        ("alarms", options.alarm_topic(), "alarms notify"),
+        ("notify", options.topic(), "the router publishes to"),
+    ];
+    for (option, topic, who) in topics {
+        if let Some(topic) = topic.filter(|topic| !is_here(scope, topic)) {
+            let sentence = format!("`{topic}` is not a topic of account {account} in {region}, and {who} no other");
+            return Some(refusal(scope, option, sentence));
+        }
     }
     let topic = options.topic()?;
     let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
-    let sentence = if elsewhere(&topic) {
-        not_here(topic, "the router publishes to")
-    } else if handler.len() > LONGEST_HANDLER {
-        let room = topic.name().len().saturating_sub(handler.len() - LONGEST_HANDLER);
-        format!(
-            "the name of topic `{}` has more than the {room} characters that this bus and queue prefix leave in the handler of \
-             the router",
-            topic.name()
-        )
-    } else {
-        return None;
-    };
+    let over = handler.len().checked_sub(LONGEST_HANDLER + 1)? + 1;
+    let sentence = format!(
+        "the name of topic `{}` has more than the {} characters that this bus and queue prefix leave in the handler of the router",
+        topic.name(),
+        topic.name().len().saturating_sub(over)
+    );
     Some(refusal(scope, "notify", sentence))
 }
 
@@ -84,36 +79,38 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         return;
     };
     let alarms = watch::alarms(scope, options);
-    let alarms: Vec<String> = alarms
-        .iter()
-        .filter_map(Resource::as_alarm)
-        .map(|alarm| scope.alarm_arn(&alarm.name))
-        .collect();
+    let alarms = alarms.iter().filter_map(Resource::as_alarm);
+    let alarms: Vec<String> = alarms.map(|alarm| scope.alarm_arn(&alarm.name)).collect();
     let (name, account) = (topic.name(), &scope.account);
-    let statement = |actions: &[&str], resource: &str| {
-        let condition = json!({"StringEquals": {"aws:SourceAccount": account.as_str()}});
-        let service = json!({"Service": "cloudwatch.amazonaws.com"});
-        let statement = json!({"Effect": "Allow", "Principal": service, "Action": actions, "Resource": resource, "Condition": condition});
-        format!(
-            "add this statement to that policy: {}",
-            Document::new(statement).compact()
-        )
-    };
-    let judge = |say: &mut Say, what: &str, lets: LetsIn, resource: &str| match lets {
+    let judge = |say: &mut Say, what: &str, policy: &Document, is_key: bool| match lets_alarms_in(
+        policy, is_key, account, &alarms,
+    ) {
         LetsIn::Yes => {}
         LetsIn::No(missing) => {
+            let values = [
+                ("account", account.as_str().into()),
+                ("actions", missing.into_iter().collect()),
+                (
+                    "resource",
+                    if is_key {
+                        "*".into()
+                    } else {
+                        scope.topic_arn(topic).into()
+                    },
+                ),
+            ];
+            let statement = fill_template(include_str!("../../templates/policies/topic.json"), &values).compact();
             let sentence = format!("topic `{name}` cannot be notified by alarms: {what} does not allow CloudWatch");
-            let missing: Vec<&str> = missing.into_iter().collect();
-            let refusal = refusal(scope, "alarms", sentence).advise(statement(&missing, resource));
-            say.refusals.push(refusal);
+            let refusal = refusal(scope, "alarms", sentence);
+            say.refusals
+                .push(refusal.advise(format!("add this statement to that policy: {statement}")));
         }
         LetsIn::Unclear => say.warn(Hint::text(format!(
             "unknown whether alarms can notify topic `{name}`: {what} has conditions that kibus does not evaluate"
         ))),
     };
     if let Some(policy) = &found.policy {
-        let lets = lets_alarms_in(policy, false, account, &alarms);
-        judge(say, "its policy", lets, &scope.topic_arn(topic));
+        judge(say, "its policy", policy, false);
     }
     let Some(key) = &found.key else { return };
     if key.ends_with(KEY_OF_AWS) {
@@ -125,10 +122,7 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         return;
     }
     match key_of(scope, key).map(|key| case.survey.key_policies(&key)) {
-        Some(Fact::Present(policy)) => {
-            let lets = lets_alarms_in(policy, true, account, &alarms);
-            judge(say, &format!("the policy of its key `{key}`"), lets, "*");
-        }
+        Some(Fact::Present(policy)) => judge(say, &format!("the policy of its key `{key}`"), policy, true),
         Some(Fact::NotAsked) => {}
         unread => {
             let fault = unread.and_then(Fact::fault).map(|fault| format!(": {fault}"));
@@ -143,14 +137,15 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
 
 /// The key of a topic, unless it is given by an alias, whose policy cannot be read.
 fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
+    let Scope {
+        partition,
+        region,
+        account,
+        ..
+    } = scope;
     match key.contains(['/', ':']) {
         true => key.parse().ok(),
-        false => format!(
-            "arn:{}:kms:{}:{}:key/{key}",
-            scope.partition, scope.region, scope.account
-        )
-        .parse()
-        .ok(),
+        false => format!("arn:{partition}:kms:{region}:{account}:key/{key}").parse().ok(),
     }
 }
 
@@ -171,16 +166,7 @@ fn asked<'a>(case: &Case<'a>, say: &mut Say, option: &str, topic: &Topic) -> Opt
         }
         Fact::Unreadable(fault) => {
             let what = format!("unknown whether topic `{name}` of --{option} exists and can be published to");
-            say.warn(match fault.is_denied() {
-                true => Hint::command(
-                    format!(
-                        "{what}: AWS denied {}. Grant the permissions that this command prints:",
-                        sns::GET_TOPIC_ATTRIBUTES
-                    ),
-                    scope.kibus("policy operator --for alarms"),
-                ),
-                false => Hint::text(format!("{what}: {fault}")),
-            });
+            say.warn(unread(scope, &what, fault));
         }
         Fact::NotAsked => {}
     }

@@ -9,6 +9,7 @@ use super::target::{RoleOption, Target, Wish, checked_clusters};
 use super::{Case, Rule, Say, adoption, clusters, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
+use crate::iam::operator_policy::printing;
 use crate::model::answer::{AccessDecision, Fact, Fault};
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, RoleName};
@@ -120,14 +121,14 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
+pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
     match fault.is_denied() {
         true => Hint::command(
             format!(
                 "{what}: AWS denied {}. Grant the permissions that this command prints:",
                 fault.action
             ),
-            scope.kibus("policy operator"),
+            scope.kibus(printing(&fault.action)),
         ),
         false => Hint::text(format!("{what}: {fault}")),
     }

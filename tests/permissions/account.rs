@@ -165,6 +165,13 @@ impl Account {
         kms_key::make(&account, Some(&policy)).await
     }
 
+    /// Creates a topic with the policy of a new one and returns its ARN.
+    pub(super) async fn topic(&self, name: &str) -> String {
+        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
+        account.call("sns", "CreateTopic", &format!("Name={name}")).await;
+        format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
+    }
+
     /// Runs kibus with these keys.
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))

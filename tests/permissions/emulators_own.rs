@@ -48,6 +48,25 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     ])
 }
 
+/// In addition to the document for alarms: it reads a name from `PutMetricAlarm`, without the tags of the request, and from no other
+/// call about alarms and dashboards. The policy simulator evaluates the document for all of them.
+pub(super) fn of_alarms(arn: impl Fn(&str, &str) -> String) -> Value {
+    let nameless = [
+        "cloudwatch:DeleteAlarms",
+        "cloudwatch:DeleteDashboards",
+        "cloudwatch:DescribeAlarms",
+        "cloudwatch:GetDashboard",
+        "cloudwatch:ListTagsForResource",
+        "cloudwatch:PutDashboard",
+        "cloudwatch:TagResource",
+        "cloudwatch:UntagResource",
+    ];
+    policy([
+        statement(&["cloudwatch:PutMetricAlarm"], arn("cloudwatch", "alarm:kibus-*")),
+        statement(&nameless, "*"),
+    ])
+}
+
 /// In addition to the document for a check: it does not read the principal from the request.
 pub(super) fn of_check() -> Value {
     policy([statement(&["iam:SimulatePrincipalPolicy"], "*")])

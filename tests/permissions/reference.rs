@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::grants::matches_action;
-use kibus::iam::operator_policy;
+use kibus::iam::operator_policy::{self, Purpose};
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
@@ -302,11 +302,11 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             let mut documents = vec![
                 policy::router_policy(&scope, &options),
                 policy::controller_policy(&scope, &queue, options.key()),
-                operator_policy::many_clusters(),
-                operator_policy::preflight(&scope),
-                operator_policy::eks(&scope),
-                operator_policy::discover(&scope),
-                operator_policy::alarms(&scope),
+                operator_policy::additional(&scope, Purpose::ManyClusters),
+                operator_policy::additional(&scope, Purpose::Check),
+                operator_policy::additional(&scope, Purpose::Eks),
+                operator_policy::additional(&scope, Purpose::Discover),
+                operator_policy::additional(&scope, Purpose::Alarms),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

@@ -147,7 +147,7 @@ impl PolicySimulator {
         )
     }
 
-    fn decide(&self, action: &str, resource: &str, context: &BTreeMap<String, Vec<String>>) -> &'static str {
+    pub(crate) fn decide(&self, action: &str, resource: &str, context: &BTreeMap<String, Vec<String>>) -> &'static str {
         let applies = |statement: &&Value| {
             texts(&statement["Action"])
                 .iter()

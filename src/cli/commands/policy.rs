@@ -6,7 +6,7 @@ use clap::Subcommand;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint, quoted};
-use crate::iam::operator_policy::{self, RolePattern};
+use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::document::Document;
 use crate::model::karpenter::RoleCandidates;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
@@ -84,22 +84,6 @@ enum Party {
     },
 }
 
-/// What needs an additional document, because the ordinary one should not allow it.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Purpose {
-    /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
-    ManyClusters,
-    /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
-    /// what every user and role of the account may do.
-    Check,
-    /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
-    Eks,
-    /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
-    Discover,
-    /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
-    Alarms,
-}
-
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
 struct RoleFlags {
@@ -126,13 +110,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             read_only,
             ..
         } => {
-            let document = match purpose {
-                Purpose::ManyClusters => operator_policy::many_clusters(),
-                Purpose::Check => operator_policy::preflight(&hub.scope),
-                Purpose::Eks => operator_policy::eks(&hub.scope),
-                Purpose::Discover => operator_policy::discover(&hub.scope),
-                Purpose::Alarms => operator_policy::alarms(&hub.scope),
-            };
+            let document = operator_policy::additional(&hub.scope, purpose);
             match read_only {
                 true => operator_policy::reads(document),
                 false => document,

@@ -108,11 +108,11 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
     let besides = [
-        many_clusters(),
-        preflight(&scope()),
-        discover(&scope()),
-        eks(&scope()),
-        alarms(&scope()),
+        additional(&scope(), Purpose::ManyClusters),
+        additional(&scope(), Purpose::Check),
+        additional(&scope(), Purpose::Discover),
+        additional(&scope(), Purpose::Eks),
+        additional(&scope(), Purpose::Alarms),
     ]
     .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
@@ -132,7 +132,7 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
 #[test]
 fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
     let all_roles = "iam:GetAccountAuthorizationDetails";
-    let besides = many_clusters();
+    let besides = additional(&scope(), Purpose::ManyClusters);
     assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
     assert!(called().contains(all_roles), "kibus calls it");
     for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
@@ -146,7 +146,7 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
 /// Each is about resources that are not of the bus.
 #[test]
 fn the_document_for_discover_has_its_reads() {
-    let besides = allowed(&discover(&scope()));
+    let besides = allowed(&additional(&scope(), Purpose::Discover));
     let expected = [
         "cloudwatch:GetMetricData",
         "events:ListRules",
@@ -162,7 +162,7 @@ fn the_document_for_discover_has_its_reads() {
 /// The first tells what others may do. The second is no part of any change.
 #[test]
 fn only_the_document_for_a_check_simulates_and_counts() {
-    let besides = allowed(&preflight(&scope()));
+    let besides = allowed(&additional(&scope(), Purpose::Check));
     let expected = ["events:ListRules", "iam:SimulatePrincipalPolicy"].map(str::to_owned);
     assert_eq!(besides, BTreeSet::from(expected));
     assert!(besides.is_subset(&called()), "kibus calls them");
@@ -492,7 +492,10 @@ fn every_rule_is_named_and_reads_no_other_source() {
     let heartbeat = BTreeSet::from([arn(Signal::Heartbeat)]);
     let rules: BTreeSet<String> = Signal::ALL.map(arn).into();
     let document = document();
-    for (document, rules) in [(&document, &rules - &heartbeat), (&alarms(&scope()), heartbeat)] {
+    for (document, rules) in [
+        (&document, &rules - &heartbeat),
+        (&additional(&scope(), Purpose::Alarms), heartbeat),
+    ] {
         for statement in document.statements() {
             let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
             if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
@@ -543,5 +546,27 @@ fn a_role_becomes_the_arn_that_iam_gives() {
         "a\u{1b}[31m",
     ] {
         assert!(wrong.parse::<RolePattern>().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_denied_call_is_in_the_document_that_is_named() {
+    for (action, command) in [
+        ("sqs:GetQueueAttributes", "policy operator"),
+        ("events:DescribeRule", "policy operator"),
+        ("cloudwatch:DescribeAlarms", "policy operator --for alarms"),
+        ("cloudwatch:GetDashboard", "policy operator --for alarms"),
+        ("cloudwatch:GetMetricData", "policy operator --for alarms"),
+        ("sns:GetTopicAttributes", "policy operator --for alarms"),
+        ("events:ListRules", "policy operator --for discover"),
+        ("eks:ListClusters", "policy operator --for eks"),
+        ("iam:SimulatePrincipalPolicy", "policy operator --for check"),
+        (
+            "iam:GetAccountAuthorizationDetails",
+            "policy operator --for many-clusters",
+        ),
+        ("x:Unknown", "policy operator"),
+    ] {
+        assert_eq!(printing(action), command, "{action}");
     }
 }

@@ -169,3 +169,30 @@ fn many_resources_are_asked_about_in_parts() {
         assert_eq!(parts.into_iter().flatten().collect::<BTreeSet<_>>(), calls);
     }
 }
+
+#[test]
+fn a_topic_is_read_if_an_option_names_it_and_something_changes() {
+    let topics = |option: &str| {
+        let given = [(option.to_owned(), serde_json::json!("pager"))];
+        HubOptions {
+            memory: Some("512".parse().unwrap()),
+            ..given.into_iter().collect()
+        }
+    };
+    let memory = HubOptions {
+        memory: Some("512".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    for (before, after, read) in [
+        (&HubOptions::default(), &topics("alarms"), true),
+        (&HubOptions::default(), &topics("notify"), true),
+        (&HubOptions::default(), &memory, false),
+        (&topics("alarms"), &topics("alarms"), false),
+    ] {
+        let planned = calls(Some(before), after);
+        let mut all = planned.simulations.iter().flat_map(|one| &one.calls);
+        let found = all.find(|call| call.action == "sns:GetTopicAttributes");
+        let topic = "arn:aws:sns:us-west-2:111122223333:pager".to_owned();
+        assert_eq!(found.map(|call| &call.resource), read.then_some(&topic), "{after:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The document for alarms by the policy simulator: of most of these calls, the emulator reads no name.
+
+use std::collections::BTreeMap;
+
+use kibus::iam::operator_policy::{self, Purpose};
+use kibus::model::scope::{GlobalOptions, Scope};
+
+use super::account::REGION;
+use super::arn;
+use crate::support::emulator::ACCOUNT;
+use crate::support::policy_simulator::PolicySimulator;
+
+#[test]
+fn an_operator_changes_the_alarms_and_the_dashboard_of_its_bus_alone() {
+    let scope = Scope {
+        bus: "kibus".parse().unwrap(),
+        account: ACCOUNT.parse().unwrap(),
+        region: REGION.parse().unwrap(),
+        partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
+    };
+    let document = operator_policy::additional(&scope, Purpose::Alarms);
+    let simulator = PolicySimulator::new(document.value().clone());
+    let alarm = |name: &str| arn("cloudwatch", &format!("alarm:{name}"));
+    // The name of the second begins like those of this bus.
+    let (ours, other_bus, theirs) = (alarm("kibus-waiting"), alarm("kibus-prod-waiting"), alarm("waiting"));
+    let [dashboard, other] =
+        ["kibus-hub-us-west-2", "theirs"].map(|name| format!("arn:aws:cloudwatch::{ACCOUNT}:dashboard/{name}"));
+    let (this, another) = (Some("kibus"), Some("kibus-prod"));
+    for (action, resource, request_tag, resource_tag, allowed) in [
+        ("PutMetricAlarm", &ours, this, None, true),
+        ("PutMetricAlarm", &ours, this, this, true),
+        ("PutMetricAlarm", &ours, None, this, false),
+        ("PutMetricAlarm", &other_bus, this, another, false),
+        ("PutMetricAlarm", &theirs, this, None, false),
+        ("TagResource", &ours, this, None, true),
+        ("TagResource", &ours, None, this, true),
+        ("TagResource", &other_bus, this, another, false),
+        ("UntagResource", &ours, None, this, true),
+        ("UntagResource", &other_bus, None, another, false),
+        ("DeleteAlarms", &ours, None, this, true),
+        ("DeleteAlarms", &ours, None, None, false),
+        ("DeleteAlarms", &other_bus, None, another, false),
+        ("DeleteAlarms", &theirs, None, this, false),
+        ("DescribeAlarms", &theirs, None, None, true),
+        ("ListTagsForResource", &ours, None, None, true),
+        ("ListTagsForResource", &theirs, None, None, false),
+        ("GetDashboard", &dashboard, None, None, true),
+        ("GetDashboard", &other, None, None, false),
+        ("PutDashboard", &dashboard, None, None, true),
+        ("PutDashboard", &other, None, None, false),
+        ("DeleteDashboards", &dashboard, None, None, true),
+        ("DeleteDashboards", &other, None, None, false),
+    ] {
+        let tags = [("aws:RequestTag", request_tag), ("aws:ResourceTag", resource_tag)];
+        let tags = tags
+            .into_iter()
+            .filter_map(|(key, bus)| Some((format!("{key}/kibus:bus"), vec![bus?.to_owned()])));
+        let context: BTreeMap<String, Vec<String>> = tags.collect();
+        let decision = simulator.decide(&format!("cloudwatch:{action}"), resource, &context);
+        assert_eq!(decision == "allowed", allowed, "{action} on {resource}: {context:?}");
+    }
+}
