@@ -249,8 +249,7 @@ fn query(id: String, metric: &str, queue: &QueueName, period: u64) -> Value {
     })
 }
 
-/// The sums of a metric since an hour ago and up to ten minutes before that. A queue without data of its first minutes is missing: it
-/// is new, or was idle, and SQS reports nothing of it.
+/// The sums of a metric since an hour ago and up to ten minutes before that.
 async fn last_hour(
     cloud: &AwsCloud,
     queues: &BTreeSet<QueueName>,
@@ -267,22 +266,28 @@ async fn last_hour(
             .collect();
         let input = json!({ "StartTime": start, "EndTime": now, "MetricDataQueries": queries });
         let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-        let mut whole_hour = BTreeSet::new();
-        for series in cloud.json_pages(&cloud.metrics, action, input, list).await? {
-            let at = series["Id"]
-                .as_str()
-                .and_then(|id| id.strip_prefix('q')?.parse::<usize>().ok());
-            let Some(queue) = at.and_then(|at| queues.get(at)) else {
-                continue;
-            };
-            if numbers(&series, "Timestamps").any(|time| whole(time) <= start + STEP) {
-                whole_hour.insert(*queue);
-            }
-            *found.entry((*queue).clone()).or_default() += whole(numbers(&series, "Values").sum());
-        }
-        found.retain(|queue, _| !queues.contains(&queue) || whole_hour.contains(queue));
+        let series = cloud.json_pages(&cloud.metrics, action, input, list).await?;
+        found.extend(sums(queues, &series, start + STEP));
     }
     Ok(found)
+}
+
+/// The sum of each queue, by the id of its query. A queue without data of its first minutes, up to this time, is missing: it is new, or
+/// was idle, and SQS reports nothing of it.
+fn sums(queues: &[&QueueName], series: &[Value], first: u64) -> BTreeMap<QueueName, u64> {
+    let mut found: BTreeMap<&QueueName, (bool, f64)> = BTreeMap::new();
+    for series in series {
+        let at = series["Id"].as_str().and_then(|id| id.strip_prefix('q')?.parse().ok());
+        if let Some(queue) = at.and_then(|at: usize| queues.get(at)) {
+            let (is_whole, sum) = found.entry(queue).or_default();
+            *is_whole |= numbers(series, "Timestamps").any(|time| whole(time) <= first);
+            *sum += numbers(series, "Values").sum::<f64>();
+        }
+    }
+    let whole_hours = found.into_iter().filter(|(_, (is_whole, _))| *is_whole);
+    whole_hours
+        .map(|(queue, (_, sum))| (queue.clone(), whole(sum)))
+        .collect()
 }
 
 /// The begin of the newest period with a heartbeat.
@@ -512,6 +517,44 @@ fn names(urls: &[String]) -> BTreeSet<QueueName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_queue_counts_if_its_whole_hour_is_known() {
+        let names: Vec<QueueName> = ["a", "b"].map(|name| name.parse().unwrap()).into();
+        let queues: Vec<&QueueName> = names.iter().collect();
+        let series = |id: &str, times: &[u64], values: &[f64]| json!({"Id": id, "Timestamps": times, "Values": values});
+        for (case, answer, expected) in [
+            ("no data", vec![series("q0", &[], &[])], vec![]),
+            ("zeros", vec![series("q0", &[600, 300], &[0.0, 0.0])], vec![("a", 0)]),
+            (
+                "some",
+                vec![series("q1", &[900, 600, 300], &[2.0, 0.0, 1.0])],
+                vec![("b", 3)],
+            ),
+            ("since later", vec![series("q0", &[900, 601], &[2.0, 1.0])], vec![]),
+            (
+                "two pages of one",
+                vec![series("q0", &[900], &[2.0]), series("q0", &[300], &[1.0])],
+                vec![("a", 3)],
+            ),
+            (
+                "both, and what was not asked",
+                vec![
+                    series("q1", &[600], &[1.0]),
+                    series("q0", &[600], &[0.0]),
+                    series("q2", &[600], &[7.0]),
+                    series("x", &[600], &[7.0]),
+                    json!({"Id": "q0", "Timestamps": "odd"}),
+                ],
+                vec![("a", 0), ("b", 1)],
+            ),
+        ] {
+            let expected = expected
+                .into_iter()
+                .map(|(name, sum): (&str, u64)| (name.parse().unwrap(), sum));
+            assert_eq!(sums(&queues, &answer, 600), expected.collect(), "{case}");
+        }
+    }
 
     #[test]
     fn an_answer_is_of_the_query_with_its_id() {
