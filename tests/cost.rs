@@ -31,6 +31,8 @@ mod price {
     pub(super) const METRIC: f64 = 0.30;
     /// One alarm on one metric of standard resolution for one month.
     pub(super) const ALARM: f64 = 0.10;
+    /// One dashboard for one month.
+    pub(super) const DASHBOARD: f64 = 3.00;
     /// One customer managed key for one month: <https://aws.amazon.com/kms/pricing/>.
     pub(super) const KEY: f64 = 1.00;
     /// Ten thousand requests of KMS.
@@ -195,7 +197,7 @@ const WITHOUT_CLUSTER_METRICS: &[Line] = ONE_BUS.split_at(ONE_BUS.len() - 1).0;
 
 /// What notices, alarms and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric. With
 /// alarms it is on.
-const ON_REQUEST: [Line; 4] = [
+const ON_REQUEST: [Line; 5] = [
     Line {
         what: "notices (`--notify`), without what their subscriptions cost",
         how: "N × 3,000 instances × 2 events × $0.50 a million",
@@ -219,6 +221,11 @@ const ON_REQUEST: [Line; 4] = [
         what: "alarms on clusters (`--reader-alarms`)",
         how: "N × 2 metrics × $0.10",
         cost: |clusters| clusters * 2.0 * price::ALARM,
+    },
+    Line {
+        what: "dashboard (`--dashboard`)",
+        how: "$3.00",
+        cost: |_| price::DASHBOARD,
     },
 ];
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use kibus::model::cluster::Cluster;
 use kibus::model::hub::{self, Hub};
 use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Kind, ResourceId};
@@ -59,6 +60,7 @@ fn the_names_of_every_kind_are_in_the_concepts() {
         &ResourceId::RolePolicy(role, scope.controller_policy(&cluster)),
         "of a cluster: ",
     );
+    add(&Cluster::alarm_id(&scope, &cluster), "of a cluster: ");
     let code = Code::of_archive("0.0.0", "0".repeat(64));
     let hub = Hub::new(&scope, HubOptions::all_parts(), code).desired();
     let tagged = |kind: Kind| {
