@@ -1,6 +1,7 @@
 //! The hub: from its settings to its desired resources, and from its resources back to the options.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 use crate::model::document::{Document, fill_template};
 use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
@@ -282,9 +283,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
     tags.retain(|key, _| is_of_user(key));
     let handler = function.and_then(|function| RouterHandler::of(&function.settings));
-    let metrics = handler.as_ref().map(|handler| handler.metrics);
     let topic = handler.as_ref().and_then(|handler| handler.notify.clone());
-    let reserved = function.and_then(|function| function.reserved_concurrency);
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
     let alarms = live.resources().filter_map(Resource::as_alarm);
     let ours = alarms.filter(|alarm| alarm.tags.belong_to(&scope.bus));
@@ -294,33 +293,23 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         .map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
     HubOptions {
         tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
-        kms_key: queue
-            .and_then(|queue| queue.encryption.key()?.parse().ok())
-            .map(|key| OrNone(Some(key))),
-        retention: queue
-            .and_then(|queue| queue.retention.to_string().parse().ok())
-            .filter(|retention| *retention != default.retention()),
+        kms_key: queue.and_then(|queue| queue.encryption.key()?.parse().ok()),
+        retention: differing(queue.map(|queue| queue.retention), &default.retention()),
         permissions_boundary: role
             .and_then(|role| role.permissions_boundary.clone())
             .map(|boundary| OrNone(Some(boundary))),
-        role_path: role
-            .map(|role| role.path.clone())
-            .filter(|path| *path != default.role_path()),
-        queue_prefix: handler
-            .map(|handler| handler.prefix)
-            .filter(|prefix| *prefix != default_queue_prefix()),
-        memory: function
-            .and_then(|function| function.settings.memory.to_string().parse().ok())
-            .filter(|memory| *memory != default.memory()),
-        arch: function
-            .map(|function| function.settings.architecture)
-            .filter(|architecture| *architecture != default.architecture()),
-        reserved_concurrency: reserved
-            .and_then(|reserved| reserved.to_string().parse().ok())
-            .map(|reserved| OrNone(Some(reserved))),
-        log_retention: log_group
-            .and_then(|group| group.retention_days?.to_string().parse().ok())
-            .filter(|retention| *retention != default.log_retention()),
+        role_path: differing(role.map(|role| &role.path), &default.role_path()),
+        queue_prefix: differing(handler.as_ref().map(|handler| &handler.prefix), &default_queue_prefix()),
+        memory: differing(function.map(|function| function.settings.memory), &default.memory()),
+        arch: differing(
+            function.map(|function| function.settings.architecture),
+            &default.architecture(),
+        ),
+        reserved_concurrency: function.and_then(|function| function.reserved_concurrency?.to_string().parse().ok()),
+        log_retention: differing(
+            log_group.and_then(|group| group.retention_days),
+            &default.log_retention(),
+        ),
         rebalance: has_rule(Signal::Rebalance).then_some(true),
         alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
         reader_alarms: (!of_clusters.is_empty()).then_some(true),
@@ -334,9 +323,14 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         tag_conditions: router_policy
             .and_then(|policy| policy::requires_tags(&policy.document))
             .filter(|required| *required != default.tag_conditions(&scope.region)),
-        cluster_metrics: metrics.filter(|metrics| *metrics != default.cluster_metrics()),
+        cluster_metrics: differing(handler.map(|handler| handler.metrics), &default.cluster_metrics()),
         notify: topic.map(|topic| OrNone(Some(topic))),
     }
+}
+
+/// The value of a resource as an option, if it is not the default.
+fn differing<T: FromStr + PartialEq>(live: Option<impl ToString>, default: &T) -> Option<T> {
+    live?.to_string().parse().ok().filter(|value| value != default)
 }
 
 pub fn default_queue_prefix() -> QueuePrefix {

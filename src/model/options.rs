@@ -26,111 +26,103 @@ pub type Memory = Bounded<128, 10_240>;
 /// Reserved concurrency of the router. The event source mapping requires at least 2.
 pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct HubOptions {
+/// Declares each option: its help, its name, its type, its form in a document unless JSON has one, its variable, and what stands for its
+/// value.
+macro_rules! options {
+    ($($(#[$help:meta])* $name:ident: $type:ty $(as $form:literal)?, $env:literal, $value:literal $([$($more:tt)*])?;)*) => {
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "cli", derive(clap::Args), command(mut_args = standing_alone))]
+        #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct HubOptions {
+            $(
+                $(#[$help])*
+                #[cfg_attr(feature = "cli", arg(long, env = $env, value_name = $value, $($($more)*)?))]
+                #[serde($(with = $form,)? skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$type>,
+            )*
+        }
+    };
+}
+
+options! {
     /// Tag for all resources; repeat for more. Replaces all saved tags; `none` removes them
-    #[cfg_attr(
-        feature = "cli",
-        arg(long, env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')
-    )]
-    #[serde(with = "tag_map", skip_serializing_if = "Option::is_none")]
-    pub tag: Option<Vec<OrNone<UserTag>>>,
+    tag: Vec<OrNone<UserTag>> as "tag_map", "KIBUS_TAG", "KEY=VALUE" [value_delimiter = ','];
     /// KMS key that encrypts the queues; `none` selects SSE-SQS
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub kms_key: Option<OrNone<KmsKey>>,
+    kms_key: OrNone<KmsKey> as "text", "KIBUS_KMS_KEY", "ARN";
     /// Retention of the hub queue, from 1h to 14d [default: 1d]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_RETENTION", value_name = "DURATION"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub retention: Option<Retention>,
+    retention: Retention as "text", "KIBUS_RETENTION", "DURATION";
     /// Permissions boundary of the router role; `none` removes it
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub permissions_boundary: Option<OrNone<PermissionsBoundary>>,
+    permissions_boundary: OrNone<PermissionsBoundary> as "text", "KIBUS_PERMISSIONS_BOUNDARY", "ARN";
     /// Path of the router role [default: /]
-    #[cfg_attr(
-        feature = "cli",
-        arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH", hide_short_help = true)
-    )]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub role_path: Option<RolePath>,
+    role_path: RolePath as "text", "KIBUS_ROLE_PATH", "PATH" [hide_short_help = true];
     /// Prefix of cluster queue names, or empty [default: karpenter-]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub queue_prefix: Option<QueuePrefix>,
+    queue_prefix: QueuePrefix as "text", "KIBUS_QUEUE_PREFIX", "PREFIX";
     /// Memory for the router function, in MB [default: 256]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_MEMORY", value_name = "MB"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub memory: Option<Memory>,
+    memory: Memory as "text", "KIBUS_MEMORY", "MB";
     /// Architecture of the router: x86_64 or arm64 [default: x86_64]
-    #[cfg_attr(
-        feature = "cli",
-        arg(long, env = "KIBUS_ARCH", value_name = "ARCH", hide_short_help = true)
-    )]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub arch: Option<Architecture>,
+    arch: Architecture as "text", "KIBUS_ARCH", "ARCH" [hide_short_help = true];
     /// Reserved concurrency, at least 2; `none` removes it
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
+    reserved_concurrency: OrNone<ReservedConcurrency> as "text", "KIBUS_RESERVED_CONCURRENCY", "N";
     /// Retention of the router log [default: 14d]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOG_RETENTION", value_name = "DURATION"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub log_retention: Option<LogRetention>,
+    log_retention: LogRetention as "text", "KIBUS_LOG_RETENTION", "DURATION";
     /// Route rebalance recommendations, which Karpenter only reports [default: false]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_REBALANCE", value_name = "BOOL",
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rebalance: Option<bool>,
+    rebalance: bool, "KIBUS_REBALANCE", "BOOL";
     /// Create alarms on the hub that notify this SNS topic, or nobody; `false` removes them [default: false]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ALARMS", value_name = "TOPIC_ARN",
-        num_args = 0..=1, require_equals = true, default_missing_value = "true"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub alarms: Option<Alarms>,
+    alarms: Alarms as "text", "KIBUS_ALARMS", "TOPIC_ARN";
     /// Send a heartbeat through the bus every five minutes [default: with alarms]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_HEARTBEAT", value_name = "BOOL", hide_short_help = true,
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub heartbeat: Option<bool>,
+    heartbeat: bool, "KIBUS_HEARTBEAT", "BOOL" [hide_short_help = true];
     /// Create a CloudWatch dashboard of the bus [default: false]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_DASHBOARD", value_name = "BOOL", hide_short_help = true,
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dashboard: Option<bool>,
+    dashboard: bool, "KIBUS_DASHBOARD", "BOOL" [hide_short_help = true];
     /// Create an alarm for each cluster when nobody reads its queue, at $0.20 a month each [default: false]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_READER_ALARMS", value_name = "BOOL", hide_short_help = true,
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reader_alarms: Option<bool>,
+    reader_alarms: bool, "KIBUS_READER_ALARMS", "BOOL" [hide_short_help = true];
     /// Deny messages from all senders except the bus [default: true]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOCK_QUEUES", value_name = "BOOL",
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lock_queues: Option<bool>,
+    lock_queues: bool, "KIBUS_LOCK_QUEUES", "BOOL";
     /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_TAG_CONDITIONS", value_name = "BOOL", hide_short_help = true,
-        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
-        value_parser = clap::builder::BoolishValueParser::new()))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag_conditions: Option<bool>,
+    tag_conditions: bool, "KIBUS_TAG_CONDITIONS", "BOOL" [hide_short_help = true];
     /// What has a metric of its deliveries: cluster, nodepool (and cluster) or none [default: cluster]
-    #[cfg_attr(
-        feature = "cli",
-        arg(long, env = "KIBUS_CLUSTER_METRICS", value_name = "WHAT", hide_short_help = true)
-    )]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub cluster_metrics: Option<ClusterMetrics>,
+    cluster_metrics: ClusterMetrics as "text", "KIBUS_CLUSTER_METRICS", "WHAT" [hide_short_help = true];
     /// SNS topic for a notice of each delivery; `none` removes it
-    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_NOTIFY", value_name = "TOPIC"))]
-    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
-    pub notify: Option<OrNone<Topic>>,
+    notify: OrNone<Topic> as "text", "KIBUS_NOTIFY", "TOPIC";
+}
+
+/// Lets the options that may be on or off stand without a value.
+#[cfg(feature = "cli")]
+fn standing_alone(arg: clap::Arg) -> clap::Arg {
+    let stands_for = |name: &str| arg.get_value_names().is_some_and(|names| names == [name]);
+    let (is_switch, is_topic) = (stands_for("BOOL"), stands_for("TOPIC_ARN"));
+    if !is_switch && !is_topic {
+        return arg;
+    }
+    let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
+    match is_switch {
+        true => arg
+            .hide_possible_values(true)
+            .value_parser(clap::builder::BoolishValueParser::new()),
+        false => arg,
+    }
+}
+
+/// Gives each of these options, or its default.
+macro_rules! defaults {
+    ($($name:ident of $option:ident: $type:ty = $default:expr;)*) => {
+        impl HubOptions {
+            $(
+                pub fn $name(&self) -> $type {
+                    self.$option.clone().unwrap_or_else(|| $default)
+                }
+            )*
+        }
+    };
+}
+
+defaults! {
+    retention of retention: Retention = const { Retention::known(86_400) };
+    role_path of role_path: RolePath = fixed("/".to_owned());
+    queue_prefix of queue_prefix: QueuePrefix = fixed("karpenter-".to_owned());
+    memory of memory: Memory = const { Memory::known(256) };
+    architecture of arch: Architecture = Architecture::X86_64;
+    log_retention of log_retention: LogRetention = LogRetention::default();
+    cluster_metrics of cluster_metrics: ClusterMetrics = ClusterMetrics::default();
 }
 
 impl HubOptions {
@@ -240,37 +232,12 @@ impl HubOptions {
         self.kms_key.as_ref()?.0.as_ref()
     }
 
-    pub fn retention(&self) -> Retention {
-        self.retention.unwrap_or(const { Retention::known(86_400) })
-    }
-
     pub fn boundary(&self) -> Option<&PermissionsBoundary> {
         self.permissions_boundary.as_ref()?.0.as_ref()
     }
 
-    pub fn role_path(&self) -> RolePath {
-        self.role_path.clone().unwrap_or_else(|| fixed("/".to_owned()))
-    }
-
-    pub fn queue_prefix(&self) -> QueuePrefix {
-        let default = || fixed("karpenter-".to_owned());
-        self.queue_prefix.clone().unwrap_or_else(default)
-    }
-
-    pub fn memory(&self) -> Memory {
-        self.memory.unwrap_or(const { Memory::known(256) })
-    }
-
-    pub fn architecture(&self) -> Architecture {
-        self.arch.unwrap_or(Architecture::X86_64)
-    }
-
     pub fn reserved(&self) -> Option<u32> {
         self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
-    }
-
-    pub fn log_retention(&self) -> LogRetention {
-        self.log_retention.unwrap_or_default()
     }
 
     pub fn senders(&self) -> Senders {
@@ -278,10 +245,6 @@ impl HubOptions {
             Some(false) => Senders::ByTheirPolicies,
             Some(true) | None => Senders::Locked,
         }
-    }
-
-    pub fn cluster_metrics(&self) -> ClusterMetrics {
-        self.cluster_metrics.unwrap_or_default()
     }
 
     pub fn topic(&self) -> Option<&Topic> {

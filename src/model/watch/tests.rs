@@ -166,12 +166,8 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
     let page = include_str!("../../../docs/runbook.md");
     let sections: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
     let mut alarms = alarms_with(&all_parts());
-    alarms.push(reader_alarm(
-        &scope(),
-        &all_parts(),
-        &"base".parse().unwrap(),
-        &"karpenter-base".parse().unwrap(),
-    ));
+    let (base, queue) = ("base".parse().unwrap(), "karpenter-base".parse().unwrap());
+    alarms.extend(reader_alarm(&scope(), &all_parts(), &base, &queue));
     let described: BTreeSet<&str> = alarms
         .iter()
         .map(|alarm| alarm.definition.value()["AlarmDescription"].as_str().unwrap())

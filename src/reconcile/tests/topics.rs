@@ -147,7 +147,8 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
     }
     // What it watches has no period of its own, and a short description.
     let alarm =
-        crate::model::watch::reader_alarm(&scope(), &wants(true), &"base".parse().unwrap(), &"q".parse().unwrap());
+        crate::model::watch::reader_alarm(&scope(), &wants(true), &"base".parse().unwrap(), &"q".parse().unwrap())
+            .unwrap();
     let definition = alarm.definition.value();
     assert_eq!(definition.get("Period"), None);
     assert_eq!(definition["TreatMissingData"], "breaching");
