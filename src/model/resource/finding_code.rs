@@ -69,7 +69,7 @@ macro_rules! codes {
             }
 
             /// The fix, for findings that have no fix of their own. Plans and refusals have one.
-            pub(crate) fn advice(self, scope: &Scope) -> Hint {
+            pub fn advice(self, scope: &Scope) -> Hint {
                 match self {
                     $(Self::$name => Hint {
                         text: concat!($($advice)?).to_owned(),
