@@ -167,7 +167,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let topic = account.topic("pager").await;
     let options = format!(
         "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --alarms={topic} \
-         --reader-alarms --dashboard --reserved-concurrency 5 --permissions-boundary {boundary}"
+         --dashboard --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
     operator.kibus(&options).await;
     assert_eq!(
@@ -184,6 +184,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("add-cluster base --yes --tag team=b").await;
     operator.kibus("verify").await;
     drift_is_fixed(&mut operator).await;
+    // The emulator forgets the metrics of a calculation, so `verify` would report these alarms.
+    operator.kibus("bootstrap-hub --yes --reader-alarms").await;
     operator
         .kibus("bootstrap-hub --yes --tag none --rebalance=false --alarms=false --reader-alarms=false --dashboard=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
