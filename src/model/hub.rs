@@ -334,6 +334,8 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .filter(|required| *required != default.tag_conditions(&scope.region)),
         cluster_metrics: metrics.filter(|metrics| *metrics != default.cluster_metrics()),
         notify: topic.map(|topic| OrNone(Some(topic))),
+        // The queue of each cluster has its own.
+        grant: None,
     }
 }
 
