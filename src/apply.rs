@@ -196,8 +196,9 @@ fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
 struct Queue {
     /// The changes that wait for nothing any more, each with whether it never waited. Those that waited come first: else a
     /// thousand queues would be created before the first policy is written, and the calls that AWS counts apart would follow
-    /// each other.
-    free: BTreeSet<(bool, usize)>,
+    /// each other. What hands a permission over comes last: it waits for AWS, and one wait is long enough for all.
+    free: BTreeSet<(bool, bool, usize)>,
+    hands_over: Vec<bool>,
     /// How many changes each change waits for.
     waits_for: Vec<usize>,
     /// The changes that still wait for each change.
@@ -215,7 +216,8 @@ impl Queue {
         }
         let free = (0..plan.changes.len()).filter(|at| waits_for[*at] == 0);
         Self {
-            free: free.map(|at| (true, at)).collect(),
+            free: free.map(|at| (plan.changes[at].hands_over, true, at)).collect(),
+            hands_over: plan.changes.iter().map(|change| change.hands_over).collect(),
             waits_for,
             followers,
         }
@@ -223,7 +225,7 @@ impl Queue {
 
     /// Takes a change whose predecessors are made.
     fn next(&mut self) -> Option<usize> {
-        self.free.pop_first().map(|(_, change)| change)
+        self.free.pop_first().map(|(.., change)| change)
     }
 
     /// The changes that wait for nothing but this one.
@@ -236,7 +238,7 @@ impl Queue {
         for follower in std::mem::take(&mut self.followers[change]) {
             self.waits_for[follower] -= 1;
             if self.waits_for[follower] == 0 {
-                self.free.insert((false, follower));
+                self.free.insert((self.hands_over[follower], false, follower));
             }
         }
     }

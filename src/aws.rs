@@ -76,6 +76,8 @@ pub struct AwsCloud {
     stop: Option<watch::Receiver<bool>>,
     /// What was absent when it was read ahead of its create, with the time of the answer.
     absent: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
+    /// When this run last wrote something. Before it began, nobody knows.
+    last_write: Arc<Mutex<Instant>>,
     /// Whether AWS has executed a call of the current write.
     has_written: Arc<AtomicBool>,
     sqs: aws_sdk_sqs::Client,
@@ -124,6 +126,7 @@ impl AwsCloud {
             pace: Arc::clone(&session.pace),
             stop: None,
             absent: Arc::default(),
+            last_write: Arc::new(Mutex::new(Instant::now())),
             has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
@@ -377,11 +380,17 @@ impl Write for AwsCloud {
             ..self.clone()
         };
         let write = Writing { cloud: &cloud, waiting };
+        if change.hands_over {
+            write.new_grant_applies().await?;
+        }
         let answer = match (change.action, &change.before) {
             (Action::Update, Some(from)) => write.update(from, change.resource(), &change.fields).await,
             (Action::Delete, _) => write.delete(&change.id).await,
             _ => write.create(change.resource()).await,
         };
+        if !change.hands_over {
+            *locked(&self.last_write) = Instant::now();
+        }
         answer.map_err(|mut fault| {
             if fault.kind == FaultKind::Stopped && !cloud.has_written.load(Ordering::Relaxed) {
                 fault.kind = FaultKind::NotBegun;

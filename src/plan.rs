@@ -162,6 +162,9 @@ pub struct Change {
     /// The changes that must be made before, by their place in the plan; always earlier ones.
     #[serde(skip)]
     pub waits_for: BTreeSet<usize>,
+    /// Whether it takes a permission of a controller away that another resource of the plan grants. AWS may apply that one late.
+    #[serde(skip)]
+    pub hands_over: bool,
 }
 
 impl Change {
@@ -176,6 +179,7 @@ impl Change {
             before: None,
             after: Some(after),
             waits_for: BTreeSet::new(),
+            hands_over: false,
         }
     }
 
@@ -190,6 +194,7 @@ impl Change {
             before: Some(before),
             after: None,
             waits_for: BTreeSet::new(),
+            hands_over: false,
         }
     }
 
@@ -203,6 +208,7 @@ impl Change {
             before: Some(before),
             after: Some(after),
             waits_for: BTreeSet::new(),
+            hands_over: false,
         }
     }
 
@@ -263,7 +269,26 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> 
             }
         }
     }
+    note_hand_overs(&mut changes, &owners, desired);
     order::ordered(scope, changes, unknown)
+}
+
+/// Notes which changes take away what the policy of a queue, or a policy on a role, grants the controller of the same cluster.
+fn note_hand_overs(changes: &mut [Change], owners: &Owners<'_>, desired: &Desired) {
+    let by_queue = |one: &Resource| one.as_queue().is_some_and(|queue| queue.controller().is_some());
+    let granted = |grants: &dyn Fn(&Resource) -> bool| -> BTreeSet<ClusterName> {
+        let grants = desired.resources().filter(|one| grants(one));
+        grants.filter_map(|one| owners.of(one)).collect()
+    };
+    let (queues, roles) = (granted(&by_queue), granted(&|one| one.as_role_policy().is_some()));
+    for change in changes {
+        let is_of = |clusters: &BTreeSet<ClusterName>| change.cluster.as_ref().is_some_and(|of| clusters.contains(of));
+        change.hands_over = match (&change.before, &change.after) {
+            (Some(Resource::RolePolicy(_)), None) => is_of(&queues),
+            (Some(before), Some(after)) => by_queue(before) && !by_queue(after) && is_of(&roles),
+            _ => false,
+        };
+    }
 }
 
 /// Whether SQS only still answers for a queue that a run of kibus has deleted. A create waits until it is gone; if it stays

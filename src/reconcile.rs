@@ -5,6 +5,7 @@ mod adoption;
 mod blocked;
 mod check;
 mod clusters;
+mod grants;
 mod guards;
 mod hub;
 pub mod queue_setting;
@@ -324,7 +325,7 @@ fn next(case: &Case<'_>) -> Vec<NextStep> {
     let scope = &case.survey.scope;
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
     let mut left = removed(case);
-    left.retain(|one| roles::roles_with_policy(case.survey, &one.name).is_empty());
+    left.retain(|one| roles::permitted(case.survey, &one.name).is_empty());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
     if case.set.is_empty() {
         return next;

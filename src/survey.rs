@@ -256,6 +256,27 @@ impl Survey {
         (tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster)).then_some(tags)
     }
 
+    /// Whom the policy of the queue of a cluster lets use it as the controller: the ARN of a role, or the id of a deleted one. This is
+    /// the record of a grant in the policy of a queue.
+    pub fn controller_of(&self, cluster: &ClusterName) -> Option<&str> {
+        let queue = self.observed.queue(self.cluster_queue(cluster))?;
+        let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
+        queue.controller().filter(|_| counts)
+    }
+
+    /// The role that this is. Only the tag has the name of a deleted one.
+    pub fn granted_role(&self, cluster: &ClusterName) -> Option<RoleName> {
+        let own = self.scope.own_role(self.controller_of(cluster)?);
+        own.or_else(|| self.queue_tags(cluster)?.controller_role())
+    }
+
+    /// The ARN of the role of a cluster: as it is listed, else as the policy of the queue has it.
+    pub fn controller_arn(&self, cluster: &ClusterName, role: Option<&RoleName>) -> Option<&str> {
+        let listed = self.known.listed_roles.present();
+        let arn = role.and_then(|role| Some(listed?.get(role)?.arn.as_str()));
+        arn.or_else(|| self.controller_of(cluster))
+    }
+
     /// The registered clusters among the queues that were read, with the tags of each queue.
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();

@@ -3,6 +3,7 @@
 
 mod account;
 mod command;
+mod grants;
 mod interruption;
 mod rounds;
 mod settings;

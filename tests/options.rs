@@ -231,6 +231,7 @@ fn every_option_has_a_case() {
         dashboard,
         // Clusters have these.
         reader_alarms: _,
+        grant: _,
         lock_queues,
         tag_conditions,
         cluster_metrics,

@@ -10,6 +10,7 @@ mod denied;
 mod discover;
 mod eks;
 mod emulators_own;
+mod granted;
 mod many_clusters;
 mod queue_locks;
 mod reference;

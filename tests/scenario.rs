@@ -112,6 +112,7 @@ scenarios! {
     first_hub
     foreign_version
     function_policy
+    grant
     interrupted
     interrupted_redrive
     json

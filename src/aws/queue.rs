@@ -145,7 +145,8 @@ async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let call = cloud.sqs.create_queue().queue_name(&queue.name);
     let call = call.set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-    cloud.write(CREATE, || call.clone().send()).await
+    let unseen: Vec<WaitReason> = names_principal(queue).into_iter().collect();
+    cloud.seen(CREATE, &unseen, || call.clone().send()).await.map(drop)
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
@@ -157,11 +158,9 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
     let url = cloud.queue_url(&queue.name);
     // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
     // user guide, "Troubleshoot IAM").
-    let unseen: &[WaitReason] = if tags.set.0.is_empty() || !cloud.scope.region.has_queue_tag_conditions() {
-        &[]
-    } else {
-        &[WaitReason::TagsUnknown]
-    };
+    let has_new_tags = !tags.set.0.is_empty() && cloud.scope.region.has_queue_tag_conditions();
+    let unseen = has_new_tags.then_some(WaitReason::TagsUnknown);
+    let unseen: Vec<WaitReason> = unseen.into_iter().chain(names_principal(queue)).collect();
     let untag = cloud
         .sqs
         .untag_queue()
@@ -183,7 +182,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
         let call = call.set_attributes(Some(attributes_of(queue, &fields)));
-        let answer = cloud.seen(action, unseen, || call.clone().send());
+        let answer = cloud.seen(action, &unseen, || call.clone().send());
         answer.await.map(drop)
     };
     if tags.remove.iter().any(|key| key == BUS) {
@@ -193,6 +192,11 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
         write_tags.await?;
         write_attributes.await
     }
+}
+
+/// SQS may not accept a policy yet that names a role which was made moments ago.
+fn names_principal(queue: &Queue) -> Option<WaitReason> {
+    queue.controller().map(|_| WaitReason::QueuePrincipalUnknown)
 }
 
 /// Whether a change takes a policy away that lets others send to the queue, and the new policy does not.

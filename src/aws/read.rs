@@ -482,22 +482,27 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
             return Ok(None);
         };
         let namespace = summary["namespace"].as_str().unwrap_or_default().to_owned();
-        let role_arn = role_of(cloud, cluster, id).await?;
-        Ok(role_arn.map(|role_arn| Association { namespace, role_arn }))
+        let role = role_of(cloud, cluster, id).await?;
+        Ok(role.map(|(role_arn, has_session_policy)| Association {
+            namespace,
+            role_arn,
+            has_session_policy,
+        }))
     });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
 
-/// The ARN of the role of an association. With a target role, pods have the credentials of that one (API reference of EKS,
+/// The ARN of the role of an association, and whether it has a session policy. With a target role, pods have the credentials of that one (API reference of EKS,
 /// `PodIdentityAssociation`).
-async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<String>, Fault> {
+async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<(String, bool)>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations", association];
     let send = || cloud.eks.get("DescribePodIdentityAssociation", &path, &[]);
     // One that went between the two calls has no role any more.
     let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
     Ok(answer.and_then(|answer| {
-        let role = |name: &str| answer["association"][name].as_str();
-        role("targetRoleArn").or(role("roleArn")).map(str::to_owned)
+        let text = |name: &str| answer["association"][name].as_str();
+        let role = text("targetRoleArn").or(text("roleArn"))?;
+        Some((role.to_owned(), text("policy").is_some_and(|policy| !policy.is_empty())))
     }))
 }
 

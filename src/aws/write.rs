@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting, pause, retried};
-use super::{AwsCloud, Sent};
-use crate::cloud::Fault;
+use super::{AwsCloud, Sent, locked};
+use crate::cloud::{Fault, FaultKind};
+use crate::model::resource::calls::sqs;
 use crate::model::resource::{FieldName, FieldValue};
 use crate::model::tags::Tags;
 use crate::plan::FieldChange;
@@ -86,6 +87,28 @@ impl Writing<'_> {
     ) -> Result<(), Fault> {
         let is_gone = || async { Ok(if_present(self.call(action, &read).await)?.is_none().then_some(())) };
         self.settled(action, reason, is_gone).await
+    }
+
+    /// Waits until AWS applies what was written before, so that a controller may lose its old grant: a change of a queue takes up
+    /// to a minute (SQS API reference, `SetQueueAttributes`), and for one of IAM there is no number.
+    pub(super) async fn new_grant_applies(&self) -> Result<(), Fault> {
+        const REASON: &str =
+            "AWS may not apply the controller's new grant yet; until it does, the controller needs the old one";
+        const WAIT: Duration = Duration::from_secs(60);
+        self.waiting.report(REASON);
+        loop {
+            let left = WAIT.saturating_sub(locked(&self.last_write).elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            let stopped = |fault| Fault {
+                kind: FaultKind::NotBegun,
+                ..fault
+            };
+            self.pause(left, sqs::SET_QUEUE_ATTRIBUTES, REASON)
+                .await
+                .map_err(stopped)?;
+        }
     }
 
     /// Pauses, unless someone asks to stop.

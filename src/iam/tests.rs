@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::json;
 
-use super::grants::{matches, other_senders, queues_received_from};
+use super::grants::{lets_role_decrypt, lets_role_receive, matches, other_senders, queues_received_from};
 use super::operator_policy::{RolePattern, operator};
 use super::service_access::lets_rules_in;
 use crate::model::document::{Document, texts};
 use crate::model::name::{QueueName, QueuePrefix};
-use crate::model::options::HubOptions;
+use crate::model::options::{HubOptions, Senders};
 use crate::model::policy;
 use crate::model::readings::{any_policy, any_text};
 use crate::model::region::WITHOUT_QUEUE_TAG_CONDITIONS;
@@ -27,6 +28,31 @@ proptest! {
             other_senders(&policy),
             pattern.parse::<RolePattern>(),
         );
+    }
+}
+
+#[test]
+fn the_statements_of_a_grant_let_the_role_in_and_no_other() {
+    for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
+        let [role, other] = ["team/r", "r"].map(|role| scope.roles_arn(role));
+        let queue: QueueName = "karpenter-base".parse().unwrap();
+        let arn = scope.queue_arn(&queue);
+        for senders in [Senders::Locked, Senders::ByTheirPolicies] {
+            let created = policy::cluster_queue_policy(&scope, &queue, senders);
+            let adopted = policy::adopted_queue_policy(&scope, &queue, senders, Some(&created));
+            for of_queue in [created, adopted] {
+                assert!(!lets_role_receive(&of_queue, &arn, &role));
+                let of_queue = policy::with_controller(of_queue, &scope, &queue, &role);
+                assert!(lets_role_receive(&of_queue, &arn, &role));
+                assert!(!lets_role_receive(&of_queue, &arn, &other));
+            }
+        }
+        let statement = policy::controller_key_statement(&scope, &[role.clone(), "x".to_owned()].into());
+        let of_key = Document::new(json!({ "Statement": [statement.value()] }));
+        let lets = |role: &str, via: &[String]| lets_role_decrypt(&of_key, "key", role, via);
+        assert!(lets(&role, &scope.sqs_services()));
+        assert!(!lets(&other, &scope.sqs_services()));
+        assert!(!lets(&role, &["sqs.eu-west-1.amazonaws.com".to_owned()]));
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Cluster {
     pub karpenter_version: Option<KarpenterVersion>,
     /// How kibus came by its queue, or will.
     pub origin: QueueOrigin,
+    /// The ARN of the role that the policy of its queue allows, if that is how its controller has access.
+    pub granted: Option<String>,
     /// The policy of the owner of an adopted queue, as far as it stays.
     pub owner_policy: Option<Document>,
     /// The user's tags to add to its queue, or to change.
@@ -44,6 +46,7 @@ impl Cluster {
             controller_role,
             karpenter_version: None,
             origin: QueueOrigin::Created,
+            granted: None,
             owner_policy: None,
             tags: Tags::default(),
             untag: BTreeSet::new(),
@@ -51,7 +54,8 @@ impl Cluster {
     }
 
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
-        self.with_policy_on(&self.controller_role, scope, settings)
+        let role = self.controller_role.as_ref().filter(|_| self.granted.is_none());
+        self.with_policy_on(role, scope, settings)
     }
 
     /// Its desired resources with the policy on these roles, whichever role its queue names.
@@ -75,6 +79,10 @@ impl Cluster {
         if self.origin == QueueOrigin::Adopted {
             let owner = self.owner_policy.as_ref();
             queue.policy = Some(policy::adopted_queue_policy(scope, &self.queue, hub.senders(), owner));
+        }
+        if let Some(role_arn) = &self.granted {
+            let with = |policy| policy::with_controller(policy, scope, &self.queue, role_arn);
+            queue.policy = queue.policy.map(with);
         }
         let policies = roles.into_iter().map(|role| {
             Resource::RolePolicy(RolePolicy {
@@ -132,6 +140,22 @@ mod tests {
             ["karpenter-base", "r/kibus.us-west-2.base"]
         );
         assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
+    }
+
+    #[test]
+    fn the_policy_of_the_queue_can_be_the_only_grant() {
+        let mut cluster = Cluster::new(&scope(), &hub::default_queue_prefix(), "base".parse().unwrap(), None);
+        let arn = scope().roles_arn("team/r");
+        (cluster.controller_role, cluster.granted) = (Some("r".parse().unwrap()), Some(arn.clone()));
+        for origin in [QueueOrigin::Created, QueueOrigin::Adopted] {
+            cluster.origin = origin;
+            let desired = cluster.desired(&scope(), &Settings::default());
+            let queue = desired.resources().find_map(Resource::as_queue).unwrap();
+            let policy = queue.policy.as_ref().unwrap();
+            assert_eq!(desired.ids().count(), 1);
+            assert_eq!(policy::controller_of_queue(policy), Some(arn.as_str()));
+            assert_eq!(queue.origin(&scope()), Some(origin));
+        }
     }
 
     #[test]

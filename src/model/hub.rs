@@ -325,6 +325,8 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .filter(|required| *required != default.tag_conditions(&scope.region)),
         cluster_metrics: differing(handler.map(|handler| handler.metrics), &default.cluster_metrics()),
         notify: topic.map(|topic| OrNone(Some(topic))),
+        // The queue of each cluster has its own.
+        grant: None,
     }
 }
 

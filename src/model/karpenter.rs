@@ -22,6 +22,8 @@ pub struct Association {
     pub namespace: String,
     /// The role whose credentials the pods receive.
     pub role_arn: String,
+    /// Whether a session policy limits what the role may do.
+    pub has_session_policy: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

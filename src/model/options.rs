@@ -83,6 +83,8 @@ options! {
     cluster_metrics: ClusterMetrics as "text", "KIBUS_CLUSTER_METRICS", "WHAT" [hide_short_help = true];
     /// SNS topic for a notice of each delivery; `none` removes it
     notify: OrNone<Topic> as "text", "KIBUS_NOTIFY", "TOPIC";
+    /// What grants the controllers of new clusters access: role-policy or queue-policy [default: role-policy]
+    grant: Grant as "text", "KIBUS_GRANT", "POLICY" [hide_short_help = true];
 }
 
 /// Lets the options that may be on or off stand without a value.
@@ -251,6 +253,10 @@ impl HubOptions {
         self.notify.as_ref()?.0.as_ref()
     }
 
+    pub fn grant(&self) -> Grant {
+        self.grant.unwrap_or_default()
+    }
+
     /// Whether the policies require tags on queues; else they name queues by their prefix alone.
     pub fn tag_conditions(&self, region: &Region) -> bool {
         self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
@@ -298,6 +304,37 @@ impl fmt::Display for ClusterMetrics {
             Self::None => "none",
             Self::Cluster => "cluster",
             Self::NodePool => "nodepool",
+        })
+    }
+}
+
+/// What lets a Karpenter controller use the queue of its cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// An inline policy on the controller role.
+    #[default]
+    RolePolicy,
+    /// A statement in the policy of the queue. It changes nothing in IAM.
+    QueuePolicy,
+}
+
+impl FromStr for Grant {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        match s {
+            "role-policy" => Ok(Self::RolePolicy),
+            "queue-policy" => Ok(Self::QueuePolicy),
+            _ => Err(NameError::new("grant", s, "`role-policy` or `queue-policy`")),
+        }
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RolePolicy => "role-policy",
+            Self::QueuePolicy => "queue-policy",
         })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::model::answer::{Call, Simulation};
-use crate::model::document::{Document, fill_template, texts};
+use crate::model::document::{Document, fill_template, principals, texts};
 use crate::model::name::{BusName, KmsKey, QueueName, RuleName};
 use crate::model::options::{HubOptions, Senders};
 use crate::model::resource::calls::ec2;
@@ -127,6 +127,52 @@ pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 pub fn key_statement(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/key.json"), &[])
+}
+
+/// The `Sid` of the statement by which the policy of a queue lets a controller role use it.
+const CONTROLLER: &str = "KibusController";
+
+/// The policy of a queue with the statement that lets the role with this ARN do what a controller does.
+pub fn with_controller(mut policy: Document, scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
+    replace_statements(
+        &mut policy,
+        &[CONTROLLER],
+        &controller_statement(scope, queue, role_arn),
+    );
+    policy
+}
+
+/// That statement, in a list.
+pub fn controller_statement(scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
+    let values = [
+        ("queue_arn", scope.queue_arn(queue).into()),
+        ("role_arn", role_arn.into()),
+    ];
+    let statement = include_str!("../../templates/policies/controller-statement.json");
+    of_bus(scope, statement, &values)
+}
+
+/// Whom the policy of a queue lets use it as the controller: the ARN of a role, or the id of a deleted one.
+pub fn controller_of_queue(policy: &Document) -> Option<&str> {
+    let mut statements = policy.statements().into_iter();
+    let statement = statements.find(|statement| statement["Sid"] == CONTROLLER && statement["Effect"] == "Allow")?;
+    principals(statement).first().copied()
+}
+
+/// Whether a principal is the id of a role, which AWS shows once the role is deleted. A new role of the same name has another
+/// id, and no permission (IAM user guide, "AWS JSON policy elements: Principal").
+pub fn is_deleted_role(principal: &str) -> bool {
+    principal.starts_with("AROA")
+}
+
+/// The statement that a key policy needs so that controllers which only the policies of their queues allow can decrypt.
+pub fn controller_key_statement(scope: &Scope, role_arns: &BTreeSet<String>) -> Document {
+    let values = [
+        ("role_arns", role_arns.iter().cloned().collect()),
+        ("sqs_services", scope.sqs_services().into()),
+    ];
+    let statement = include_str!("../../templates/policies/key-controller.json");
+    of_bus(scope, statement, &values)
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.

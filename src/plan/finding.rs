@@ -44,7 +44,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
         let fix = match (unconfirmed, &cluster, &change.id) {
             (Some(refusal), ..) => refusal.fix.clone(),
             (_, Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
-                another_role(scope, cluster, role)
+                another_role(scope, cluster, role.as_str())
             }
             (_, Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
             (_, None, _) => Fix::bootstrap_hub(scope),
@@ -86,9 +86,12 @@ fn only_settings(code: FindingCode, change: &Change) -> bool {
 }
 
 /// Adding the cluster again fails if the saved role does not exist.
-fn another_role(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> Fix {
+pub fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
     Fix::advice(Hint::command(
-        format!("role `{role}` does not exist; pass the role that Karpenter runs as"),
+        format!(
+            "role `{}` does not exist; pass the role that Karpenter runs as",
+            role.escape_debug()
+        ),
         scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
     ))
 }

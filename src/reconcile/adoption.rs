@@ -544,7 +544,8 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
         ));
     }
     let adopt = queue.origin(scope).map_or(" --adopt", |_| "");
-    let role = match role {
+    let granted = survey.granted_role(cluster);
+    let role = match role.or(granted.as_ref()) {
         Some(role) => format!("--controller-role {}", quoted(role.as_str())),
         None => "--no-controller-role".to_owned(),
     };

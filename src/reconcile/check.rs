@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue_setting::Setting;
 use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
-use super::{Case, Say, adoption, clusters, hub, roles, router};
+use super::{Case, Say, adoption, clusters, grants, hub, roles, router};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::answer::{Fact, Fault};
@@ -45,6 +45,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     findings.extend(refusals.into_iter().map(Message::into_finding));
     let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
+    findings.extend(grants::gone(case));
     findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
     if survey.live_version().is_some_and(VersionState::can_run) {

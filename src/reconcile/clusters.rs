@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found};
 use super::hub::former_options;
-use super::roles::{self, FoundRole, read_policy, roles_of, roles_with_policy};
+use super::roles::{self, FoundRole, policy_on, read_policy, roles_of, roles_with_policy};
 use super::target::{ClusterSetting, Target, Wish, checked_clusters};
 use super::{Blocked, adoption};
 use crate::error::listed;
@@ -15,7 +15,7 @@ use crate::model::answer::Fact;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::HubOptions;
+use crate::model::options::{Grant, HubOptions};
 use crate::model::policy::{QueueOrigin, without_ours, without_permissions};
 use crate::model::resource::{Desired, Observed, ResourceId};
 use crate::model::scope::Scope;
@@ -79,7 +79,7 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
     let (mut missing, mut not_found) = (Vec::new(), Vec::new());
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
-        let role = match roles::decide(survey, name, setting) {
+        let role = match roles::decide(survey, name, setting, &hub.options) {
             FoundRole::One(role, sources) => {
                 if !sources.contains(&RoleSource::Policy) {
                     found_by.insert(name.clone(), sources);
@@ -119,6 +119,11 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
 /// A registered cluster as its queue is. An adopted queue keeps what its owner's policy says.
 pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
     let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
+    if roles::grant(survey, &cluster.name, None, &hub.options) == Grant::QueuePolicy {
+        cluster.granted = survey
+            .controller_arn(&cluster.name, cluster.controller_role.as_ref())
+            .map(str::to_owned);
+    }
     if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
         cluster.karpenter_version = live.tags.karpenter_version();
         cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
@@ -145,8 +150,12 @@ fn set(
         cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
     }
     let version = setting.karpenter_version.or(cluster.karpenter_version);
+    let is_by_queue = roles::grant(survey, name, Some(setting), &hub.options) == Grant::QueuePolicy;
+    let role = cluster.controller_role.as_ref().filter(|_| is_by_queue);
+    let granted = role.and_then(|role| survey.controller_arn(name, Some(role)));
     Cluster {
         origin,
+        granted: granted.map(str::to_owned),
         karpenter_version: version,
         tags: setting.tags(),
         untag: setting.untag.iter().cloned().collect(),
@@ -173,11 +182,12 @@ pub(super) fn compared(
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || is_check);
     for name in saved.keys().chain(target.removed()) {
-        observed.extend(of_cluster(survey, name, None, &hub.options));
+        let by_queue = survey.controller_of(name).is_some();
+        observed.extend(of_cluster(survey, name, None, by_queue, &hub.options));
     }
     if removes_all {
         for name in survey.only_tagged().into_keys() {
-            observed.extend(of_cluster(survey, &name, None, &hub.options));
+            observed.extend(of_cluster(survey, &name, None, false, &hub.options));
         }
     }
     if !is_check {
@@ -208,19 +218,30 @@ pub(super) fn compared(
     }
     for cluster in set {
         let role = cluster.controller_role.as_ref();
-        observed.extend(of_cluster(survey, &cluster.name, role, &hub.options));
+        let by_queue = match role {
+            Some(_) => cluster.granted.is_some(),
+            None => survey.controller_of(&cluster.name).is_some(),
+        };
+        observed.extend(of_cluster(survey, &cluster.name, role, by_queue, &hub.options));
         desired.extend(cluster.desired(scope, hub));
     }
     (desired, observed)
 }
 
 /// The queue of a cluster, its alarm if the hub has or had those, and its policy on each role that may have it: the decided one, and
-/// those of [`roles_of`].
-fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>, after: &HubOptions) -> Observed {
+/// those of [`roles_of`]. If it has access by the policy of its queue, a role is not read for it, and keeps no policy that was found.
+fn of_cluster(
+    survey: &Survey,
+    cluster: &ClusterName,
+    decided: Option<&RoleName>,
+    by_queue: bool,
+    after: &HubOptions,
+) -> Observed {
     let queue = ResourceId::Queue(survey.cluster_queue(cluster));
     let answer = survey.resource(&queue).clone();
     let mut roles = roles_of(survey, cluster);
     roles.extend(decided.cloned());
+    roles.retain(|role| !by_queue || policy_on(survey, cluster, role).present().is_some());
     let policies = roles.iter().map(|role| {
         let id = Cluster::policy_id(&survey.scope, cluster, role);
         (id, read_policy(survey, cluster, role))

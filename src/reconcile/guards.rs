@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::roles::{self, FoundRole, roles_with_policy};
+use super::roles::{self, FoundRole, permitted};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, OPTIONS, Rule, Say, adoption, hub, router, topics};
+use super::{Case, OPTIONS, Rule, Say, adoption, grants, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
@@ -33,6 +33,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     (Target::sets_hub, |case, say| {
         say.refusals.extend(router::change_during_a_rollback(case));
     }),
+    (Target::is_any, grants::keys),
     (Target::is_any, too_long_settings),
 ];
 
@@ -179,7 +180,7 @@ fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
         return Vec::new();
     };
     let policy = survey.scope.controller_policy(cluster);
-    let holders = roles_with_policy(survey, cluster);
+    let holders = permitted(survey, cluster);
     let tagged = roles::tagged(survey, cluster);
     let add_with = |role: &RoleName| {
         let role = quoted(role.as_str());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocked;
 use super::blocked::{bad_settings, lost_settings, no_hub, unreadable};
-use super::roles::roles_with_policy;
+use super::roles::permitted;
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
@@ -312,7 +312,7 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
     clusters.retain(|cluster| {
         let queue = survey.observed.queue(survey.cluster_queue(cluster));
         let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != Some(key.as_str()));
-        rekeyed && roles_with_policy(survey, cluster).is_empty()
+        rekeyed && permitted(survey, cluster).is_empty()
     });
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));

@@ -13,6 +13,7 @@ use crate::model::cluster::Cluster;
 use crate::model::karpenter::{NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::notation::first_of;
+use crate::model::options::{Grant, HubOptions};
 use crate::model::policy::{self, InlinePolicy};
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::tags::Tags;
@@ -33,26 +34,34 @@ pub(super) enum FoundRole {
     Open,
 }
 
-/// The controller role of a cluster that is set: named now, or found.
-pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> FoundRole {
+/// The controller role of a cluster that is set, on a hub with these options: named now, or found.
+pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting, hub: &HubOptions) -> FoundRole {
     // Whether the cluster is registered says where to look.
     let queue = ResourceId::Queue(survey.cluster_queue(name));
     if !survey.resource(&queue).is_asked() {
         return FoundRole::Open;
     }
     seek_evidence(survey, name, setting);
+    let grant = grant(survey, name, Some(setting), hub);
     let found = match &setting.role {
         RoleOption::Unmanaged => FoundRole::Unmanaged,
         RoleOption::Named(template) => match template.role(name) {
-            Ok(role) => existing(survey, name, role, BTreeSet::new()),
+            Ok(role) => existing(survey, name, role, BTreeSet::new(), grant),
             Err(_) => FoundRole::NotOne(RoleSearch::nothing(name)),
         },
         RoleOption::Search => match find(survey, name) {
-            FoundRole::One(role, sources) => existing(survey, name, role, sources),
+            FoundRole::One(role, sources) => existing(survey, name, role, sources, grant),
             other => other,
         },
     };
     match &found {
+        // A new cluster has no policy that the one of its queue replaces.
+        FoundRole::One(role, _) if grant == Grant::QueuePolicy => {
+            let registered = survey.registration(name).map(|_| role.clone());
+            for role in registered.into_iter().chain(tagged(survey, name)) {
+                survey.roles(&role);
+            }
+        }
         FoundRole::One(role, _) => {
             read_policy(survey, name, role);
             if let Fact::Unreadable(_) = survey.roles(role) {
@@ -74,14 +83,45 @@ pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetti
     found
 }
 
+/// How a cluster has access to its queue, or will: as its setting says, else as it has it now, else as the hub says for new clusters.
+pub(super) fn grant(
+    survey: &Survey,
+    cluster: &ClusterName,
+    setting: Option<&ClusterSetting>,
+    hub: &HubOptions,
+) -> Grant {
+    let has_policy = || {
+        let unread = |role: RoleName| is_unread(survey, cluster, &role);
+        let is_registered = survey.registration(cluster).is_some();
+        tagged(survey, cluster).is_some_and(unread) || is_registered && !roles_with_policy(survey, cluster).is_empty()
+    };
+    match setting.and_then(|setting| setting.grant) {
+        Some(given) => given,
+        None if survey.controller_of(cluster).is_some() => Grant::QueuePolicy,
+        None if has_policy() => Grant::RolePolicy,
+        None => hub.grant(),
+    }
+}
+
 /// Whether a role was found by what may be wrong: only a person who sees it may let it have the policy.
 pub(super) fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
     let is_record = |source: &RoleSource| matches!(source, RoleSource::Policy | RoleSource::Tag);
     !sources.iter().any(is_record)
 }
 
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> FoundRole {
+/// The role, unless it certainly does not exist. One that the policy of a queue names must certainly exist.
+fn existing(
+    survey: &Survey,
+    cluster: &ClusterName,
+    role: RoleName,
+    sources: BTreeSet<RoleSource>,
+    grant: Grant,
+) -> FoundRole {
     let absent = match survey.known.roles.get(&role) {
+        _ if grant == Grant::QueuePolicy => match survey.listed_roles().present() {
+            Some(all) => !all.contains_key(&role),
+            None => return FoundRole::Open,
+        },
         Some(Fact::Absent) => true,
         Some(Fact::Unreadable(_)) => *survey.observed.get(&ResourceId::Role(role.clone())) == Fact::Absent,
         _ => false,
@@ -102,10 +142,11 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
 /// Searches for the role of a cluster, whether it is registered or not.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     let tagged = tagged(survey, name);
-    if let Some(role) = &tagged {
+    // The policy of the queue says which role it is.
+    if let Some(role) = tagged.as_ref().filter(|_| survey.controller_of(name).is_none()) {
         read_policy(survey, name, role);
     }
-    let mut holders = roles_with_policy(survey, name);
+    let mut holders = permitted(survey, name);
     if let (Some(one), 1) = (holders.first(), holders.len()) {
         return FoundRole::One(one.clone(), [RoleSource::Policy].into());
     }
@@ -173,9 +214,10 @@ pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
 
 /// The role of a registered cluster by its policy, as far as that was read: else the one that the tag names.
 pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
-    let holders = roles_with_policy(survey, cluster);
+    let holders = permitted(survey, cluster);
     let tagged = survey.queue_tags(cluster).and_then(Tags::controller_role);
-    let named = tagged.filter(|role| holders.contains(role) || is_unread(survey, cluster, role));
+    let is_granted = survey.controller_of(cluster).is_some();
+    let named = tagged.filter(|role| holders.contains(role) || !is_granted && is_unread(survey, cluster, role));
     named.or_else(|| holders.first().cloned())
 }
 
@@ -186,7 +228,7 @@ pub(super) fn is_unread(survey: &Survey, cluster: &ClusterName, role: &RoleName)
 
 /// Whether the policies do not say which role a registered cluster has: the tag names one without the policy, or several have it.
 pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
-    let holders = roles_with_policy(survey, cluster).len();
+    let holders = permitted(survey, cluster).len();
     let without_policy = |role: RoleName| !is_unread(survey, cluster, &role);
     holders > 1 || (holders == 0 && tagged(survey, cluster).is_some_and(without_policy))
 }
@@ -195,7 +237,7 @@ pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
 fn without_policy<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Vec<&'a ClusterName> {
     let is_lost = |cluster: &&ClusterName| {
         let unread = tagged(survey, cluster).is_some_and(|role| is_unread(survey, cluster, &role));
-        survey.registration(cluster).is_some() && !unread && roles_with_policy(survey, cluster).is_empty()
+        survey.registration(cluster).is_some() && !unread && permitted(survey, cluster).is_empty()
     };
     clusters.into_iter().filter(is_lost).collect()
 }
@@ -245,7 +287,8 @@ impl SavedRoles {
         for cluster in survey.registered().into_keys() {
             find(survey, &cluster);
             let holders = roles_with_policy(survey, &cluster);
-            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role));
+            let is_granted = survey.controller_of(&cluster).is_some();
+            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role) && !is_granted);
             roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
             roles
                 .holders
@@ -392,7 +435,7 @@ pub(super) fn read_policy(survey: &Survey, cluster: &ClusterName, role: &RoleNam
 }
 
 /// The policy of a cluster on a role, as far as it was read.
-fn policy_on(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
+pub(super) fn policy_on(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Fact<Resource> {
     let direct = survey.observed.get(&Cluster::policy_id(&survey.scope, cluster, role));
     match survey.known.roles.get(role) {
         _ if direct.is_asked() => direct.clone(),
@@ -429,10 +472,19 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTree
     listed.chain(direct).cloned().collect()
 }
 
-/// Reads the policies of every role that is named like a controller role.
+/// The roles that may use the queue of a cluster: those with its policy, and the one that the policy of the queue lets in.
+pub(super) fn permitted(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, cluster);
+    roles.extend(survey.granted_role(cluster));
+    roles
+}
+
+/// Reads the policies of every role that is named like a controller role, except those that need none.
 pub(super) fn read_usual_roles(survey: &Survey) {
     let all = survey.listed_roles().present().into_iter().flat_map(BTreeMap::keys);
-    for role in all.filter(|role| is_usual_role(role)) {
+    let clusters = survey.registered().into_keys();
+    let granted: BTreeSet<RoleName> = clusters.filter_map(|cluster| survey.granted_role(&cluster)).collect();
+    for role in all.filter(|role| is_usual_role(role) && !granted.contains(*role)) {
         survey.roles(role);
     }
 }

@@ -12,7 +12,7 @@ use crate::error::quoted;
 use crate::model::hub;
 use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
 use crate::model::name::{ClusterName, NameError, QueueName};
-use crate::model::options::{HubOptions, UserTag};
+use crate::model::options::{Grant, HubOptions, UserTag};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::model::tags::{NAMESPACE, Tags};
@@ -101,6 +101,10 @@ pub struct ClusterSetting {
     /// Version of Karpenter in the cluster; it selects the setting to print.
     #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
     pub karpenter_version: Option<KarpenterVersion>,
+    /// What grants the controller access: `role-policy`, an inline policy on its role, or `queue-policy`, a statement in the
+    /// policy of the queue, which changes nothing in IAM [default: what the cluster has, else the option of the hub].
+    #[arg(long, env = "KIBUS_GRANT", value_name = "POLICY", hide_short_help = true)]
+    pub grant: Option<Grant>,
     /// Tag to add to the queue, or to change; repeat for more.
     #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     pub tags: Vec<UserTag>,
@@ -140,11 +144,13 @@ impl ClusterSetting {
         let untag = self.untag.iter().map(|key| format!(" --untag {}", quoted(key)));
         let version = self.karpenter_version.iter();
         let version = version.map(|version| format!(" --karpenter-version {version}"));
+        let grant = self.grant.iter().map(|grant| format!(" --grant {grant}"));
         flags
             .map(|(_, flag)| flag.to_owned())
             .chain(tags)
             .chain(untag)
             .chain(version)
+            .chain(grant)
             .collect()
     }
 
@@ -388,10 +394,14 @@ impl Target {
         }
         for (name, setting) in self.set() {
             let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
-            guess.listed_roles |= asks_ec2 && setting.role != RoleOption::Unmanaged;
+            let by_queue = setting.grant == Some(Grant::QueuePolicy);
+            guess.listed_roles |= (asks_ec2 || by_queue) && setting.role != RoleOption::Unmanaged;
             match &setting.role {
                 RoleOption::Unmanaged => {}
-                RoleOption::Named(template) => guess.roles.extend(template.role(name).ok()),
+                // Of many, only those that need it are read.
+                _ if by_queue => {}
+                RoleOption::Named(template) if is_few => guess.roles.extend(template.role(name).ok()),
+                RoleOption::Named(_) => {}
                 RoleOption::Search if is_few => guess.roles.extend(usual_roles(name)),
                 RoleOption::Search => guess.listed_roles = true,
             }

@@ -6,7 +6,7 @@ use super::blocked::permissions_for_eks;
 use super::hub::KeyProblem;
 use super::roles::{self, FoundRole, Stray};
 use super::target::{RoleOption, Target, Wish, checked_clusters};
-use super::{Case, Rule, Say, adoption, clusters, hub, router};
+use super::{Case, Rule, Say, adoption, clusters, grants, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::iam::operator_policy::printing;
@@ -35,6 +35,7 @@ pub(super) const WARNINGS: &[Rule] = &[
     (Target::is_any, own_role),
     (Target::is_any, access_of_controllers),
     (Target::is_any, permission_taken),
+    (Target::is_any, grants::warnings),
     (Target::is_any, roles_not_listed),
     (Target::is_any, not_managed),
     (Target::is_any, adoption::warnings),
@@ -273,6 +274,7 @@ fn lacks(
 ) -> Vec<Hint> {
     let mut warnings = Vec::new();
     let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let is_granted = survey.controller_of(cluster).is_some();
     for (action, decision) in decisions {
         let Some(why) = decision.denial("the role") else {
             continue;
@@ -289,8 +291,11 @@ fn lacks(
                 "role `{role}` of cluster `{cluster}` lacks {action}: {why}{unless}. Karpenter asks EC2 with it for maintenance and \
                  failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
             )));
-        // The policy of kibus, which may not be written yet, can change anything else.
-        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization) {
+        // The policy of kibus, which may not be written yet, can change anything else. A denial is none of kibus's, and matters also
+        // where the policy of the queue allows the call.
+        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization)
+            || is_granted && matches!(decision, AccessDecision::Policies(_))
+        {
             of_queue.entry(why).or_default().push(action);
         }
     }

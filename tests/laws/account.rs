@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::answer::{Answered, Simulation};
+use kibus::model::document::Document;
 use kibus::model::karpenter::Association;
-use kibus::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
+use kibus::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::policy::InlinePolicy;
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
@@ -19,9 +20,11 @@ use kibus::model::settings::SettingsChange;
 use kibus::model::status::QueueActivity;
 use kibus::model::tags::{CLUSTER, DELETING, MARK_COUNTS};
 use kibus::plan::{Action, Change, Plan};
+use serde_json::json;
 use tokio::sync::watch;
 
 use effect::{Published, half, marked, published, take};
+pub(super) use rules::with_access;
 use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
 pub(super) use effect::halves;
@@ -82,6 +85,8 @@ struct State {
     ghost_reads: usize,
     /// The keys of the messages in each queue.
     keys: MessageKeys,
+    /// Whether it is a breach if a controller that could read its queue cannot any more, and the queue stays.
+    controllers_keep_access: bool,
     /// The longest chain of reads, each made after the answer to the one before.
     rounds: usize,
 }
@@ -129,6 +134,12 @@ impl Account {
     /// The same, in which a deleted queue answers this many reads.
     pub(super) fn with_ghosts(self, reads: usize) -> Self {
         self.state().ghost_reads = reads;
+        self
+    }
+
+    /// The same, in which no controller may lose access to a queue that stays.
+    pub(super) fn where_controllers_keep_access(self) -> Self {
+        self.state().controllers_keep_access = true;
         self
     }
 
@@ -231,6 +242,13 @@ impl Questions for Account {
     async fn oidc_issuers(&self, _: &ClusterName) -> Result<Option<String>, Fault> {
         self.call().await;
         Ok(None)
+    }
+
+    /// Whoever asks may use any key.
+    async fn key_policies(&self, _: &KmsKey) -> Result<Option<Document>, Fault> {
+        self.call().await;
+        let statement = json!({"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*"});
+        Ok(Some(Document::new(json!({ "Statement": [statement] }))))
     }
 
     async fn versions(&self, version: &u64) -> Result<Option<FunctionSettings>, Fault> {
@@ -340,6 +358,7 @@ impl Write for Account {
         } = &mut *state;
         note_keys(keys, resources);
         let could = can_use(&self.scope, resources, keys, *now);
+        let could_read = with_access(&self.scope, resources);
         let answer = self.answer(&mut state, change);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // A queue that is handed back is no longer one of the bus.
@@ -353,7 +372,15 @@ impl Write for Account {
             .filter(|(policy, queue, _)| there(policy) && there(queue))
             .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
             .collect();
+        let can_read = with_access(&self.scope, &state.resources);
+        let lost = could_read.difference(&can_read).filter(|queue| there(queue));
+        let lost: Vec<String> = lost
+            .map(|queue| format!("{}: no controller can read {queue} any more", change.id))
+            .collect();
         state.breaches.extend(shut_out);
+        if state.controllers_keep_access {
+            state.breaches.extend(lost);
+        }
         let locked_out = locked_out(&self.scope, &state.resources);
         let locked_out = locked_out
             .iter()

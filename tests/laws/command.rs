@@ -2,7 +2,7 @@
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::model::name::ClusterName;
-use kibus::model::options::HubOptions;
+use kibus::model::options::{Grant, HubOptions};
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
@@ -37,6 +37,8 @@ pub(super) enum Command {
     Rollback,
     /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
+    /// The same with `--grant`.
+    Granted(Vec<&'static str>, RoleFlag, Grant),
     /// The cluster whose queue is taken over, the option for its role, and `--drop-old-senders`.
     Adopt(&'static str, RoleFlag, bool),
     /// The clusters.
@@ -92,6 +94,13 @@ impl Command {
             Self::Restore(options, version) => bootstrap(options, version, |given| given.restore_settings = true),
             Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
+            Self::Granted(clusters, role, grant) => {
+                let setting = ClusterSetting {
+                    grant: Some(*grant),
+                    ..cluster(*role)
+                };
+                Target::add(names(clusters), &setting)
+            }
             Self::Adopt(name, role, drop_old_senders) => {
                 let setting = ClusterSetting {
                     adopt: Some(Adopt::Unproven),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
-use kibus::model::options::{HubOptions, OrNone, UserTag};
+use kibus::model::options::{Grant, HubOptions, OrNone, UserTag};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::tags::{DELETING, Tags};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::account::{Account, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
-use Command::{AddCluster, Adopt, BootstrapHub, RemoveCluster, Rollback, RouterLatest, Teardown};
+use Command::{AddCluster, Adopt, BootstrapHub, Granted, RemoveCluster, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
 
 pub(super) type Desired = BTreeMap<ResourceId, Resource>;
@@ -81,6 +81,7 @@ fn histories() -> Vec<Vec<Command>> {
         vec![choosy_hub(), base.clone()],
         vec![hub(), base, one, two],
         vec![hub(), Adopt("old", Role("a"), false)],
+        vec![hub(), Granted(vec!["base"], Role("a"), Grant::QueuePolicy)],
     ]
 }
 
@@ -126,6 +127,8 @@ fn commands() -> Vec<Command> {
         AddCluster(vec!["base"], NotGiven),
         AddCluster(vec!["base"], RoleFlag::None),
         AddCluster(vec!["base", "two"], Role("r-{cluster}")),
+        Granted(vec!["base"], Role("b"), Grant::QueuePolicy),
+        Granted(vec!["base"], Role("a"), Grant::RolePolicy),
         RemoveCluster(vec!["base"]),
         RemoveCluster(vec!["base", "one", "two", "never"]),
         Teardown,
@@ -484,7 +487,7 @@ fn s9_no_mark_deletes_a_queue() {
     }
 }
 
-fn trouble() -> impl Strategy<Value = Option<Interruption>> {
+pub(super) fn trouble() -> impl Strategy<Value = Option<Interruption>> {
     let ways = vec![
         Trouble::Nothing,
         Trouble::AllButTags,

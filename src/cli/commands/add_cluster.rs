@@ -6,6 +6,7 @@ use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::karpenter::RoleTemplate;
 use crate::model::name::ClusterName;
+use crate::model::options::Grant;
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create a queue for each and allow its Karpenter to read it.
@@ -47,9 +48,13 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         (Some(template), _) => {
             if let Some(hub) = hubs.list.iter().find(|hub| !template.is_of(&hub.scope)) {
                 let account = &hub.scope.account;
-                return Err(Error::usage(format!(
-                    "--controller-role names no role of account {account}"
-                )));
+                let error = Error::usage(format!("--controller-role names no role of account {account}"));
+                return Err(match setting.grant {
+                    Some(Grant::QueuePolicy) => {
+                        error.hint("for a role of another account, the policy of a queue alone is not enough")
+                    }
+                    _ => error,
+                });
             }
             RoleOption::Named(template)
         }

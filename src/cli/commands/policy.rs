@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
+use serde_json::json;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
@@ -9,8 +10,8 @@ use crate::error::{Error, Hint, quoted};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::document::Document;
 use crate::model::karpenter::RoleCandidates;
-use crate::model::name::{ClusterName, KmsKey, RoleName};
-use crate::model::options::HubOptions;
+use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
+use crate::model::options::{Grant, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::resource::calls::{events, kms, lambda, sqs};
@@ -22,7 +23,7 @@ use crate::survey::{Query, Saved, Survey, role_arns};
 use crate::ui::HubReport;
 
 /// The options of a document for a controller, by their flags.
-const OF_READERS: &[&str] = &["kms-key", "queue-prefix"];
+const OF_READERS: &[&str] = &["kms-key", "queue-prefix", "grant"];
 /// Those of the router's document.
 const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions", "notify"];
 /// Those of the operator's document.
@@ -33,6 +34,7 @@ pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
     "role-path",
     "queue-prefix",
     "tag-conditions",
+    "grant",
 ];
 /// Those of an operator's document who may change nothing.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
@@ -128,7 +130,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
                 false => OF_OPERATORS,
             };
             let known = known_for_queues(&hubs, hub, given, document).await?;
-            let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(&hubs, hub).await?);
+            let controllers = roles.arns(&hubs, hub, known.options.grant()).await?;
+            let document = operator_policy::operator(&hub.scope, &known.options, &controllers);
             let document = if read_only {
                 hub.ui.note(
                     "`verify --probe` needs more than this document allows. The document without --read-only has these \
@@ -152,8 +155,13 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         Party::Controller { cluster, given } => {
             let known = known(&hubs, hub, given, OF_READERS).await?;
             let queue = hub.scope.cluster_queue(&known.options.queue_prefix(), &cluster);
-            let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
-            with_old_keys(hub, KeyUse::Receive, &known, document)
+            match known.options.grant() {
+                Grant::RolePolicy => {
+                    let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
+                    with_old_keys(hub, KeyUse::Receive, &known, document)
+                }
+                Grant::QueuePolicy => of_queue(hub, &queue, &known.options),
+            }
         }
     };
     hub.ui.result(&document.pretty())?;
@@ -163,6 +171,21 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         ..hub.report(&Intent::default())
     };
     stages::finish(&hubs, vec![report], Ending::Done)
+}
+
+/// What the policy of a queue needs, with the role left open; and the policy of a key, which is printed beside it.
+fn of_queue(hub: &ConnectedHub, queue: &QueueName, options: &HubOptions) -> Document {
+    let role = hub.scope.roles_arn("ROLE");
+    if let Some(key) = options.key() {
+        let statement = policy::controller_key_statement(&hub.scope, &[role.clone()].into());
+        let text = format!(
+            "The policy of key {key} must have this statement, because the policy of a queue cannot allow a key:"
+        );
+        let lines: Vec<String> = statement.pretty().lines().map(str::to_owned).collect();
+        hub.ui.note(&text, &lines);
+    }
+    let empty = Document::new(json!({ "Version": "2012-10-17", "Statement": [] }));
+    policy::with_controller(empty, &hub.scope, queue, &role)
 }
 
 /// What an operator needs for probes besides reads.
@@ -271,8 +294,9 @@ fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Docume
 }
 
 impl RoleFlags {
-    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
-    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
+    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown. A cluster with access by
+    /// the policy of its queue needs no role here.
+    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub, grant: Grant) -> Result<BTreeSet<String>, Error> {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
@@ -303,13 +327,15 @@ impl RoleFlags {
             let listed = known.get(role).cloned();
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
-        arns.extend(self.found(hub, &known).iter().map(arn));
+        if grant == Grant::RolePolicy {
+            arns.extend(self.found(hub, &known).iter().map(arn));
+        }
         let saved = saved(hubs, hub).await?;
         arns.extend(saved.holders.iter().map(|(_, role)| arn(role)));
         for (cluster, role) in saved.tagged.iter().filter(|(_, role)| !arns.contains(&arn(role))) {
             only_tagged(hub, cluster, role);
         }
-        if arns.is_empty() {
+        if arns.is_empty() && grant == Grant::RolePolicy {
             hub.ui.warn(&Hint::command(
                 "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
                  their roles with --controller-role. If another team manages IAM:",

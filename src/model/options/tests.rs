@@ -96,6 +96,7 @@ fn help_names_every_default() {
         ("lock-queues", (default.senders() == Senders::Locked).to_string()),
         ("tag-conditions", "by Region".to_owned()),
         ("cluster-metrics", default.cluster_metrics().to_string()),
+        ("grant", default.grant().to_string()),
     ];
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());

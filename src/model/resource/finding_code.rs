@@ -92,6 +92,7 @@ macro_rules! with_codes_of_kinds {
             MappingFiltered("K225", Critical, "events that match none of the patterns are deleted silently, and reach no cluster");
             RuleDisabled("K223", Critical, "events of this kind reach no cluster at all");
             KeyBlocksEventBridge("K226", Critical, "EventBridge cannot send to the queues, and every event is lost silently");
+            KeyBlocksController("K227", Critical, "the controller cannot decrypt the messages in its queue, and Karpenter misses every interruption");
             NotConfigured("K301", Error, "it is not part of the current configuration");
             NotManaged("K302", Critical, "kibus does not change it, and the bus lacks its own resource of this name");
             ForeignStatements("K303", Error, "kibus does not change the policy, so its permissions cannot be fixed");
@@ -107,6 +108,8 @@ macro_rules! with_codes_of_kinds {
             DuplicateRule("K314", Warning, "other rules send the same events to this queue, past the router: each takes one of the rules of the bus, and multiplies messages");
             OnlyTagged("K315", Critical, "the router sends to it, and kibus neither changes nor deletes it: a tag alone is no proof that it is of the bus");
             FellOffTheBus("K316", Critical, "its events are dropped, and its Karpenter receives no interruption until the tags are restored");
+            GrantNamesDeletedRole("K323", Critical, "the controller may not read its queue, and its Karpenter receives no interruption");
+            SessionPolicy("K324", Warning, "the sessions of the role may do only what both the policy of the queue and the session policy allow");
             Denied("K401", Error, "its state is unknown");
             Unreadable("K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv");
             DeadLetters("K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent");

@@ -144,6 +144,10 @@ pub enum Effect {
     AllowsKey,
     /// The settings of the hub lose something that they remembered.
     Forgets,
+    /// The policy of a queue lets another controller role use it.
+    Grants,
+    /// The policy of a queue no longer lets any controller role use it.
+    Revokes,
     /// A queue no longer saves the role that it saved.
     ForgetsRole,
     /// A function has less reserved concurrency than before.

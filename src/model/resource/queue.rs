@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::notation::duration_text;
 use crate::model::policy::{self, QueueOrigin};
@@ -99,6 +100,11 @@ impl Queue {
         let policy = self.policy.as_ref()?;
         let is_of_other = policy::bus_of_queue_policy(scope, policy).is_some_and(|bus| bus != scope.bus);
         QueueOrigin::of(policy).filter(|_| !is_of_other)
+    }
+
+    /// Whom its policy lets use it as the controller.
+    pub fn controller(&self) -> Option<&str> {
+        self.policy.as_ref().and_then(policy::controller_of_queue)
     }
 
     /// Whether the queue has a tag or a statement of kibus, of whatever bus.
@@ -206,7 +212,8 @@ impl Particulars for Queue {
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
         let Some(before) = before.and_then(Resource::as_queue) else {
-            return vec![Effect::Encrypts];
+            let grants = self.controller().map(|_| Effect::Grants);
+            return [Effect::Encrypts].into_iter().chain(grants).collect();
         };
         let mut effects = Vec::new();
         if before.encryption != self.encryption {
@@ -216,12 +223,42 @@ impl Particulars for Queue {
         if role(before).is_some() && role(before) != role(self) {
             effects.push(Effect::ForgetsRole);
         }
+        if before.controller() != self.controller() {
+            effects.push(self.controller().map_or(Effect::Revokes, |_| Effect::Grants));
+        }
         if let (Some(from), Some(to)) = (&before.policy, &self.policy)
             && policy::only_locks(from, to)
         {
             effects.push(Effect::Locks);
         }
         effects
+    }
+
+    /// A queue that takes the grant of another role over saves that role until its policy is deleted.
+    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
+        let before = before.as_queue()?;
+        let role = before.tags.get(CONTROLLER_ROLE)?;
+        let takes_over = before.controller().is_none() && self.controller().is_some();
+        let moves = takes_over && self.tags.get(CONTROLLER_ROLE) != Some(role);
+        moves.then(|| {
+            Resource::Queue(Self {
+                // With tags that kibus did not set.
+                tags: before.tags.clone().with_all(&self.tags).with(CONTROLLER_ROLE, role),
+                ..self.clone()
+            })
+        })
+    }
+
+    fn trouble(&self) -> Option<(FindingCode, String)> {
+        self.controller()
+            .filter(|role| policy::is_deleted_role(role))
+            .map(|id| {
+                let text = format!("its policy allows the deleted role `{}`", id.escape_debug());
+                (
+                    FindingCode::GrantNamesDeletedRole,
+                    format!("{text}; a new role of the same name has no permission"),
+                )
+            })
     }
 
     fn summary(&self) -> String {
@@ -242,6 +279,8 @@ impl Particulars for Queue {
         } else if policy.is_some_and(is_tls_only) {
             parts.push("TLS only".to_owned());
         }
+        let controller = self.controller().map(|role| format!("read by {}", last(role, '/')));
+        parts.extend(controller);
         parts.join(", ")
     }
 }

@@ -89,6 +89,15 @@ impl Particulars for RolePolicy {
         }
         vec![
             Tie::SavedIn.to(Kind::Queue, "the queue saves which role has the policy"),
+            Tie::FollowsFrom
+                .to(
+                    Kind::Queue,
+                    "a new grant in the queue's policy comes before the old one goes",
+                )
+                .when(None, Effect::Grants),
+            Tie::Precedes
+                .to(Kind::Queue, "a grant in the queue's policy goes after the new one came")
+                .when(None, Effect::Revokes),
             Tie::Precedes
                 .to(Kind::Queue, "the queue forgets a role last")
                 .when(None, Effect::ForgetsRole),

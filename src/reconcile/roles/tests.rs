@@ -31,6 +31,7 @@ fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
     let association = |(namespace, role_arn): &(&str, &str)| Association {
         namespace: (*namespace).to_owned(),
         role_arn: (*role_arn).to_owned(),
+        has_session_policy: false,
     };
     Fact::Present(all.iter().map(association).collect())
 }
@@ -150,7 +151,7 @@ fn associations_and_trust_policies_are_read_in_one_round() {
     survey
         .observed
         .insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
-    decide(&survey, &base, &ClusterSetting::default());
+    decide(&survey, &base, &ClusterSetting::default(), &HubOptions::default());
     let query = survey.take_open();
     assert_eq!(
         [

@@ -154,6 +154,8 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         tag_conditions: Some(false),
         cluster_metrics: Some("none".parse().unwrap()),
         notify: Some("team-a".parse().unwrap()),
+        // Its clusters have it.
+        grant: None,
     };
     let mut survey = survey_of(options.clone(), &[]);
     survey.observed.insert(parameter(), Fact::Absent);

@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use kibus::iam::grants::lets_role_receive;
 use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
 use kibus::model::options::HubOptions;
@@ -70,6 +71,23 @@ pub(super) fn can_use(
         }
     }
     found
+}
+
+/// The queues of clusters that a controller can read: by their own policies, or by a policy on a role.
+pub(in crate::laws) fn with_access(scope: &Scope, resources: &Desired) -> BTreeSet<ResourceId> {
+    let queues = resources.values().filter_map(Resource::as_queue);
+    let readable = queues.filter(|queue| {
+        let by_itself = queue
+            .controller()
+            .is_some_and(|role| lets_role_receive(queue.policy.as_ref().unwrap(), &scope.queue_arn(&queue.name), role));
+        let policy = queue
+            .tags
+            .cluster_of(&scope.bus)
+            .map(|cluster| scope.controller_policy(&cluster));
+        let mut policies = resources.values().filter_map(Resource::as_role_policy);
+        by_itself || policies.any(|one| Some(&one.name) == policy.as_ref())
+    });
+    readable.map(|queue| ResourceId::Queue(queue.name.clone())).collect()
 }
 
 /// The queues whose policies deny the router's messages, with the role as it is.
