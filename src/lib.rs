@@ -45,6 +45,8 @@ pub mod discover;
 #[cfg(feature = "cli")]
 pub mod events;
 #[cfg(feature = "cli")]
+pub mod export;
+#[cfg(feature = "cli")]
 mod package;
 #[cfg(feature = "cli")]
 pub mod preflight;

@@ -102,6 +102,11 @@ pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bo
     })
 }
 
+/// The settings that the hub has.
+pub fn saved_settings(survey: &Survey) -> Result<Settings, Blocked> {
+    Ok(settings(survey, &Target::add([], &Default::default()))?.1)
+}
+
 /// The options that the hub of a target has afterwards, as far as they are known.
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
     settings(survey, target)

@@ -59,7 +59,7 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
         }
         let listed = roles.iter().map(|role| (role.parse().unwrap(), ListedRole::default()));
         survey.known.listed_roles = Fact::Present(listed.collect());
-        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
+        assert_eq!(commands(&discovery(&survey, None).unwrap()), expected, "{case}");
     }
 }
 
@@ -75,7 +75,7 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
         spot(),
         &[("karpenter-sqs", arn("karpenter-third"))],
     );
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!(
         commands(&found),
         ["kibus add-cluster third --adopt", "kibus add-cluster other"]
@@ -109,7 +109,7 @@ fn the_prefix_of_a_new_hub_says_how_many_clusters_use_it() {
             add_queue(&mut survey, &queue, &[]);
             add_rule(&mut survey, &rule, spot(), &[(TEMPLATE, arn(&queue))]);
         }
-        let found = discovery(&survey).unwrap();
+        let found = discovery(&survey, None).unwrap();
         let text = &found.moves[0].text;
         assert!(text.contains(&format!("have the names that {said} already")), "{text}");
     }
