@@ -175,7 +175,7 @@ fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<
         None => by_code(queues, &moves).collect(),
     };
     if format.is_some() {
-        hints.extend(export(survey, &exported, "Print these clusters for {}"));
+        hints.extend(export(survey, &exported, "Print these clusters for {}:"));
         hints.extend(unnamed);
         return hints;
     }
@@ -188,7 +188,7 @@ fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<
     hints.extend(add(survey, &kept, " --adopt", text));
     let text = "Register these clusters. Each receives a new queue, which its Karpenter settings must name:";
     hints.extend(add(survey, &new, "", text));
-    hints.extend(export(survey, &exported, "Or let {} own the queues of these clusters"));
+    hints.extend(export(survey, &exported, "Or let {} own the queues of these clusters:"));
     hints.extend(unnamed);
     hints
 }
@@ -235,13 +235,9 @@ fn by_code<'a>(queues: &'a [FoundQueue], moves: &Moves<'_>) -> impl Iterator<Ite
 fn export(survey: &Survey, clusters: &[(Format, &ClusterName)], text: &str) -> Vec<Hint> {
     let each = clusters.chunk_by(|(one, _), (other, _)| one == other);
     let hint = |of_format: &[(Format, &ClusterName)]| {
-        let commands = of_format.iter().map(|(format, cluster)| {
-            let command = format!("export cluster {cluster} --format {format}");
-            survey.scope.kibus(command)
-        });
-        let commands: Vec<String> = commands.collect();
-        let owner = of_format.first().map_or("", |(format, _)| format.owner());
-        Hint::command(format!("{}:", text.replace("{}", owner)), commands.join("\n"))
+        let command = |(format, cluster): &(Format, _)| format!("export cluster {cluster} --format {}", format.word());
+        let commands: Vec<String> = of_format.iter().map(|one| survey.scope.kibus(command(one))).collect();
+        Hint::command(text.replace("{}", &of_format[0].0.to_string()), commands.join("\n"))
     };
     each.map(hint).collect()
 }

@@ -15,7 +15,7 @@ use crate::model::settings::Settings;
 use crate::model::signal::Signal;
 use crate::model::tags::{CLUSTER, CONTROLLER_ROLE, EXTERNAL, Tags};
 
-/// The language of an export. Its word is also the value of the tag that names the owner of the queue.
+/// The language of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Format {
     /// A Terraform module.
@@ -27,24 +27,21 @@ pub enum Format {
     Ack,
 }
 
-impl Format {
-    /// The tool that owns what it creates.
-    pub fn owner(self) -> &'static str {
-        match self {
-            Self::Terraform => "Terraform",
-            Self::CloudFormation => "CloudFormation",
-            Self::Ack => "ACK",
-        }
-    }
-}
-
+/// The name of the tool.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Terraform => "terraform",
-            Self::CloudFormation => "cloudformation",
-            Self::Ack => "ack",
+            Self::Terraform => "Terraform",
+            Self::CloudFormation => "CloudFormation",
+            Self::Ack => "ACK",
         })
+    }
+}
+
+impl Format {
+    /// The word for it in options and tags.
+    pub fn word(self) -> String {
+        self.to_string().to_lowercase()
     }
 }
 
@@ -72,7 +69,7 @@ impl<'a> Contract<'a> {
         let name = scope.cluster_queue(&options.queue_prefix(), cluster);
         let mut tags = Tags::of(&scope.bus)
             .with(CLUSTER, cluster.as_str())
-            .with(EXTERNAL, format.to_string())
+            .with(EXTERNAL, format.word())
             .with_all(&options.tags());
         if let Some(role) = role_arn.and_then(|arn| scope.own_role(arn)) {
             tags = tags.with_controller_role(&role);
@@ -108,9 +105,8 @@ impl<'a> Contract<'a> {
             }
         };
         let cluster = given("cluster", "Name of the EKS cluster", Some(self.cluster.as_str()));
-        let role = self.role_arn.and_then(|arn| arn.rsplit('/').next());
         let about = "Name of the IAM role that the Karpenter controller runs as";
-        let controller_role = given("controller_role", about, role);
+        let controller_role = given("controller_role", about, self.role());
         let mut tags = rewritten(&json!(self.queue.tags.0), &write);
         tags[CLUSTER] = "${local.cluster}".into();
         tags[CONTROLLER_ROLE] = r#"${replace(local.controller_role, ",", ":")}"#.into();
@@ -119,7 +115,7 @@ impl<'a> Contract<'a> {
             "controller_policy": rewritten(self.controller_policy.value(), &write),
             "controller_role": controller_role,
             "prefix": self.settings.options.queue_prefix(),
-            "queue": rewritten(&self.attributes().collect(), &write),
+            "queue": self.attributes().map(|(name, value)| (name, rewritten(&value, &write))).collect::<Value>(),
             "queue_policy": rewritten(self.queue_policy.value(), &write),
             "region": self.scope.region,
             "tags": tags,
@@ -137,14 +133,13 @@ impl<'a> Contract<'a> {
                 None => text.into(),
             },
         };
-        let role = self.role_arn.and_then(|arn| arn.rsplit('/').next());
         let parts = json!({ "Fn::Split": [",", { "Ref": "ControllerRole" }] });
         let mut tags = rewritten(&json!(self.queue.tags.0), &write);
         tags[CONTROLLER_ROLE] = json!({ "Fn::Join": [":", parts] });
         let tags = tags.as_object().into_iter().flatten();
         let tags: Value = tags.map(|(key, value)| json!({ "Key": key, "Value": value })).collect();
         let mut values = vec![
-            ("controller_role", json!(role)),
+            ("controller_role", json!(self.role())),
             ("controller_policy", rewritten(self.controller_policy.value(), &write)),
             ("queue_name", json!(self.queue.name)),
             ("queue_policy", rewritten(self.queue_policy.value(), &write)),
@@ -156,14 +151,14 @@ impl<'a> Contract<'a> {
         yaml(&fill_template(template, &values))
     }
 
-    /// As a manifest for ACK. The policy of the queue lets the role with this ARN receive: ACK for IAM could only own the whole role.
-    pub fn ack(&self, role_arn: &str) -> String {
+    /// As a manifest for ACK. The policy of the queue lets the role receive: ACK for IAM could only own the whole role.
+    pub fn ack(&self) -> String {
         let mut queue_policy = self.queue_policy.clone();
         let of_queue = |statement: &&Value| statement["Resource"].as_str().is_some_and(|arn| self.is_own_arn(arn));
         let grants = self.controller_policy.statements().into_iter().filter(of_queue);
         let grants = grants.map(|grant| {
             let mut grant = grant.clone();
-            grant["Principal"] = json!({ "AWS": role_arn });
+            grant["Principal"] = json!({ "AWS": self.role_arn });
             grant
         });
         if let Some(Value::Array(statements)) = queue_policy.value_mut().get_mut("Statement") {
@@ -176,11 +171,10 @@ impl<'a> Contract<'a> {
             ("queue_policy", json!(queue_policy.pretty())),
             ("tags", json!(self.queue.tags.0)),
         ];
-        let text = |value: Value| match value {
-            Value::Null | Value::String(_) => value,
-            other => Value::String(other.to_string()),
-        };
-        values.extend(self.attributes().map(|(name, value)| (name, text(value))));
+        values.extend(self.attributes().map(|(name, value)| match value {
+            Value::Null | Value::String(_) => (name, value),
+            other => (name, other.to_string().into()),
+        }));
         yaml(&fill_template(
             include_str!("../templates/export/cluster.ack.json"),
             &values,
@@ -202,7 +196,7 @@ impl<'a> Contract<'a> {
             policy: _,
             tags: _,
         } = &self.queue;
-        let managed = *encryption == Encryption::SqsManaged;
+        let managed = (*encryption == Encryption::SqsManaged).then_some(true);
         let redrive_allow = redrive_allow.as_ref().map(Document::value);
         [
             ("retention", json!(retention)),
@@ -212,9 +206,13 @@ impl<'a> Contract<'a> {
             ("max_message_size", json!(max_message_size)),
             ("redrive_allow", json!(redrive_allow)),
             ("key", json!(encryption.key())),
-            ("managed_key", json!(managed.then_some(true))),
+            ("managed_key", json!(managed)),
         ]
         .into_iter()
+    }
+
+    fn role(&self) -> Option<&str> {
+        self.role_arn.and_then(|arn| arn.rsplit('/').next())
     }
 
     fn is_own_arn(&self, text: &str) -> bool {
@@ -232,27 +230,15 @@ pub fn hub(scope: &Scope, settings: &Settings) -> String {
         "region": scope.region,
         "queue_prefix": options.queue_prefix(),
         "kms_key_arn": options.key(),
-        "topic_arn": options.topic().map(|topic| scope.topic_arn(topic)),
         "hub_queue_arn": scope.queue_arn(&scope.hub_queue()),
         "dead_letter_queue_arn": scope.queue_arn(&scope.dead_letter_queue()),
         "router_role_arn": scope.role_arn(&options.role_path(), &scope.router_role()),
         "router_function_arn": scope.function_arn(&scope.router_function()),
-        "router_log_group_name": scope.router_log_group(),
         "rule_arns": rules,
     });
     let locals = json!({ "hub": rewritten(&hub, &|text| terraform_text(scope, text)) });
     let rest = include_str!("../templates/export/hub.tf");
     format!("{}\n{rest}", block("locals", &locals))
-}
-
-/// A call of the module of a cluster, as Terraform has it.
-pub fn module_call(cluster: &ClusterName, role: Option<&str>) -> String {
-    let call = json!({
-        "source": "./kibus-cluster",
-        "cluster": cluster,
-        "controller_role": role.unwrap_or("ROLE"),
-    });
-    block(&format!("module \"kibus_{cluster}\""), &call)
 }
 
 /// A policy without the Sids of kibus: a statement with one would make it a policy of kibus.

@@ -75,7 +75,7 @@ fn wanted(scope: &Scope, settings: &Settings, cluster: &ClusterName, role: &str,
     let name = role.to_owned();
     let role = Some(role.parse().unwrap());
     let mut cluster = Cluster::new(scope, &options.queue_prefix(), cluster.clone(), role);
-    cluster.tags = options.tags().with(EXTERNAL, format.to_string());
+    cluster.tags = options.tags().with(EXTERNAL, format.word());
     let desired = cluster.desired(scope, settings);
     let queue: Vec<&Queue> = desired.resources().filter_map(Resource::as_queue).collect();
     let policy = desired.resources().find_map(Resource::as_role_policy).unwrap();
@@ -129,7 +129,7 @@ fn every_language_asks_for_what_kibus_creates() {
                 }
 
                 let expected = wanted(&scope, &settings, &name, ROLE, Format::Ack);
-                let asked = languages::ack(&export(Format::Ack, given).ack(&role_arn));
+                let asked = languages::ack(&export(Format::Ack, given).ack());
                 assert_eq!(without_names(asked), granted(expected, &arn, &role_arn));
             }
         }

@@ -10,8 +10,6 @@ use kibus::model::tags::Tags;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use super::ACCOUNT;
-
 /// The queue that a text asks for, and the role and policy of its controller, if the text has them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Asked {
@@ -122,7 +120,7 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     let value = |value: Value| serde_json::from_value::<hcl::Value>(value).unwrap();
     context.declare_var("var", value(variables.clone()));
     context.declare_var("local", value(locals.clone().into()));
-    let data = json!({ "aws_caller_identity": { "current": { "account_id": ACCOUNT } } });
+    let data = json!({ "aws_caller_identity": { "current": { "account_id": account(queue_arn) } } });
     context.declare_var("data", value(data));
     let queue = json!({ "interruptions": { "arn": queue_arn, "id": "url", "name": "name" } });
     context.declare_var("aws_sqs_queue", value(queue));
@@ -145,6 +143,11 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     );
     context.declare_func("jsonencode", any(1).build(|args| Ok(json!(args[0]).to_string().into())));
     context
+}
+
+/// The account of an ARN.
+fn account(arn: &str) -> &str {
+    arn.split(':').nth(4).unwrap_or_default()
 }
 
 fn text(args: &FuncArgs, at: usize) -> String {
@@ -203,7 +206,7 @@ fn resolved(value: &Value, role: &str, queue_arn: &str) -> Value {
             },
             Some((key, value)) if key == "Fn::GetAtt" && *value == json!(["Queue", "Arn"]) => queue_arn.into(),
             Some((key, value)) if key == "Fn::Sub" => {
-                let text = value.as_str().unwrap().replace("${AWS::AccountId}", ACCOUNT);
+                let text = value.as_str().unwrap().replace("${AWS::AccountId}", account(queue_arn));
                 assert!(!text.contains("${"), "{text}");
                 text.into()
             }

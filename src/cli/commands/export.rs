@@ -5,10 +5,8 @@ use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::export::{self, Contract, Format};
 use crate::iam::operator_policy::RolePattern;
-use crate::model::answer::Fact;
 use crate::model::name::ClusterName;
 use crate::model::resource::{Queue, Resource, ResourceId};
-use crate::model::settings::Settings;
 use crate::model::tags::EXTERNAL;
 use crate::reconcile::{Intent, saved_settings};
 use crate::survey::{Query, Survey};
@@ -32,26 +30,29 @@ enum What {
     /// Print what creates the queue of a cluster and the permission of its controller.
     ///
     /// The tool that applies it owns the queue. Kibus routes events to it and checks it, but never changes it.
-    Cluster {
-        /// Name of the EKS cluster.
-        #[arg(value_name = "CLUSTER")]
-        name: ClusterName,
-        /// Language of the text.
-        #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
-        format: Format,
-        /// Print a Terraform module with variables, for any cluster of the hub.
-        #[arg(long)]
-        module: bool,
-        /// Role of the Karpenter controller: a name, a path and name, or an ARN. Without it, the text asks for the name.
-        #[arg(long, value_name = "ROLE")]
-        controller_role: Option<RolePattern>,
-    },
+    Cluster(ClusterArgs),
     /// Print names and ARNs of the hub, and the names of the queues of clusters, as data.
     Hub {
         /// Language of the text.
         #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
         format: HubFormat,
     },
+}
+
+#[derive(Debug, clap::Args)]
+struct ClusterArgs {
+    /// Name of the EKS cluster.
+    #[arg(value_name = "CLUSTER")]
+    name: ClusterName,
+    /// Language of the text.
+    #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
+    format: Format,
+    /// Print a Terraform module with variables, for any cluster of the hub.
+    #[arg(long)]
+    module: bool,
+    /// Role of the Karpenter controller: a name, a path and name, or an ARN. Without it, the text asks for the name.
+    #[arg(long, value_name = "ROLE")]
+    controller_role: Option<RolePattern>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -64,26 +65,18 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
         return Err(Error::usage("an export is for one hub"));
     };
-    let exported = match &args.what {
-        What::Cluster {
-            name,
-            format,
-            module,
-            controller_role,
-        } => {
-            let role = controller_role.as_ref().map(|role| arn(hub, role)).transpose()?;
-            let role = role.as_deref();
-            match (format, role, module) {
-                (Format::Ack, None, _) => {
-                    return Err(Error::usage(
-                        "a manifest for ACK needs `--controller-role`: the policy of the queue names the role",
-                    ));
-                }
-                (Format::CloudFormation | Format::Ack, _, true) => {
-                    return Err(Error::usage("`--module` is for the format terraform only"));
-                }
-                _ => cluster(&hubs, hub, name, role, *format, *module).await,
+    let exported = match args.what {
+        What::Cluster(args) => {
+            let role = args.controller_role.as_ref().map(|role| arn(hub, role)).transpose()?;
+            if args.format == Format::Ack && role.is_none() {
+                return Err(Error::usage(
+                    "a manifest for ACK names the role: use `--controller-role`",
+                ));
             }
+            if args.format != Format::Terraform && args.module {
+                return Err(Error::usage("`--module` is for the format terraform only"));
+            }
+            cluster(&hubs, hub, &args, role.as_deref()).await
         }
         What::Hub {
             format: HubFormat::Terraform,
@@ -108,97 +101,69 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
 
 /// The ARN of a role of this account.
 fn arn(hub: &ConnectedHub, role: &RolePattern) -> Result<String, Error> {
-    let arn = role.arn(&hub.scope, &Default::default()).filter(|_| !role.is_open());
-    let arn = arn.filter(|arn| hub.scope.own_role(arn).is_some());
+    let arn = role.arn(&hub.scope, &Default::default());
+    let arn = arn.filter(|arn| !role.is_open() && hub.scope.own_role(arn).is_some());
     arn.ok_or_else(|| Error::usage(format!("`{role}` is not a role of account {}", hub.scope.account)))
 }
 
-/// The text for a cluster. Notes say what to do about a queue that exists already.
-async fn cluster(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    name: &ClusterName,
-    role: Option<&str>,
-    format: Format,
-    module: bool,
-) -> Result<String, Error> {
+/// The text for a cluster. What is to do besides is said on stderr.
+async fn cluster(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &ClusterArgs, role: Option<&str>) -> Result<String, Error> {
+    let ConnectedHub { scope, ui, .. } = hub;
     let pass = |survey: &Survey| {
         let settings = saved_settings(survey)?;
-        let queue = survey.resource(&ResourceId::Queue(survey.cluster_queue(name))).clone();
-        Ok::<_, Error>((settings, queue))
+        let queue = survey.resource(&ResourceId::Queue(survey.cluster_queue(&args.name)));
+        Ok::<_, Error>((settings, queue.clone()))
     };
-    let (survey, read) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
-    let (settings, queue): (Settings, Fact<Resource>) = read?;
-    let contract = Contract::new(&hub.scope, &settings, name, role, format);
-    let text = match (format, role) {
-        (Format::Ack, Some(role)) => contract.ack(role),
-        (Format::Terraform, _) => contract.terraform(module),
-        (Format::CloudFormation | Format::Ack, _) => contract.cloud_formation(),
-    };
-    if module {
-        let call = export::module_call(name, role.and_then(|arn| arn.rsplit('/').next()));
-        let lines: Vec<String> = call.lines().map(str::to_owned).collect();
-        hub.ui
-            .note("Save it in a directory of its own. To use it for this cluster:", &lines);
-    }
-    if let (Format::Ack, Some(key)) = (format, settings.options.key()) {
-        hub.ui.warn_text(&format!(
-            "the policy of key `{key}` must allow the controller role `kms:Decrypt`: the policy of a queue cannot"
+    let (_, read) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    let (settings, queue) = read?;
+    if let (Format::Ack, Some(key)) = (args.format, settings.options.key()) {
+        ui.warn_text(&format!(
+            "the policy of key `{key}` must allow the role `kms:Decrypt`: that of a queue cannot"
         ));
     }
-    match &queue {
-        Fact::Present(found) => {
-            if let Some(queue) = found.as_queue() {
-                existing(hub, name, queue, format, module);
-            }
-        }
-        Fact::Unreadable(fault) => hub.ui.warn_text(&format!(
-            "queue `{}` could not be read, so it is unknown whether something manages it already: {fault}",
-            survey.cluster_queue(name)
-        )),
-        Fact::Absent | Fact::NotAsked => {}
+    if let Some(fault) = queue.fault() {
+        ui.warn_text(&format!("unknown whether something manages the queue already: {fault}"));
     }
-    Ok(text)
+    if let Some(queue) = queue.present().and_then(Resource::as_queue) {
+        existing(hub, args, queue);
+    }
+    let contract = Contract::new(scope, &settings, &args.name, role, args.format);
+    Ok(match args.format {
+        Format::Terraform => contract.terraform(args.module),
+        Format::CloudFormation => contract.cloud_formation(),
+        Format::Ack => contract.ack(),
+    })
 }
 
 /// Says what to do about a queue that exists already.
-fn existing(hub: &ConnectedHub, cluster: &ClusterName, queue: &Queue, format: Format, module: bool) {
-    let (scope, name) = (&hub.scope, &queue.name);
+fn existing(hub: &ConnectedHub, args: &ClusterArgs, queue: &Queue) {
+    let (ConnectedHub { scope, ui, .. }, name) = (hub, &queue.name);
+    let owner = queue.tags.get(EXTERNAL);
     if queue.origin(scope).is_none() {
-        let owner = queue.tags.get(EXTERNAL);
-        if owner != Some(&format.to_string()) {
-            let owner = owner.map_or_else(
-                || "another tool".to_owned(),
-                |owner| format!("`{}`", owner.escape_debug()),
-            );
-            hub.ui.warn_text(&format!(
-                "queue `{name}` exists, and {owner} manages it: two owners undo each other's changes. Release it there first; \
-                 {PAGE} has the steps"
+        if owner != Some(&args.format.word()) {
+            let owner = owner.unwrap_or("another tool").escape_debug();
+            ui.warn_text(&format!(
+                "queue `{name}` exists, and {owner} manages it: two owners undo each other's changes. Release it there \
+                 first; {PAGE} has the steps"
             ));
         }
         return;
     }
-    if format == Format::Terraform {
-        let module = match module {
-            true => format!("module.kibus_{cluster}."),
-            false => String::new(),
-        };
+    let import = |kind: &str| {
+        let inside = if args.module { "module.interruptions." } else { "" };
         let url = scope.queue_url(scope.options.endpoint_url.as_deref(), name);
-        let import = |kind: &str| format!("terraform import '{module}{kind}.interruptions' {url}");
-        hub.ui.note(
-            &format!(
-                "Kibus manages queue `{name}`. To hand it over, import it before `terraform apply`, which replaces the \
-                 statements of kibus:"
-            ),
-            &[import("aws_sqs_queue"), import("aws_sqs_queue_policy")],
-        );
-    } else {
-        hub.ui.warn_text(&format!(
-            "kibus manages queue `{name}`. To hand it over, import it into the tool: {PAGE} has the steps"
-        ));
-    }
-    hub.ui.warn(&Hint::command(
-        "kibus no longer changes the queue once the tool has applied its policy and its tags. To see what kibus has left then:",
-        scope.kibus(format!("verify {cluster}")),
+        format!("terraform import '{inside}{kind}.interruptions' {url}")
+    };
+    let text = format!("kibus manages queue `{name}`. To hand it over, import it before you apply this");
+    ui.warn(&match args.format {
+        Format::Terraform => {
+            let imports = [import("aws_sqs_queue"), import("aws_sqs_queue_policy")];
+            Hint::command(format!("{text}:"), imports.join("\n"))
+        }
+        _ => Hint::text(format!("{text}; {PAGE} has the steps")),
+    });
+    ui.warn(&Hint::command(
+        "once it is applied, kibus no longer changes the queue. To see what kibus has left then:",
+        scope.kibus(format!("verify {}", args.name)),
     ));
 }
