@@ -176,13 +176,14 @@ fn a_hub_is_data() {
         let prefix = options.queue_prefix();
         let text = export::hub(&scope, &options.into());
         let names = ["base", &"c".repeat(100)];
-        let (locals, body) = languages::evaluated(&text, &json!({ "clusters": names }), "");
+        let hub_queue = scope.queue_arn(&scope.hub_queue());
+        let (locals, body) = languages::evaluated(&text, &json!({ "clusters": names }), &hub_queue);
         assert!(!body.blocks().any(|block| block.identifier() == "resource"), "{text}");
         for name in names {
             let queue = scope.cluster_queue(&prefix, &name.parse().unwrap());
             assert_eq!(locals["queue_names"][name], queue.as_str());
         }
-        assert_eq!(locals["hub"]["hub_queue_arn"], scope.queue_arn(&scope.hub_queue()));
+        assert_eq!(locals["hub"]["hub_queue_arn"], hub_queue);
         assert!(!text.contains(ACCOUNT), "{text}");
     }
 }
