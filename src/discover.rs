@@ -4,11 +4,12 @@
 mod found;
 mod origin;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::error::{Hint, listed, quoted};
+use crate::export::Format;
 use crate::model::answer::{Fact, Fault};
 use crate::model::event_rule::{ListedTarget, rule_limit};
 use crate::model::hub::default_queue_prefix;
@@ -70,8 +71,8 @@ pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
     })
 }
 
-/// What was found, or why the rules of the bus are unknown.
-pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
+/// What was found, or why the rules of the bus are unknown. With a format, the commands export the clusters instead of adding them.
+pub fn discovery(survey: &Survey, format: Option<Format>) -> Result<Discovery, Fault> {
     if let Fact::Unreadable(fault) = survey.event_rules() {
         return Err(fault.clone());
     }
@@ -99,7 +100,7 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
         rules: survey.event_rules().present().map_or(0, Vec::len),
         rule_limit: rule_limit(&survey.scope.region),
         rules_of_kibus: concerning(survey).filter(|(rule, _)| is_of_kibus(survey, rule)).count(),
-        moves: moves(survey, &queues),
+        moves: moves(survey, &queues, format),
         queues,
         rules_elsewhere: elsewhere(survey),
         unread: unread(survey),
@@ -154,7 +155,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
 type Moves<'a> = BTreeMap<&'a ClusterName, BTreeMap<&'a QueueName, bool>>;
 
 /// What to run, in this order.
-fn moves(survey: &Survey, queues: &[FoundQueue]) -> Vec<Hint> {
+fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<Hint> {
     let moves = of_clusters(queues);
     let unnamed = unnamed(survey, queues);
     if moves.is_empty() && unnamed.is_none() {
@@ -169,6 +170,15 @@ fn moves(survey: &Survey, queues: &[FoundQueue]) -> Vec<Hint> {
         }
         Saved::Kept(_) | Saved::Bad(_) | Saved::Unreadable(_) => survey.queue_prefix(),
     };
+    let exported: Vec<_> = match format {
+        Some(format) => moves.keys().map(|cluster| (format, *cluster)).collect(),
+        None => by_code(queues, &moves).collect(),
+    };
+    if format.is_some() {
+        hints.extend(export(survey, &exported, "Print these clusters for {}:"));
+        hints.extend(unnamed);
+        return hints;
+    }
     let is_kept = |cluster: &&ClusterName| {
         let queue = survey.scope.cluster_queue(&prefix, cluster);
         moves[*cluster].get(&queue) == Some(&true)
@@ -178,6 +188,7 @@ fn moves(survey: &Survey, queues: &[FoundQueue]) -> Vec<Hint> {
     hints.extend(add(survey, &kept, " --adopt", text));
     let text = "Register these clusters. Each receives a new queue, which its Karpenter settings must name:";
     hints.extend(add(survey, &new, "", text));
+    hints.extend(export(survey, &exported, "Or let {} own the queues of these clusters:"));
     hints.extend(unnamed);
     hints
 }
@@ -209,6 +220,26 @@ fn of_clusters(queues: &[FoundQueue]) -> Moves<'_> {
         }
     }
     moves
+}
+
+/// The clusters that move and whose tool is infrastructure as code, each with the format of the tool.
+fn by_code<'a>(queues: &'a [FoundQueue], moves: &Moves<'_>) -> impl Iterator<Item = (Format, &'a ClusterName)> {
+    let found = queues
+        .iter()
+        .filter_map(|queue| Some((queue.made_by.format()?, queue.cluster.as_ref()?)));
+    let found: BTreeSet<_> = found.filter(|(_, cluster)| moves.contains_key(cluster)).collect();
+    found.into_iter()
+}
+
+/// The commands that print clusters for their owner, for each format.
+fn export(survey: &Survey, clusters: &[(Format, &ClusterName)], text: &str) -> Vec<Hint> {
+    let each = clusters.chunk_by(|(one, _), (other, _)| one == other);
+    let hint = |of_format: &[(Format, &ClusterName)]| {
+        let command = |(format, cluster): &(Format, _)| format!("export cluster {cluster} --format {}", format.word());
+        let commands: Vec<String> = of_format.iter().map(|one| survey.scope.kibus(command(one))).collect();
+        Hint::command(text.replace("{}", &of_format[0].0.to_string()), commands.join("\n"))
+    };
+    each.map(hint).collect()
 }
 
 /// The prefix that the queues of most clusters have before their names, and how many these are; of several, the default if it

@@ -43,6 +43,8 @@ pub mod discover;
 #[cfg(feature = "cli")]
 pub mod events;
 #[cfg(feature = "cli")]
+pub mod export;
+#[cfg(feature = "cli")]
 pub mod iam;
 #[cfg(feature = "cli")]
 pub mod message;

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role, permissions_for_eks};
 pub use clusters::{ClusterSummary, check_names};
 pub use guards::unnamed_queues;
-pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards};
+pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards, saved_settings};
 pub use roles::SavedRoles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};

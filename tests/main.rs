@@ -11,6 +11,7 @@ mod documented;
 mod documents;
 mod drift;
 mod errors;
+mod external_clusters;
 mod hostile;
 mod karpenter_check;
 mod kinds_in_docs;

@@ -15,6 +15,7 @@ const ALL: &[&str] = &[
     "demo",
     "discover",
     "events",
+    "export",
     "iam",
     "message",
     "model",
@@ -37,6 +38,7 @@ const STAGES: &[&str] = &[
     "demo",
     "discover",
     "events",
+    "export",
     "iam",
     "message",
     "model",
@@ -70,11 +72,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),
     ("events", &["model"]),
+    ("export", &["model"]),
     (
         "reconcile",
         &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"],
     ),
-    ("discover", &["iam", "model", "survey"]),
+    ("discover", &["export", "iam", "model", "survey"]),
     (
         "ui",
         &[
@@ -111,7 +114,7 @@ const WORDS: &[(&str, &[&str])] = &[
 
 /// Pure modules, and the words that they must not contain.
 const PURE: (&[&str], &[&str]) = (
-    &["discover", "iam", "message", "model", "plan", "reconcile"],
+    &["discover", "export", "iam", "message", "model", "plan", "reconcile"],
     &["async", "await", "tokio"],
 );
 

@@ -106,6 +106,7 @@ scenarios! {
     events
     events_of_clusters
     eventual_consistency
+    export
     failed_states
     fallen_clusters
     faulty_hub

@@ -7,6 +7,7 @@ mod dead_letters;
 mod discover;
 mod events;
 mod explain;
+mod export;
 mod list;
 mod man;
 mod policy;
@@ -81,6 +82,7 @@ commands! {
     changes Teardown in teardown,
     prints Explain in explain,
     reads Policy in policy,
+    reads Export in export,
     prints Sandbox in sandbox,
     writes Completions in completions,
     writes Man in man,

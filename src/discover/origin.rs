@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::error::{Hint, listed, quoted};
+use crate::export::Format;
 use crate::iam::grants::matches;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::scope::Scope;
@@ -59,6 +60,17 @@ impl Origin {
             Self::NodeTerminationHandler => "node termination handler",
             Self::OtherHub => "another hub",
             Self::Unknown => "unknown",
+        }
+    }
+
+    /// The format of an export for it, if it is infrastructure as code.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Self::CloudFormation | Self::Eksctl | Self::CdkEksKarpenter | Self::CdkEksBlueprints => {
+                Some(Format::CloudFormation)
+            }
+            Self::TerraformAwsEks | Self::EksBlueprintsAddons | Self::CloudPosse => Some(Format::Terraform),
+            Self::ByHand | Self::NodeTerminationHandler | Self::OtherHub | Self::Unknown => None,
         }
     }
 

@@ -249,7 +249,7 @@ fn each_tool_is_found_attributed_and_judged() {
                 .rule_tags
                 .insert(rule.parse().unwrap(), Fact::Present(tags));
         }
-        let found = discovery(&survey).unwrap();
+        let found = discovery(&survey, None).unwrap();
         let [queue] = found.queues.as_slice() else {
             panic!("{rule}: {found:?}")
         };
@@ -288,7 +288,7 @@ fn what_is_none_of_karpenters_is_not_reported() {
         spot(),
         &[("kibus-hub", arn("other-hub"))],
     );
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!((found.rules, found.rule_limit), (5, 300));
     assert_eq!(
         (found.queues, found.rules_elsewhere, found.moves),
@@ -317,7 +317,7 @@ fn a_queue_elsewhere_and_another_hub_are_named() {
     ] {
         let mut survey = empty();
         add_rule(&mut survey, "spot", spot(), &[(target, arn.to_owned())]);
-        let found = discovery(&survey).unwrap();
+        let found = discovery(&survey, None).unwrap();
         let [rule] = found.rules_elsewhere.as_slice() else {
             panic!("{found:?}")
         };
@@ -341,7 +341,7 @@ fn each_rule_of_a_queue_has_its_own_verdict() {
     let mut narrow = spot();
     narrow["detail"] = json!({"instance-id": ["i-1"]});
     add_rule(&mut survey, "narrow", narrow, &[("1", arn("base"))]);
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     let verdicts: Vec<_> = found.queues[0]
         .rules
         .iter()
@@ -376,12 +376,12 @@ fn what_could_not_be_read_is_named_once() {
             .queue_activity
             .insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
     }
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
     assert_eq!(unread, ["queue `a` and 2 more"]);
     assert_eq!(found.unmeasured, Some(denied("cloudwatch:GetMetricData")));
     survey.known.event_rules = Fact::Unreadable(denied("events:ListRules"));
-    assert_eq!(discovery(&survey), Err(denied("events:ListRules")));
+    assert_eq!(discovery(&survey, None), Err(denied("events:ListRules")));
 }
 
 /// The queries of a survey of the largest bus: each is about what the answers before it say.
@@ -392,7 +392,7 @@ fn a_full_bus_is_read_in_three_rounds() {
         add_template(&mut survey, &format!("c{number}"));
     }
     let asked = |survey: &Survey| {
-        discovery(survey).unwrap();
+        discovery(survey, None).unwrap();
         survey.take_open()
     };
     let targets = std::mem::take(&mut survey.known.rule_targets);
@@ -406,6 +406,6 @@ fn a_full_bus_is_read_in_three_rounds() {
         (150, 150, 150)
     );
     survey.observed = read;
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!((found.rules, found.queues.len()), (300, 150));
 }

@@ -342,7 +342,8 @@ pub fn default_queue_prefix() -> QueuePrefix {
 /// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
 pub const CLUSTER_RETENTION: u32 = 300;
 
-pub(super) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
+/// A queue that the router sends to.
+pub fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,
         policy: Some(policy::cluster_queue_policy(scope, &name, hub.senders())),

@@ -126,6 +126,11 @@ pub(super) fn clusters_follow(survey: &Survey, before: Option<&Settings>, after:
     before.options.queue_prefix() != after.options.queue_prefix() || follows(before) || follows(after)
 }
 
+/// The settings that the hub has.
+pub fn saved_settings(survey: &Survey) -> Result<Settings, Blocked> {
+    Ok(settings(survey, &Target::add([], &Default::default()))?.1)
+}
+
 /// The options that the hub of a target has afterwards, as far as they are known.
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
     settings(survey, target)

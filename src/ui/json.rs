@@ -107,6 +107,9 @@ pub struct HubReport {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_document")]
     #[cfg_attr(test, schemars(with = "Option<serde_json::Map<String, Value>>"))]
     pub policy: Option<Document>,
+    /// The text in the language of the tool. Present for `export` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub export: Option<String>,
     /// Present for `dead-letters` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dead_letters: Option<DeadLetterReport>,
@@ -144,6 +147,7 @@ impl HubReport {
             probes: Vec::new(),
             status: None,
             policy: None,
+            export: None,
             dead_letters: None,
             events: None,
             preflight: None,

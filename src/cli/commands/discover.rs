@@ -2,6 +2,7 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
+use crate::export::Format;
 use crate::model::answer::Fault;
 use crate::reconcile::{Intent, NextStep};
 use crate::ui::{HubReport, text};
@@ -16,12 +17,16 @@ const DOCUMENT: &str = "policy operator --for discover";
 /// that move the clusters to the bus. It needs no hub. Where CloudWatch has no data, it counts messages for a minute. Exits with
 /// 1 if something could not be read.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {}
+pub(in crate::cli) struct Args {
+    /// End with commands that export the clusters in this language, for a tool that owns their queues.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+}
 
 /// Surveys every hub, also one that does not exist, and the default event bus of its account and Region.
-pub(super) async fn run(_: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let surveys = hubs
-        .each(async |hub| stages::survey(&hubs, hub, guess, discovery).await)
+        .each(async |hub| stages::survey(&hubs, hub, guess, |survey| discovery(survey, args.format)).await)
         .await;
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {

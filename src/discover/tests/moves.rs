@@ -13,7 +13,11 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
             &["a", "b"],
             none,
             none,
-            &["kibus bootstrap-hub --queue-prefix ''", "kibus add-cluster a b --adopt"],
+            &[
+                "kibus bootstrap-hub --queue-prefix ''",
+                "kibus add-cluster a b --adopt",
+                "kibus export cluster a --format cloudformation\nkibus export cluster b --format cloudformation",
+            ],
         ),
         (
             "Terraform, and one of the other",
@@ -24,6 +28,8 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
                 "kibus bootstrap-hub --queue-prefix Karpenter-",
                 "kibus add-cluster b c --adopt",
                 "kibus add-cluster a",
+                "kibus export cluster b --format terraform\nkibus export cluster c --format terraform",
+                "kibus export cluster a --format cloudformation",
             ],
         ),
         (
@@ -40,6 +46,8 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
                 "kibus bootstrap-hub --queue-prefix ''",
                 "kibus add-cluster b c --adopt",
                 "kibus add-cluster a --controller-role KarpenterIRSA-a-1A2B3C4D5E6F --adopt",
+                "kibus export cluster a --format cloudformation\nkibus export cluster b --format cloudformation\n\
+                 kibus export cluster c --format cloudformation",
             ],
         ),
     ] {
@@ -59,7 +67,7 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
         }
         let listed = roles.iter().map(|role| (role.parse().unwrap(), ListedRole::default()));
         survey.known.listed_roles = Fact::Present(listed.collect());
-        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
+        assert_eq!(commands(&discovery(&survey, None).unwrap()), expected, "{case}");
     }
 }
 
@@ -75,10 +83,20 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
         spot(),
         &[("karpenter-sqs", arn("karpenter-third"))],
     );
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!(
         commands(&found),
-        ["kibus add-cluster third --adopt", "kibus add-cluster other"]
+        [
+            "kibus add-cluster third --adopt",
+            "kibus add-cluster other",
+            "kibus export cluster other --format cloudformation"
+        ]
+    );
+    // With a format, all clusters are exported in it, whatever their tools are.
+    let found_for = discovery(&survey, Some(Format::Ack)).unwrap();
+    assert_eq!(
+        commands(&found_for),
+        ["kibus export cluster other --format ack\nkibus export cluster third --format ack"]
     );
     let registered = |name: &str| {
         found
@@ -109,7 +127,7 @@ fn the_prefix_of_a_new_hub_says_how_many_clusters_use_it() {
             add_queue(&mut survey, &queue, &[]);
             add_rule(&mut survey, &rule, spot(), &[(TEMPLATE, arn(&queue))]);
         }
-        let found = discovery(&survey).unwrap();
+        let found = discovery(&survey, None).unwrap();
         let text = &found.moves[0].text;
         assert!(text.contains(&format!("have the names that {said} already")), "{text}");
     }

@@ -12,7 +12,7 @@ fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
         json!({"source": ["aws.autoscaling"]}),
         &[("1", arn("base"))],
     );
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!(found.queues[0].made_by, Origin::NodeTerminationHandler);
     assert_eq!((usize::from(found.queues[0].is_replaced()), found.moves.len()), (0, 0));
 }
@@ -71,7 +71,7 @@ fn nobody_reads_is_said_only_on_evidence() {
             survey.status.insert(ResourceId::Queue(base.clone()), depth);
             survey.known.watch.insert(base, Fact::Present(later.to_vec()));
         }
-        let found = discovery(&survey).unwrap();
+        let found = discovery(&survey, None).unwrap();
         let warning = found.queues[0].warning.clone();
         match expected {
             None => assert_eq!(warning, None, "{case}"),
@@ -86,7 +86,7 @@ fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
     add_template(&mut survey, "base");
     let nothing = Fact::Present(QueueActivity::default());
     survey.known.queue_activity.insert("base".parse().unwrap(), nothing);
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     let warning = found.queues[0].warning.clone().unwrap();
     assert!(
         warning.ends_with("when its rules are removed, it can be deleted"),
@@ -101,7 +101,7 @@ fn a_queue_that_does_not_exist_loses_its_events() {
     survey
         .observed
         .insert(ResourceId::Queue("base".parse().unwrap()), Fact::Absent);
-    let found = discovery(&survey).unwrap();
+    let found = discovery(&survey, None).unwrap();
     assert_eq!(found.queues[0].reader, Readership::NoQueue);
     assert_eq!(commands(&found)[1], "kibus add-cluster base");
 }

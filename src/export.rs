@@ -1,0 +1,368 @@
+//! A hub, and what it needs of a cluster, in the languages of infrastructure as code. All values are those of the queues that kibus
+//! creates. Pure: it reads nothing and prints nothing.
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use crate::model::document::{Document, fill_template};
+use crate::model::hub;
+use crate::model::name::ClusterName;
+use crate::model::policy;
+use crate::model::resource::{Encryption, Queue};
+use crate::model::scope::Scope;
+use crate::model::settings::Settings;
+use crate::model::signal::Signal;
+use crate::model::tags::{CLUSTER, CONTROLLER_ROLE, EXTERNAL, Tags};
+
+/// The language of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Format {
+    /// A Terraform module.
+    Terraform,
+    /// A CloudFormation template.
+    #[value(name = "cloudformation")]
+    CloudFormation,
+    /// A manifest for the SQS controller of AWS Controllers for Kubernetes (ACK).
+    Ack,
+}
+
+/// The name of the tool.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Terraform => "Terraform",
+            Self::CloudFormation => "CloudFormation",
+            Self::Ack => "ACK",
+        })
+    }
+}
+
+impl Format {
+    /// The word for it in options and tags.
+    pub fn word(self) -> String {
+        self.to_string().to_lowercase()
+    }
+}
+
+/// What a hub needs of a cluster: the queue, and the permission of its controller.
+pub struct Contract<'a> {
+    scope: &'a Scope,
+    settings: &'a Settings,
+    cluster: &'a ClusterName,
+    role_arn: Option<&'a str>,
+    queue: Queue,
+    queue_policy: Document,
+    controller_policy: Document,
+}
+
+impl<'a> Contract<'a> {
+    /// The contract of a queue that a tool of this format owns. Without the ARN of the role, the tool asks for its name.
+    pub fn new(
+        scope: &'a Scope,
+        settings: &'a Settings,
+        cluster: &'a ClusterName,
+        role_arn: Option<&'a str>,
+        format: Format,
+    ) -> Self {
+        let options = &settings.options;
+        let name = scope.cluster_queue(&options.queue_prefix(), cluster);
+        let mut tags = Tags::of(&scope.bus)
+            .with(CLUSTER, cluster.as_str())
+            .with(EXTERNAL, format.word())
+            .with_all(&options.tags());
+        if let Some(role) = role_arn.and_then(|arn| scope.own_role(arn)) {
+            tags = tags.with_controller_role(&role);
+        }
+        let controller = policy::controller_policy(scope, &name, options.key());
+        let old_keys = settings.old_keys();
+        let controller = policy::with_old_keys(controller, policy::KeyUse::Receive, scope, &old_keys);
+        let queue = hub::cluster_queue(scope, name, options, tags);
+        Self {
+            queue_policy: of_owner(queue.policy.clone().unwrap_or_else(|| Document::new(Value::Null))),
+            controller_policy: of_owner(controller),
+            scope,
+            settings,
+            cluster,
+            role_arn,
+            queue,
+        }
+    }
+
+    /// As a Terraform module: of this cluster, or with variables for any.
+    pub fn terraform(&self, any: bool) -> String {
+        let write = |text: &str| match self.is_own_arn(text) {
+            true => "${aws_sqs_queue.interruptions.arn}".into(),
+            false => terraform_text(self.scope, text),
+        };
+        let mut variables = String::new();
+        let mut given = |name: &str, about: &str, value: Option<&str>| match value.filter(|_| !any) {
+            Some(value) => write(value),
+            None => {
+                let variable = json!({ "description": about, "type": "${string}" });
+                variables.push_str(&format!("{}\n", block(&format!("variable {name:?}"), &variable)));
+                Value::from(format!("${{var.{name}}}"))
+            }
+        };
+        let cluster = given("cluster", "Name of the EKS cluster", Some(self.cluster.as_str()));
+        let about = "Name of the IAM role that the Karpenter controller runs as";
+        let controller_role = given("controller_role", about, self.role());
+        let mut tags = rewritten(&json!(self.queue.tags.0), &write);
+        tags[CLUSTER] = "${local.cluster}".into();
+        tags[CONTROLLER_ROLE] = r#"${replace(local.controller_role, ",", ":")}"#.into();
+        let locals = json!({
+            "cluster": cluster,
+            "controller_policy": rewritten(self.controller_policy.value(), &write),
+            "controller_role": controller_role,
+            "prefix": self.settings.options.queue_prefix(),
+            "queue": self.attributes().map(|(name, value)| (name, rewritten(&value, &write))).collect::<Value>(),
+            "queue_policy": rewritten(self.queue_policy.value(), &write),
+            "region": self.scope.region,
+            "tags": tags,
+        });
+        let rest = include_str!("../templates/export/cluster.tf");
+        format!("{variables}{}\n{rest}", block("locals", &locals))
+    }
+
+    /// As a CloudFormation template.
+    pub fn cloud_formation(&self) -> String {
+        let write = |text: &str| match self.is_own_arn(text) {
+            true => json!({ "Fn::GetAtt": ["Queue", "Arn"] }),
+            false => match own_account(self.scope, &text.replace("${", "${!"), "${AWS::AccountId}") {
+                Some(data) => json!({ "Fn::Sub": data }),
+                None => text.into(),
+            },
+        };
+        let parts = json!({ "Fn::Split": [",", { "Ref": "ControllerRole" }] });
+        let mut tags = rewritten(&json!(self.queue.tags.0), &write);
+        tags[CONTROLLER_ROLE] = json!({ "Fn::Join": [":", parts] });
+        let tags = tags.as_object().into_iter().flatten();
+        let tags: Value = tags.map(|(key, value)| json!({ "Key": key, "Value": value })).collect();
+        let mut values = vec![
+            ("controller_role", json!(self.role())),
+            ("controller_policy", rewritten(self.controller_policy.value(), &write)),
+            ("queue_name", json!(self.queue.name)),
+            ("queue_policy", rewritten(self.queue_policy.value(), &write)),
+            ("region", json!(self.scope.region)),
+            ("tags", tags),
+        ];
+        values.extend(self.attributes().map(|(name, value)| (name, rewritten(&value, &write))));
+        let template = include_str!("../templates/export/cluster.cloudformation.json");
+        yaml(&fill_template(template, &values))
+    }
+
+    /// As a manifest for ACK. The policy of the queue lets the role receive: ACK for IAM could only own the whole role.
+    pub fn ack(&self) -> String {
+        let mut queue_policy = self.queue_policy.clone();
+        let of_queue = |statement: &&Value| statement["Resource"].as_str().is_some_and(|arn| self.is_own_arn(arn));
+        let grants = self.controller_policy.statements().into_iter().filter(of_queue);
+        let grants = grants.map(|grant| {
+            let mut grant = grant.clone();
+            grant["Principal"] = json!({ "AWS": self.role_arn });
+            grant
+        });
+        if let Some(Value::Array(statements)) = queue_policy.value_mut().get_mut("Statement") {
+            statements.extend(grants);
+        }
+        let object_name = self.queue.name.as_str().to_lowercase().replace('_', "-");
+        let mut values = vec![
+            ("object_name", json!(object_name.trim_matches('-'))),
+            ("queue_name", json!(self.queue.name)),
+            ("queue_policy", json!(queue_policy.pretty())),
+            ("tags", json!(self.queue.tags.0)),
+        ];
+        values.extend(self.attributes().map(|(name, value)| match value {
+            Value::Null | Value::String(_) => (name, value),
+            other => (name, other.to_string().into()),
+        }));
+        yaml(&fill_template(
+            include_str!("../templates/export/cluster.ack.json"),
+            &values,
+        ))
+    }
+
+    /// The attributes of the queue besides its name, its policy and its tags. It has no dead-letter queue.
+    fn attributes(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let Queue {
+            retention,
+            visibility,
+            delay,
+            receive_wait,
+            max_message_size,
+            redrive_allow,
+            encryption,
+            name: _,
+            redrive: _,
+            policy: _,
+            tags: _,
+        } = &self.queue;
+        let managed = (*encryption == Encryption::SqsManaged).then_some(true);
+        let redrive_allow = redrive_allow.as_ref().map(Document::value);
+        [
+            ("retention", json!(retention)),
+            ("visibility", json!(visibility)),
+            ("delay", json!(delay)),
+            ("receive_wait", json!(receive_wait)),
+            ("max_message_size", json!(max_message_size)),
+            ("redrive_allow", json!(redrive_allow)),
+            ("key", json!(encryption.key())),
+            ("managed_key", json!(managed)),
+        ]
+        .into_iter()
+    }
+
+    fn role(&self) -> Option<&str> {
+        self.role_arn.and_then(|arn| arn.rsplit('/').next())
+    }
+
+    fn is_own_arn(&self, text: &str) -> bool {
+        text == self.scope.queue_arn(&self.queue.name)
+    }
+}
+
+/// A hub as data for Terraform: names, ARNs, and the names of the queues of clusters.
+pub fn hub(scope: &Scope, settings: &Settings) -> String {
+    let options = &settings.options;
+    let rules = Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal));
+    let rules: Vec<_> = rules.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
+    let hub = json!({
+        "bus": scope.bus,
+        "region": scope.region,
+        "queue_prefix": options.queue_prefix(),
+        "kms_key_arn": options.key(),
+        "hub_queue_arn": scope.queue_arn(&scope.hub_queue()),
+        "dead_letter_queue_arn": scope.queue_arn(&scope.dead_letter_queue()),
+        "router_role_arn": scope.role_arn(&options.role_path(), &scope.router_role()),
+        "router_function_arn": scope.function_arn(&scope.router_function()),
+        "rule_arns": rules,
+    });
+    let locals = json!({ "hub": rewritten(&hub, &|text| terraform_text(scope, text)) });
+    let rest = include_str!("../templates/export/hub.tf");
+    format!("{}\n{rest}", block("locals", &locals))
+}
+
+/// A policy without the Sids of kibus: a statement with one would make it a policy of kibus.
+fn of_owner(mut policy: Document) -> Document {
+    let statements = policy.value_mut().get_mut("Statement").and_then(Value::as_array_mut);
+    for sid in statements.into_iter().flatten().filter_map(|one| one.get_mut("Sid")) {
+        *sid = match sid.as_str().unwrap_or_default() {
+            "KibusCreated" => "TlsOnly".into(),
+            sid => sid.trim_start_matches("Kibus").into(),
+        };
+    }
+    policy
+}
+
+/// The value with each text replaced by what `write` gives for it.
+fn rewritten(value: &Value, write: &impl Fn(&str) -> Value) -> Value {
+    match value {
+        Value::String(text) => write(text),
+        Value::Array(items) => items.iter().map(|item| rewritten(item, write)).collect(),
+        Value::Object(members) => members.iter().map(|(key, of)| (key, rewritten(of, write))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// A text as Terraform has it between quotes: with its own data for the account in ARNs.
+fn terraform_text(scope: &Scope, text: &str) -> Value {
+    let text = text.replace("${", "$${").replace("%{", "%%{");
+    let data = own_account(scope, &text, "${data.aws_caller_identity.current.account_id}");
+    data.unwrap_or(text).into()
+}
+
+/// An ARN of the account with this in its place; `None` for another text.
+fn own_account(scope: &Scope, text: &str, data: &str) -> Option<String> {
+    let account = format!(":{}:", scope.account);
+    let is_own = text.starts_with("arn:") && text.contains(&account);
+    is_own.then(|| text.replacen(&account, &format!(":{data}:"), 1))
+}
+
+fn yaml(document: &Document) -> String {
+    serde_yaml::to_string(&without_nulls(document.value())).unwrap_or_default()
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        Value::Object(members) => {
+            let set = members.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(key, value)| (key, without_nulls(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+// Terraform's language, laid out as `terraform fmt` does. Texts are templates in it: `${...}` is an expression.
+
+/// The longest line with a whole object or list.
+const WIDTH: usize = 100;
+
+fn block(head: &str, body: &Value) -> String {
+    format!("{head} {}\n", folded(body, 0))
+}
+
+/// A value after so many characters of its line, whose indentation is `indent`.
+fn expression(value: &Value, indent: usize, before: usize) -> String {
+    let whole = inline(value);
+    match before + whole.len() <= WIDTH {
+        true => whole,
+        false => folded(value, indent),
+    }
+}
+
+fn folded(value: &Value, indent: usize) -> String {
+    let (inner, end) = (" ".repeat(indent + 2), " ".repeat(indent));
+    match value {
+        Value::Array(items) => {
+            let items = items.iter().map(|item| expression(item, indent + 2, indent + 2));
+            let items: String = items.map(|item| format!("{inner}{item},\n")).collect();
+            format!("[\n{items}{end}]")
+        }
+        Value::Object(members) => {
+            let rows = members.iter().map(|(key, value)| {
+                let key = name(key);
+                let value = expression(value, indent + 2, indent + key.len() + 5);
+                (key, value)
+            });
+            let rows: Vec<_> = rows.collect();
+            let mut lines = String::new();
+            // Only what follows each other on lines of its own is aligned.
+            for aligned in rows.chunk_by(|(_, a), (_, b)| !a.contains('\n') && !b.contains('\n')) {
+                let width = aligned.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
+                for (key, value) in aligned {
+                    lines.push_str(&format!("{inner}{key:width$} = {value}\n"));
+                }
+            }
+            format!("{{\n{lines}{end}}}")
+        }
+        other => inline(other),
+    }
+}
+
+fn inline(value: &Value) -> String {
+    let listed = |items: Vec<String>| items.join(", ");
+    match value {
+        Value::Array(items) => format!("[{}]", listed(items.iter().map(inline).collect())),
+        Value::Object(members) => {
+            let members = members
+                .iter()
+                .map(|(key, value)| format!("{} = {}", name(key), inline(value)));
+            format!("{{ {} }}", listed(members.collect()))
+        }
+        Value::String(text) => {
+            let whole = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+            let whole = whole.filter(|whole| !whole.contains("${"));
+            whole.map_or_else(|| value.to_string(), str::to_owned)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A key of an object: quoted unless it is an identifier.
+fn name(key: &str) -> String {
+    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match is_plain && key.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => key.to_owned(),
+        false => Value::from(key.replace("${", "$${").replace("%{", "%%{")).to_string(),
+    }
+}

@@ -1,0 +1,55 @@
+# The queue of an EKS cluster on a bus of kibus, and the permission of its Karpenter controller.
+terraform {
+  required_version = ">= 1.2"
+  required_providers {
+    aws = {
+      source  = "hashicorp/aws"
+      version = ">= 5.0"
+    }
+  }
+}
+
+data "aws_caller_identity" "current" {}
+
+locals {
+  # SQS allows 80 characters. A longer name is cut, and ends in a hash.
+  name       = "${local.prefix}${local.cluster}"
+  queue_name = length(local.name) <= 80 ? local.name : "${substr(local.name, 0, 71)}-${substr(sha256(local.name), 0, 8)}"
+}
+
+resource "aws_sqs_queue" "interruptions" {
+  name                       = local.queue_name
+  message_retention_seconds  = local.queue.retention
+  visibility_timeout_seconds = local.queue.visibility
+  delay_seconds              = local.queue.delay
+  receive_wait_time_seconds  = local.queue.receive_wait
+  max_message_size           = local.queue.max_message_size
+  sqs_managed_sse_enabled    = local.queue.managed_key
+  kms_master_key_id          = local.queue.key
+  redrive_allow_policy       = jsonencode(local.queue.redrive_allow)
+  tags                       = local.tags
+
+  lifecycle {
+    postcondition {
+      condition     = split(":", self.arn)[3] == local.region
+      error_message = "The hub is in another Region. Use a provider of its Region."
+    }
+  }
+}
+
+resource "aws_sqs_queue_policy" "interruptions" {
+  queue_url = aws_sqs_queue.interruptions.id
+  policy    = jsonencode(local.queue_policy)
+}
+
+resource "aws_iam_role_policy" "interruptions" {
+  name   = "${local.queue_name}.${local.region}"
+  role   = local.controller_role
+  policy = jsonencode(local.controller_policy)
+}
+
+# The value for Karpenter's settings.interruptionQueue.
+output "queue_name" {
+  value      = aws_sqs_queue.interruptions.name
+  depends_on = [aws_sqs_queue_policy.interruptions, aws_iam_role_policy.interruptions]
+}

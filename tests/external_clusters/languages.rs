@@ -1,0 +1,287 @@
+//! What an exported text asks for, evaluated: Terraform's language, the functions of CloudFormation, and the fields of ACK.
+
+use std::collections::BTreeMap;
+
+use hcl::eval::{Context, Evaluate, FuncArgs, FuncDef, ParamType};
+use kibus::model::document::Document;
+use kibus::model::policy::no_redrive;
+use kibus::model::resource::{Encryption, Queue};
+use kibus::model::tags::Tags;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+/// The queue that a text asks for, and the role and policy of its controller, if the text has them.
+#[derive(Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) queue: Queue,
+    pub(super) controller: Option<(String, Document)>,
+}
+
+/// A queue from its attributes under these names, as SQS has them.
+fn queue(of: &Map<String, Value>, names: [&str; 9], policy: Document, tags: BTreeMap<String, String>) -> Queue {
+    let number = |name: &str| {
+        let text = of[name].as_str().map(str::to_owned);
+        text.unwrap_or_else(|| of[name].to_string()).parse().unwrap()
+    };
+    let [
+        name,
+        retention,
+        visibility,
+        delay,
+        wait,
+        size,
+        managed,
+        key,
+        redrive_allow,
+    ] = names;
+    let managed = of.get(managed).filter(|value| !value.is_null());
+    let encryption = match of.get(key).and_then(Value::as_str) {
+        Some(key) => Encryption::Kms(key.parse().unwrap()),
+        None => Encryption::SqsManaged,
+    };
+    assert_eq!(managed.is_some(), encryption == Encryption::SqsManaged);
+    Queue {
+        name: of[name].as_str().unwrap().parse().unwrap(),
+        retention: number(retention),
+        visibility: number(visibility),
+        delay: number(delay),
+        receive_wait: number(wait),
+        max_message_size: number(size),
+        redrive: None,
+        redrive_allow: Some(document(&of[redrive_allow])),
+        encryption,
+        policy: Some(policy),
+        tags: Tags(tags),
+    }
+}
+
+fn document(value: &Value) -> Document {
+    match value {
+        Value::String(text) => Document::parse(text).unwrap(),
+        other => Document::new(other.clone()),
+    }
+}
+
+/// What a Terraform module asks for with these variables.
+pub(super) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked {
+    let (locals, body) = evaluated(text, variables, queue_arn);
+    let context = context(variables, &locals, queue_arn);
+    let resource = |kind: &str| {
+        let blocks = body.blocks().filter(|block| block.identifier() == "resource");
+        let mut blocks = blocks.filter(|block| block.labels()[0].as_str() == kind);
+        let block = blocks.next().unwrap();
+        let attributes = block.body().attributes();
+        let attributes = attributes.map(|one| (one.key().to_owned(), json!(one.expr().evaluate(&context).unwrap())));
+        attributes.collect::<Map<_, _>>()
+    };
+    let (of_queue, policy) = (resource("aws_sqs_queue"), resource("aws_sqs_queue_policy"));
+    let controller = resource("aws_iam_role_policy");
+    let names = [
+        "name",
+        "message_retention_seconds",
+        "visibility_timeout_seconds",
+        "delay_seconds",
+        "receive_wait_time_seconds",
+        "max_message_size",
+        "sqs_managed_sse_enabled",
+        "kms_master_key_id",
+        "redrive_allow_policy",
+    ];
+    let tags = serde_json::from_value(of_queue["tags"].clone()).unwrap();
+    let role = controller["role"].as_str().unwrap().to_owned();
+    Asked {
+        queue: queue(&of_queue, names, document(&policy["policy"]), tags),
+        controller: Some((role, document(&controller["policy"]))),
+    }
+}
+
+/// The locals of a module with these variables, and the module.
+pub(super) fn evaluated(text: &str, variables: &Value, queue_arn: &str) -> (Map<String, Value>, hcl::Body) {
+    let body = hcl::parse(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    let blocks = body.blocks().filter(|block| block.identifier() == "locals");
+    let mut open: Vec<&hcl::Attribute> = blocks.flat_map(|block| block.body().attributes()).collect();
+    let mut locals = Map::new();
+    while !open.is_empty() {
+        let before = open.len();
+        let context = context(variables, &locals, queue_arn);
+        let mut known = Map::new();
+        open.retain(|local| match local.expr().evaluate(&context) {
+            Ok(value) => known.insert(local.key().to_owned(), json!(value)).is_some(),
+            Err(_) => true,
+        });
+        locals.extend(known);
+        assert!(open.len() < before, "{open:?}");
+    }
+    (locals, body)
+}
+
+fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> Context<'static> {
+    let mut context = Context::new();
+    let value = |value: Value| serde_json::from_value::<hcl::Value>(value).unwrap();
+    context.declare_var("var", value(variables.clone()));
+    context.declare_var("local", value(locals.clone().into()));
+    let data = json!({ "aws_caller_identity": { "current": { "account_id": account(queue_arn) } } });
+    context.declare_var("data", value(data));
+    let queue = json!({ "interruptions": { "arn": queue_arn, "id": "url", "name": "name" } });
+    context.declare_var("aws_sqs_queue", value(queue));
+    let any = |count: usize| (0..count).fold(FuncDef::builder(), |builder, _| builder.param(ParamType::Any));
+    context.declare_func("length", any(1).build(|args| Ok(text(&args, 0).len().into())));
+    context.declare_func(
+        "sha256",
+        any(1).build(|args| Ok(hex::encode(&Sha256::digest(text(&args, 0))[..]).into())),
+    );
+    context.declare_func(
+        "substr",
+        any(3).build(|args| {
+            let number = |at: usize| usize::try_from(args[at].as_u64().unwrap_or_default()).unwrap();
+            Ok(text(&args, 0)[number(1)..][..number(2)].into())
+        }),
+    );
+    context.declare_func(
+        "replace",
+        any(3).build(|args| Ok(text(&args, 0).replace(&text(&args, 1), &text(&args, 2)).into())),
+    );
+    context.declare_func("jsonencode", any(1).build(|args| Ok(json!(args[0]).to_string().into())));
+    context
+}
+
+/// The account of an ARN.
+fn account(arn: &str) -> &str {
+    arn.split(':').nth(4).unwrap_or_default()
+}
+
+fn text(args: &FuncArgs, at: usize) -> String {
+    args[at].as_str().unwrap_or_default().to_owned()
+}
+
+/// What a CloudFormation template asks for.
+pub(super) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &str) -> Asked {
+    let template: Value = yaml(template);
+    let role = role.or(template
+        .pointer("/Parameters/ControllerRole/Default")
+        .and_then(Value::as_str));
+    let role = role.unwrap().to_owned();
+    let resource = |id: &str| resolved(&template["Resources"][id]["Properties"], &role, queue_arn);
+    let (of_queue, policy, controller) = (resource("Queue"), resource("QueuePolicy"), resource("ControllerPolicy"));
+    let names = [
+        "QueueName",
+        "MessageRetentionPeriod",
+        "VisibilityTimeout",
+        "DelaySeconds",
+        "ReceiveMessageWaitTimeSeconds",
+        "MaximumMessageSize",
+        "SqsManagedSseEnabled",
+        "KmsMasterKeyId",
+        "RedriveAllowPolicy",
+    ];
+    let tags = of_queue["Tags"].as_array().unwrap().iter();
+    let tags = tags.map(|tag| {
+        (
+            tag["Key"].as_str().unwrap().to_owned(),
+            tag["Value"].as_str().unwrap().to_owned(),
+        )
+    });
+    assert_eq!(controller["Roles"], json!([role]));
+    Asked {
+        queue: queue(
+            of_queue.as_object().unwrap(),
+            names,
+            document(&policy["PolicyDocument"]),
+            tags.collect(),
+        ),
+        controller: Some((role.clone(), document(&controller["PolicyDocument"]))),
+    }
+}
+
+/// The value without the functions that an export uses.
+fn resolved(value: &Value, role: &str, queue_arn: &str) -> Value {
+    let resolve = |value: &Value| resolved(value, role, queue_arn);
+    match value {
+        Value::Array(items) => items.iter().map(resolve).collect(),
+        Value::Object(members) => match members.iter().next() {
+            Some((key, value)) if key == "Ref" => match value.as_str().unwrap() {
+                "ControllerRole" => role.into(),
+                "Queue" => "url".into(),
+                other => panic!("{other}"),
+            },
+            Some((key, value)) if key == "Fn::GetAtt" && *value == json!(["Queue", "Arn"]) => queue_arn.into(),
+            Some((key, value)) if key == "Fn::Sub" => {
+                let text = value.as_str().unwrap().replace("${AWS::AccountId}", account(queue_arn));
+                assert!(!text.contains("${"), "{text}");
+                text.into()
+            }
+            Some((key, value)) if key == "Fn::Split" => {
+                let whole = resolve(&value[1]);
+                whole.as_str().unwrap().split(value[0].as_str().unwrap()).collect()
+            }
+            Some((key, value)) if key == "Fn::Join" => {
+                let parts: Vec<String> = serde_json::from_value(resolve(&value[1])).unwrap();
+                parts.join(value[0].as_str().unwrap()).into()
+            }
+            _ => members.iter().map(|(key, value)| (key, resolve(value))).collect(),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The fields of a queue of ACK, all texts but the tags (`QueueSpec` of its SQS controller, `config/crd/bases`).
+const ACK_FIELDS: [&str; 16] = [
+    "contentBasedDeduplication",
+    "deduplicationScope",
+    "delaySeconds",
+    "fifoQueue",
+    "fifoThroughputLimit",
+    "kmsDataKeyReusePeriodSeconds",
+    "kmsMasterKeyID",
+    "maximumMessageSize",
+    "messageRetentionPeriod",
+    "policy",
+    "queueName",
+    "receiveMessageWaitTimeSeconds",
+    "redriveAllowPolicy",
+    "redrivePolicy",
+    "sqsManagedSSEEnabled",
+    "visibilityTimeout",
+];
+
+/// What a manifest for ACK asks for.
+pub(super) fn ack(manifest: &str) -> Asked {
+    let manifest: Value = yaml(manifest);
+    assert_eq!(manifest["apiVersion"], "sqs.services.k8s.aws/v1alpha1");
+    assert_eq!(manifest["kind"], "Queue");
+    // The name of an object (Kubernetes, "Object Names and IDs", DNS subdomain names).
+    let name = manifest["metadata"]["name"].as_str().unwrap();
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    assert!(name.starts_with(is_inner) && name.ends_with(is_inner), "{name}");
+    assert!(name.chars().all(|c| is_inner(c) || c == '-'), "{name}");
+    let spec = manifest["spec"].as_object().unwrap();
+    for (field, value) in spec.iter().filter(|(field, _)| *field != "tags") {
+        assert!(
+            ACK_FIELDS.contains(&field.as_str()) && value.is_string(),
+            "{field}: {value}"
+        );
+    }
+    let mut spec = spec.clone();
+    spec["redriveAllowPolicy"] = serde_json::from_str(spec["redriveAllowPolicy"].as_str().unwrap()).unwrap();
+    let names = [
+        "queueName",
+        "messageRetentionPeriod",
+        "visibilityTimeout",
+        "delaySeconds",
+        "receiveMessageWaitTimeSeconds",
+        "maximumMessageSize",
+        "sqsManagedSSEEnabled",
+        "kmsMasterKeyID",
+        "redriveAllowPolicy",
+    ];
+    assert_eq!(document(&spec["redriveAllowPolicy"]), no_redrive());
+    let tags = serde_json::from_value(spec["tags"].clone()).unwrap();
+    Asked {
+        queue: queue(&spec, names, document(&spec["policy"]), tags),
+        controller: None,
+    }
+}
+
+fn yaml(text: &str) -> Value {
+    serde_yaml::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
