@@ -14,6 +14,9 @@ pub const BUS: &str = "kibus:bus";
 pub const CLUSTER: &str = "kibus:cluster";
 /// The role that a cluster's Karpenter controller runs as.
 pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
+/// On the queue of a cluster that another tool manages: the tool. It keeps kibus from writing to the queue, selects the words of a
+/// fix, and lets nobody do anything.
+pub const EXTERNAL: &str = "kibus:external";
 /// The version of Karpenter in the cluster of a queue. It selects the settings to print, and nothing else.
 pub const KARPENTER_VERSION: &str = "kibus:karpenter-version";
 /// On a queue that is being deleted: when its delete was requested, in Unix seconds of the local clock. SQS may answer for

@@ -101,6 +101,14 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTr
 
 /// Searches for the role of a cluster, whether it is registered or not.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
+    // Its owner gives it the permission, so no policy is the record.
+    if let Some(queue) = survey.external_queue(name) {
+        seek_policy(survey, name);
+        let role = queue.tags.controller_role();
+        return role.map_or(FoundRole::Unmanaged, |role| {
+            FoundRole::One(role, [RoleSource::Tag].into())
+        });
+    }
     let tagged = tagged(survey, name);
     if let Some(role) = &tagged {
         read_policy(survey, name, role);
@@ -175,7 +183,8 @@ pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
 pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
     let holders = roles_with_policy(survey, cluster);
     let tagged = survey.queue_tags(cluster).and_then(Tags::controller_role);
-    let named = tagged.filter(|role| holders.contains(role) || is_unread(survey, cluster, role));
+    let is_external = survey.external_queue(cluster).is_some();
+    let named = tagged.filter(|role| is_external || holders.contains(role) || is_unread(survey, cluster, role));
     named.or_else(|| holders.first().cloned())
 }
 
@@ -245,7 +254,8 @@ impl SavedRoles {
         for cluster in survey.registered().into_keys() {
             find(survey, &cluster);
             let holders = roles_with_policy(survey, &cluster);
-            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role));
+            let is_external = survey.external_queue(&cluster).is_some();
+            let tagged = tagged(survey, &cluster).filter(|role| !is_external && !holders.contains(role));
             roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
             roles
                 .holders
