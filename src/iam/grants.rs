@@ -22,6 +22,99 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
         .collect()
 }
 
+/// What a Karpenter controller does with its queue.
+const RECEIVES: [&str; 3] = [sqs::DELETE_MESSAGE, sqs::GET_QUEUE_URL, sqs::RECEIVE_MESSAGE];
+
+/// Whether the policy of a queue, by its ARN, lets a role of its account use the queue as a Karpenter controller does. Within an
+/// account that is enough, unless another policy denies it or a permissions boundary limits the role (IAM user guide, "Policy
+/// evaluation for requests within a single account").
+pub fn lets_role_receive(policy: &Document, queue: &str, role: &str) -> bool {
+    lets_role(
+        policy,
+        &RECEIVES,
+        RoleCall {
+            role,
+            on: queue,
+            via: &[],
+        },
+    )
+}
+
+/// Whether the policy of a key, by its ARN, itself lets a role decrypt through a service that has these names.
+pub fn lets_role_decrypt(policy: &Document, key: &str, role: &str, via: &[String]) -> bool {
+    lets_role(policy, &[kms::DECRYPT], RoleCall { role, on: key, via })
+}
+
+/// A call by a role, on a resource and through a service.
+#[derive(Clone, Copy)]
+struct RoleCall<'a> {
+    role: &'a str,
+    on: &'a str,
+    via: &'a [String],
+}
+
+/// Whether the policy allows every action and denies none, by the statements that certainly apply.
+fn lets_role(policy: &Document, actions: &[&str], call: RoleCall<'_>) -> bool {
+    let statements = policy.statements();
+    let says = |effect: &str, action: &str| {
+        let of_effect = |statement: &&&Value| statement["Effect"] == effect;
+        let mut all = statements.iter().filter(of_effect);
+        all.any(|statement| applies_to_role(statement, action, call))
+    };
+    actions
+        .iter()
+        .all(|action| says("Allow", action) && !says("Deny", action))
+}
+
+fn applies_to_role(statement: &Value, action: &str, call: RoleCall<'_>) -> bool {
+    // An account that is allowed decides by its identity policies. One that is denied is denied with its roles.
+    let is_denied_account = |name: &str| {
+        let account = call.role.split(':').nth(4);
+        let names_account = Some(name) == account || (name.ends_with(":root") && name.split(':').nth(4) == account);
+        statement["Effect"] == "Deny" && names_account
+    };
+    let names = |who: &Value| {
+        let of_aws = texts(who.get("AWS").or(Some(who)));
+        let names_it = |name: &&str| *name == "*" || *name == call.role || is_denied_account(name);
+        of_aws.iter().any(names_it)
+    };
+    let is_one_of = |member: &str, not_member: &str, is: &dyn Fn(&str) -> bool| {
+        let any = |value: &Value| texts(Some(value)).into_iter().any(is);
+        let (of, but) = (statement.get(member), statement.get(not_member));
+        of.is_some_and(any) || but.is_some_and(|but| !any(but))
+    };
+    let principal = statement.get("Principal").is_some_and(names);
+    let all_but = statement.get("NotPrincipal").is_some_and(|who| !names(who));
+    let conditions = statement["Condition"].as_object();
+    (principal || all_but)
+        && is_one_of("Action", "NotAction", &|pattern| matches_action(pattern, action))
+        && is_one_of("Resource", "NotResource", &|pattern| matches(pattern, call.on))
+        && conditions.is_none_or(|all| all.iter().all(|(operator, keys)| holds_for_role(operator, keys, call)))
+}
+
+/// Whether a condition certainly holds for the sessions of a role.
+fn holds_for_role(operator: &str, keys: &Value, call: RoleCall<'_>) -> bool {
+    let (is, wanted): (fn(&str, &str) -> bool, _) = match operator {
+        "StringEquals" | "Bool" => (|value, text| value == text, true),
+        "ArnEquals" | "StringLike" | "ArnLike" => (matches, true),
+        "StringNotEquals" => (|value, text| value == text, false),
+        "ArnNotEquals" | "StringNotLike" | "ArnNotLike" => (matches, false),
+        _ => return false,
+    };
+    let account = call.role.split(':').nth(4).unwrap_or_default();
+    keys.as_object().into_iter().flatten().all(|(key, values)| {
+        let any = |text: &str| texts(Some(values)).iter().any(|value| is(value, text)) == wanted;
+        match key.to_lowercase().as_str() {
+            "aws:principalarn" => any(call.role),
+            "aws:principalaccount" | "kms:calleraccount" => any(account),
+            "aws:principalisawsservice" => any("false"),
+            "aws:securetransport" => any("true"),
+            "kms:viaservice" => call.via.iter().any(|name| any(name)),
+            _ => false,
+        }
+    })
+}
+
 /// Whom the policy of a queue allows to send, in statements of others. One for all but some actions may allow it too.
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     let statements = policy.statements().into_iter();
@@ -369,6 +462,128 @@ mod tests {
         ] {
             let queues = queues_received_from(&Document::new(json!({"Statement": [statement]})));
             assert_eq!(queues.contains(Q), named, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_queue_policy_lets_a_role_receive_or_not() {
+        const Q: &str = "arn:aws:sqs:us-west-2:111122223333:q";
+        const ROLE: &str = "arn:aws:iam::111122223333:role/team/base";
+        let actions = json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]);
+        let allow = json!({"Effect": "Allow", "Principal": {"AWS": ROLE}, "Action": actions, "Resource": Q});
+        let deny = json!({"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": Q});
+        let with = |statement: &Value, changes: Value| {
+            let mut statement = statement.clone();
+            let members = statement.as_object_mut().unwrap();
+            members.extend(changes.as_object().unwrap().clone());
+            members.retain(|_, value| !value.is_null());
+            statement
+        };
+        let allows = |changes| json!([with(&allow, changes)]);
+        let denies = |changes| json!([allow, with(&deny, changes)]);
+        let when = |operator: &str, key: &str, value: &str| json!({"Condition": {operator: {key: value}}});
+        for (case, statements, lets) in [
+            ("the statement", allows(json!({})), true),
+            ("no list", allow.clone(), true),
+            ("every action", allows(json!({"Action": "SQS:*"})), true),
+            (
+                "all but sends",
+                allows(json!({"Action": null, "NotAction": "sqs:SendMessage"})),
+                true,
+            ),
+            ("everyone", allows(json!({"Principal": "*"})), true),
+            (
+                "several roles",
+                allows(json!({"Principal": {"AWS": ["arn:aws:iam::1:root", ROLE]}})),
+                true,
+            ),
+            (
+                "all but another role",
+                allows(json!({"Principal": null, "NotPrincipal": {"AWS": "x"}})),
+                true,
+            ),
+            ("its own ARN", allows(when("ArnEquals", "aws:PrincipalArn", ROLE)), true),
+            (
+                "two statements",
+                json!([
+                    with(&allow, json!({"Action": "sqs:ReceiveMessage"})),
+                    with(&allow, json!({"Action": ["sqs:Delete*", "sqs:GetQueueUrl"]})),
+                ]),
+                true,
+            ),
+            ("nothing", json!([]), false),
+            (
+                "one action less",
+                allows(json!({"Action": ["sqs:DeleteMessage", "sqs:ReceiveMessage"]})),
+                false,
+            ),
+            (
+                "another path",
+                allows(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:role/base"}})),
+                false,
+            ),
+            (
+                "the id of a deleted role",
+                allows(json!({"Principal": {"AWS": "AROAEXAMPLE"}})),
+                false,
+            ),
+            (
+                "the account, which decides by its policies",
+                allows(json!({"Principal": {"AWS": "111122223333"}})),
+                false,
+            ),
+            ("a service", allows(json!({"Principal": {"Service": "*"}})), false),
+            ("another queue", allows(json!({"Resource": format!("{Q}2")})), false),
+            (
+                "another condition",
+                allows(when("StringEquals", "aws:SourceVpc", "vpc-1")),
+                false,
+            ),
+            (
+                "calls without TLS",
+                allows(when("Bool", "aws:SecureTransport", "false")),
+                false,
+            ),
+            ("denied to all", denies(json!({})), false),
+            (
+                "one action denied",
+                denies(json!({"Action": "sqs:DeleteMessage"})),
+                false,
+            ),
+            (
+                "denied to the account",
+                denies(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:root"}})),
+                false,
+            ),
+            (
+                "denied to all but another",
+                denies(when("ArnNotLike", "aws:PrincipalArn", "arn:aws:iam::*:role/x")),
+                false,
+            ),
+            (
+                "denied without TLS",
+                denies(when("Bool", "aws:SecureTransport", "false")),
+                true,
+            ),
+            (
+                "denied to all but it",
+                denies(when("ArnNotLike", "aws:PrincipalArn", ROLE)),
+                true,
+            ),
+            (
+                "denied to another account",
+                denies(json!({"Principal": {"AWS": "999999999999"}})),
+                true,
+            ),
+            ("sends denied", denies(json!({"Action": "sqs:SendMessage"})), true),
+            (
+                "denied on what kibus does not evaluate",
+                denies(when("IpAddress", "aws:SourceIp", "10.0.0.0/8")),
+                true,
+            ),
+        ] {
+            let policy = Document::new(json!({ "Statement": statements }));
+            assert_eq!(lets_role_receive(&policy, Q, ROLE), lets, "{case}");
         }
     }
 
