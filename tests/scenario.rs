@@ -106,6 +106,7 @@ scenarios! {
     events
     events_of_clusters
     eventual_consistency
+    external
     failed_states
     fallen_clusters
     faulty_hub

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::target::{Target, Wish, checked_clusters};
-use super::{Case, Say, clusters, roles};
+use super::{Case, Say, roles};
 use crate::error::{Hint, listed};
-use crate::iam::grants::other_senders;
+use crate::iam::grants::{lets_role_receive, other_senders};
 use crate::message::{Fix, Message, Subject};
 use crate::model::answer::{AccessDecision, Fact};
+use crate::model::cluster::Cluster;
 use crate::model::finding_code::{FindingCode, Severity};
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::Senders;
@@ -55,10 +56,10 @@ pub(super) fn desired(
     observed: &Observed,
 ) -> Desired {
     let wanted = target.wants(name);
-    let cluster = clusters::registered(survey, hub, name.clone(), None);
-    let policy = survey.scope.controller_policy(name);
+    let cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name.clone(), None);
+    let (queue, policy) = (survey.cluster_queue(name), survey.scope.controller_policy(name));
     let stays = |resource: &&Resource| match resource {
-        Resource::Queue(queue) => queue.name == cluster.queue,
+        Resource::Queue(live) => live.name == queue,
         Resource::RolePolicy(leftover) => wanted && !target.is_check() && leftover.name == policy,
         _ => false,
     };
@@ -242,7 +243,11 @@ fn export(scope: &Scope, cluster: &ClusterName, tags: &Tags) -> String {
 /// Where an external queue differs from one that kibus would create. What its owner's policy says besides is the owner's.
 fn differences(case: &Case<'_>, name: &ClusterName, queue: &Queue) -> Vec<Message> {
     let Case { survey, after, .. } = case;
-    let cluster = clusters::registered(survey, after, name.clone(), queue.tags.controller_role());
+    let (prefix, role) = (after.options.queue_prefix(), queue.tags.controller_role());
+    let cluster = Cluster {
+        karpenter_version: queue.tags.karpenter_version(),
+        ..Cluster::new(&survey.scope, &prefix, name.clone(), role)
+    };
     let desired = cluster.desired(&survey.scope, after);
     let Some(wanted) = desired.resources().find_map(Resource::as_queue) else {
         return Vec::new();
@@ -326,7 +331,7 @@ fn text(value: &FieldValue) -> String {
     }
 }
 
-/// Whether the controller may read its queue: by what IAM simulates, else by what was deleted from the queue.
+/// Whether the controller may read its queue: by what IAM simulates and the policy of the queue, else by what was deleted from the queue.
 fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say) {
     let role = queue.tags.controller_role();
     let why = match &role {
@@ -351,7 +356,7 @@ fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say)
     }
 }
 
-/// What IAM simulates for the role of an external queue.
+/// What IAM simulates for the role of an external queue, beside the queue's policy.
 enum Simulated {
     Open,
     /// Why the role may not read it, if so.
@@ -368,23 +373,28 @@ fn simulated(survey: &Survey, name: &ClusterName, queue: &Queue, role: &RoleName
         return Simulated::Decided(Some("the role does not exist".to_owned()));
     }
     // The list of roles has their ARNs.
+    let arn = known.and_then(|roles| Some(roles.get(role)?.arn.clone()));
+    let arn = arn.unwrap_or_else(|| survey.scope.roles_arn(role.as_str()));
+    let queue_arn = survey.scope.queue_arn(&queue.name);
+    let policy = queue.policy.as_ref();
+    let lets_receive = policy.is_some_and(|policy| lets_role_receive(policy, &queue_arn, &arn));
+    // The simulation does not know the policy of the queue.
+    let why = |decision: &AccessDecision| match decision {
+        AccessDecision::NoPolicy { .. } if lets_receive => None,
+        decision => decision.denial("the role"),
+    };
     let access = known.map(|_| survey.controller_access(&(name.clone(), role.clone())));
     match access {
         Some(Fact::NotAsked) => Simulated::Open,
         Some(Fact::Present(decisions)) => {
             let of_queue = decisions.iter().filter(|(action, _)| *action != ASKS_EC2);
-            let denied =
-                of_queue.filter_map(|(action, decision)| Some(format!("{action}: {}", denial(queue, role, decision)?)));
+            let denied = of_queue.filter_map(|(action, decision)| Some(format!("{action}: {}", why(decision)?)));
             let denied: Vec<String> = denied.collect();
             Simulated::Decided((!denied.is_empty()).then(|| denied.join("; ")))
         }
+        Some(Fact::Absent | Fact::Unreadable(_)) | None if lets_receive => Simulated::Decided(None),
         Some(Fact::Absent | Fact::Unreadable(_)) | None => Simulated::Unknown,
     }
-}
-
-/// Why a role is denied a call on a queue.
-fn denial(_queue: &Queue, _role: &RoleName, decision: &AccessDecision) -> Option<String> {
-    decision.denial("the role")
 }
 
 fn denied(survey: &Survey, name: &ClusterName, queue: &Queue, role: &RoleName, why: &str) -> Message {
