@@ -17,7 +17,7 @@ use crate::model::resource::{
     AliasField, Desired, FieldName, FieldValue, Observed, PolicyName, Queue, Resource, ResourceId,
 };
 use crate::model::scope::Scope;
-use crate::model::tags::{BUS, CLUSTER, NAMESPACE, Tags};
+use crate::model::tags::{BUS, CLUSTER, EXTERNAL, NAMESPACE, Tags};
 
 /// Changes, in an order in which they can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -371,10 +371,11 @@ pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>)
     changes
 }
 
-/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags.
+/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags. What
+/// another tool says of a queue stays while the queue is of a bus.
 fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
-    let leaves =
-        |key: &&String| (key.starts_with(NAMESPACE) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
+    let is_of_kibus = |key: &str| key.starts_with(NAMESPACE) && !(key == EXTERNAL && wanted.get(BUS).is_some());
+    let leaves = |key: &&String| (is_of_kibus(key) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
     let keys = wanted.0.keys().chain(observed.0.keys().filter(leaves));
     keys.filter(|key| wanted.get(key) != observed.get(key))
         .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))

@@ -5,6 +5,7 @@ mod adoption;
 mod blocked;
 mod check;
 mod clusters;
+mod external;
 mod grants;
 mod guards;
 mod hub;
@@ -433,10 +434,10 @@ fn release(case: &Case<'_>) -> Vec<ClusterSummary> {
     removed
 }
 
-/// The clusters that are removed and have queues.
+/// The clusters that are removed and have queues of kibus.
 fn removed(case: &Case<'_>) -> Vec<ClusterSummary> {
     let clusters = case.survey.clusters().into_keys();
-    let removed = clusters.filter(|name| !case.target.wants(name));
+    let removed = clusters.filter(|name| !case.target.wants(name) && case.survey.external_queue(name).is_none());
     removed.map(|name| ClusterSummary::read(case.survey, &name)).collect()
 }
 
@@ -454,7 +455,7 @@ fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     };
     let others = names.iter().filter(|name| match target.is_check() {
         true => target.checks(name),
-        false => !target.clusters.contains_key(*name),
+        false => !target.clusters.contains_key(*name) && survey.external_queue(name).is_none(),
     });
     let read = target.removed().chain(others);
     let set = set(case).map(|cluster| ClusterSummary {

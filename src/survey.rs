@@ -250,9 +250,18 @@ impl Survey {
         counts.then_some(&queue.tags)
     }
 
+    /// The queue of a cluster, if it is external: another tool manages it. A queue of the hub is none.
+    pub fn external_queue(&self, cluster: &ClusterName) -> Option<&Queue> {
+        let queue = self.observed.queue(self.cluster_queue(cluster))?;
+        let is_its = queue.tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster);
+        let is_of_hub = || self.scope.hub_queues().contains(&queue.name);
+        (is_its && queue.is_external(&self.scope.bus) && !is_of_hub()).then_some(queue)
+    }
+
     /// The tags of the queue of a cluster, if it is registered.
     pub fn registration(&self, cluster: &ClusterName) -> Option<&Tags> {
-        let tags = self.saved_tags(cluster)?;
+        let external = || Some(&self.external_queue(cluster)?.tags);
+        let tags = self.saved_tags(cluster).or_else(external)?;
         (tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster)).then_some(tags)
     }
 
@@ -284,16 +293,20 @@ impl Survey {
         clusters
     }
 
-    /// The clusters that have a queue, registered or being deleted: one with the tags of the bus and a statement of kibus in
-    /// its policy. A tag alone makes no queue one of the bus.
+    /// The clusters that have a queue, registered or being deleted: one with the tags of the bus, and either a statement of kibus
+    /// in its policy or the tag of an external one. A tag alone makes no queue one that kibus changes.
     pub fn clusters(&self) -> BTreeMap<ClusterName, &Tags> {
-        let ours = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_some());
-        ours.map(|(cluster, queue)| (cluster, &queue.tags)).collect()
+        let known = self.tagged().filter(|(_, queue)| self.is_of_cluster(queue));
+        known.map(|(cluster, queue)| (cluster, &queue.tags)).collect()
     }
 
-    /// The clusters whose queues have the tags of the bus, and no statement of kibus in their policies.
+    fn is_of_cluster(&self, queue: &Queue) -> bool {
+        queue.origin(&self.scope).is_some() || queue.is_external(&self.scope.bus)
+    }
+
+    /// The clusters whose queues have the tags of the bus and are not external, without a statement of kibus in their policies.
     pub fn only_tagged(&self) -> BTreeMap<ClusterName, &Queue> {
-        let others = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_none());
+        let others = self.tagged().filter(|(_, queue)| !self.is_of_cluster(queue));
         others
             .filter(|(_, queue)| !queue.tags.being_deleted(self.now))
             .collect()

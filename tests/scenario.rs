@@ -107,6 +107,7 @@ scenarios! {
     events_of_clusters
     eventual_consistency
     export
+    external
     failed_states
     fallen_clusters
     faulty_hub

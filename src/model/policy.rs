@@ -365,6 +365,20 @@ fn with_statements(policy: &Document, statements: Vec<Value>) -> Document {
     policy
 }
 
+/// What the policy of an external queue lacks of those of kibus, whatever its statements are called: the denial of requests without
+/// TLS, and the lock.
+pub fn lacks(owner: Option<&Document>, ours: &Document) -> [bool; 2] {
+    let alone = |statement: &Value| {
+        let mut statement = statement.clone();
+        statement.as_object_mut().map(|members| members.remove("Sid"));
+        Document::new(json!({ "Statement": [statement] }))
+    };
+    let live: Vec<Document> = owner.into_iter().flat_map(Document::statements).map(alone).collect();
+    let missing = ours.statements().into_iter().filter(|one| !live.contains(&alone(one)));
+    let (locks, others): (Vec<_>, Vec<_>) = missing.partition(|one| LOCKS.iter().any(|sid| one["Sid"] == *sid));
+    [!others.is_empty(), !locks.is_empty()]
+}
+
 /// The Sids of the locks of queues, the last two with the router's role.
 const LOCKS: [&str; 3] = ["KibusServicesOnly", "KibusRouterOnly", "KibusRouterAndServices"];
 

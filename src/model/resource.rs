@@ -30,7 +30,7 @@ pub use function::{Architecture, Code, Function, FunctionField, FunctionPermissi
 pub use log_group::{LogGroup, LogGroupField};
 pub use parameter::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownership, Particulars, Tie, Unit};
-pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
+pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, QueueOwner, Redrive};
 pub use role::{Role, RoleField};
 pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, RuleTarget};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{Adopt, ClusterSetting, Target, Wish};
-use super::{Blocked, Case, Say, roles};
+use super::{Blocked, Case, Say, external, roles};
 use crate::discover;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
@@ -83,6 +83,8 @@ enum Standing {
     OfBus(BusName),
     /// Its tags say that kibus manages it, and its policy does not.
     OnlyTagged,
+    /// Another tool manages it for this bus. It may have lost the other tags.
+    External,
     /// It has nothing of kibus.
     OfOthers,
 }
@@ -96,6 +98,7 @@ impl Standing {
         match (bus.filter(|bus| *bus != scope.bus), queue.origin(scope)) {
             (Some(bus), _) => Self::OfBus(bus),
             (None, Some(_)) => Self::Ours,
+            (None, None) if queue.is_external(&scope.bus) => Self::External,
             (None, None) if queue.tags.has_any_of_kibus() => Self::OnlyTagged,
             (None, None) => Self::OfOthers,
         }
@@ -145,6 +148,7 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, setting: Option<&Cl
             ),
             scope.kibus_on(Some(&bus), format!("remove-cluster {name}")),
         ),
+        (Standing::External, _) => return external::refusal(survey, name),
         (Standing::Ours, _) => {
             live.tags.get(BUS).filter(|bus| *bus != scope.bus.as_str())?;
             tags_lost(queue, restore(survey, live, Some(name), None))
@@ -263,7 +267,7 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
     let queues = observed.resources().filter_map(Resource::as_queue);
     let stays = |queue: &&Queue| {
         let leaves = queue.tags.belong_to(&survey.scope.bus) && !queue.tags.being_deleted(survey.now);
-        leaves && queue.origin(&survey.scope) != Some(QueueOrigin::Created)
+        leaves && !queue.is_external(&survey.scope.bus) && queue.origin(&survey.scope) != Some(QueueOrigin::Created)
     };
     queues
         .filter(stays)
@@ -418,6 +422,7 @@ fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
 pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
     let scope = &case.survey.scope;
     let queues = case.desired.resources().filter_map(Resource::as_queue);
+    let queues = queues.filter(|queue| !queue.is_external(&scope.bus));
     let findings = queues.filter_map(|queue| {
         let policy = queue.policy.as_ref()?;
         let (senders, permissions) = (other_senders(policy), other_permissions(policy));
@@ -469,7 +474,12 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
     let named = known_queues(survey);
     let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
     for queue in survey.observed.resources().filter_map(Resource::as_queue) {
-        if Standing::of(&survey.scope, queue) == Standing::Ours && !survey.scope.hub_queues().contains(&queue.name) {
+        let is_of_bus = match Standing::of(&survey.scope, queue) {
+            Standing::Ours => true,
+            Standing::External => queue.tags.cluster_of(&survey.scope.bus).is_none(),
+            Standing::OfBus(_) | Standing::OnlyTagged | Standing::OfOthers => false,
+        };
+        if is_of_bus && !survey.scope.hub_queues().contains(&queue.name) {
             let cluster = survey.scope.cluster_of_queue(&survey.queue_prefix(), &queue.name);
             fallen.insert(queue.name.clone(), (queue, cluster));
         }
@@ -487,6 +497,7 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
                 (Standing::OfBus(bus), Some(cluster), Some(role)) if queue.origin(&survey.scope).is_none() => {
                     left_behind(&survey.scope, &bus, cluster, role)
                 }
+                (Standing::External, ..) => external::tags_lost(&survey.scope, queue, cluster.as_ref()),
                 _ => restore(survey, queue, cluster.as_ref(), role),
             };
             let other = queue.tags.get(BUS).filter(|bus| *bus != survey.scope.bus.as_str());
@@ -495,6 +506,9 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
                     "a policy says that it is of this bus, and its tag names bus `{}`",
                     bus.escape_debug()
                 ),
+                None if queue.is_external(&survey.scope.bus) => {
+                    "is external, and lacks the tags of its cluster".to_owned()
+                }
                 None => "a policy says that it is of this bus, and it lacks the tags of its cluster".to_owned(),
             };
             let finding = Message::finding(&survey.scope, FindingCode::FellOffTheBus, name, message);

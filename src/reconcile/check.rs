@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::queue_setting::Setting;
 use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
-use super::{Case, Say, adoption, clusters, grants, hub, roles, router};
+use super::{Case, Say, adoption, clusters, external, grants, hub, roles, router};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::answer::{Fact, Fault};
@@ -17,7 +17,7 @@ use crate::model::router_function::LiveTest;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::model::status::{BUS_LIMIT, DroppedEvents, ProbeResult, Probed, VersionState};
-use crate::model::tags::Tags;
+use crate::model::tags::{EXTERNAL, Tags};
 use crate::plan::finding::{self, Traffic};
 use crate::survey::Survey;
 
@@ -36,6 +36,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     findings.extend(not_registered(case, findings));
     findings.extend(finding::changed(scope, &case.plan, &refusals, &absent_roles(survey)));
     router::fix_by_option(case, findings);
+    external::fix_leftovers(survey, findings);
     let is_lost = |finding: &&mut Message| finding.code == Some(FindingCode::SettingsMissing);
     for finding in findings.iter_mut().filter(is_lost) {
         // Without its options, the command of the others refuses.
@@ -62,6 +63,9 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     say.warn_all(stale_counts(case, &traffic));
     say.findings.extend(traffic);
     say.findings.extend(probed(survey, target));
+    if survey.settings().is_some() {
+        external::findings(case, say);
+    }
     not_read(case, &by_queue, say);
     say.findings.extend(senders(case, &by_queue));
     // Last: each takes long, and what is known by now says which queues and clusters it is about.
@@ -441,6 +445,11 @@ impl Probed {
                 _ => format!("verify --probe {cluster}"),
             };
             steps[0].command = Some(scope.kibus(command));
+            if let (FindingCode::ProbeNotDelivered, Some(tags)) = (code, tags)
+                && tags.get(EXTERNAL).is_some()
+            {
+                steps[0] = external::apply_again(scope, cluster, tags);
+            }
             if let (FindingCode::QueueNotRead | FindingCode::ProbeUnknown, Some(tags)) = (code, tags) {
                 steps.splice(..0, how_to_check(&self.queue, tags));
             }

@@ -8,7 +8,7 @@ use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_n
 use super::hub::former_options;
 use super::roles::{self, FoundRole, policy_on, read_policy, roles_of, roles_with_policy};
 use super::target::{ClusterSetting, Target, Wish, checked_clusters};
-use super::{Blocked, adoption};
+use super::{Blocked, adoption, external};
 use crate::error::listed;
 use crate::message::{Message, MessageKind};
 use crate::model::answer::Fact;
@@ -190,6 +190,11 @@ pub(super) fn compared(
             observed.extend(of_cluster(survey, &name, None, false, &hub.options));
         }
     }
+    let is_external = |name: &&ClusterName| survey.external_queue(name).is_some();
+    for name in saved.keys().chain(target.removed()).filter(is_external) {
+        desired.extend(external::desired(survey, target, hub, name, &observed));
+    }
+    saved.retain(|name, _| !is_external(&name));
     if !is_check {
         desired.extend(adoption::handed_back(survey, &observed));
     }
@@ -246,6 +251,9 @@ fn of_cluster(
         let id = Cluster::policy_id(&survey.scope, cluster, role);
         (id, read_policy(survey, cluster, role))
     });
+    // Beside an external queue, a policy may be its owner's, whatever its name.
+    let is_external = survey.external_queue(cluster).is_some();
+    let policies = policies.filter(|(_, policy)| !is_external || external::is_leftover(policy));
     let may_have_alarm = after.has_reader_alarms() || former_options(survey).has_reader_alarms();
     let alarm = may_have_alarm.then(|| Cluster::alarm_id(&survey.scope, cluster));
     let alarm = alarm.map(|id| (id.clone(), survey.resource(&id).clone()));
@@ -362,6 +370,12 @@ fn seek_traces(survey: &Survey, target: &Target) {
     for role in unknown.union(&kept).flat_map(usual_roles) {
         survey.roles(&role);
     }
+    // The alarm stays when the owner of an external queue deletes it.
+    if survey.options().is_some_and(HubOptions::has_reader_alarms) {
+        for name in &unknown {
+            survey.resource(&Cluster::alarm_id(&survey.scope, name));
+        }
+    }
     if !unknown.is_empty() {
         survey.discover();
         roles::read_usual_roles(survey);
@@ -385,6 +399,10 @@ pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
         || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
         || !roles_with_policy(survey, name).is_empty()
         || survey.queue_tags(name).is_some()
+        || survey
+            .observed
+            .resource(&Cluster::alarm_id(&survey.scope, name))
+            .is_some()
 }
 
 /// Those of the clusters whose names are close.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::roles::{self, FoundRole, permitted};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, OPTIONS, Rule, Say, adoption, grants, hub, router, topics};
+use super::{Case, OPTIONS, Rule, Say, adoption, external, grants, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Message, Subject};
 use crate::model::finding_code::FindingCode;
@@ -28,6 +28,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     (Target::is_any, adoption::queues_of_others),
     // Adopted queues whose messages would be lost, or that others redrive into.
     (Target::is_any, adoption::unfit_queues),
+    (Target::is_any, external::removals),
     (Target::is_any, unclear_roles),
     // Changes that need a new version of the router, unless the rollback ends.
     (Target::sets_hub, |case, say| {
@@ -59,6 +60,7 @@ pub(super) fn of_request(
         let sentence = format!("the queue of cluster `{name}` would be `{queue}`, which is a queue of the hub");
         Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another queue prefix or another bus")
     }));
+    refusals.extend(target.set().filter_map(|(name, _)| external::refusal(survey, name)));
     refusals
 }
 
@@ -82,7 +84,8 @@ pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Message> {
 /// Another prefix than that of registered clusters.
 fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
     let set = target.set().map(|(name, _)| name.clone());
-    let clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
+    let mut clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
+    clusters.retain(|name| survey.external_queue(name).is_none());
     let names: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
     let sentence = format!(
         "the queue prefix cannot change while clusters are registered: {}",

@@ -317,7 +317,7 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
     clusters.retain(|cluster| {
         let queue = survey.observed.queue(survey.cluster_queue(cluster));
         let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != Some(key.as_str()));
-        rekeyed && permitted(survey, cluster).is_empty()
+        rekeyed && survey.external_queue(cluster).is_none() && permitted(survey, cluster).is_empty()
     });
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));

@@ -141,6 +141,14 @@ fn existing(
 
 /// Searches for the role of a cluster, whether it is registered or not.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
+    // Its owner gives it the permission, so no policy is the record.
+    if let Some(queue) = survey.external_queue(name) {
+        seek_policy(survey, name);
+        let role = queue.tags.controller_role();
+        return role.map_or(FoundRole::Unmanaged, |role| {
+            FoundRole::One(role, [RoleSource::Tag].into())
+        });
+    }
     let tagged = tagged(survey, name);
     // The policy of the queue says which role it is.
     if let Some(role) = tagged.as_ref().filter(|_| survey.controller_of(name).is_none()) {
@@ -216,8 +224,9 @@ pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
 pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
     let holders = permitted(survey, cluster);
     let tagged = survey.queue_tags(cluster).and_then(Tags::controller_role);
-    let is_granted = survey.controller_of(cluster).is_some();
-    let named = tagged.filter(|role| holders.contains(role) || !is_granted && is_unread(survey, cluster, role));
+    let is_external = survey.external_queue(cluster).is_some();
+    let is_unread = |role: &RoleName| survey.controller_of(cluster).is_none() && is_unread(survey, cluster, role);
+    let named = tagged.filter(|role| is_external || holders.contains(role) || is_unread(role));
     named.or_else(|| holders.first().cloned())
 }
 
@@ -287,8 +296,8 @@ impl SavedRoles {
         for cluster in survey.registered().into_keys() {
             find(survey, &cluster);
             let holders = roles_with_policy(survey, &cluster);
-            let is_granted = survey.controller_of(&cluster).is_some();
-            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role) && !is_granted);
+            let has_record = survey.external_queue(&cluster).is_some() || survey.controller_of(&cluster).is_some();
+            let tagged = tagged(survey, &cluster).filter(|role| !has_record && !holders.contains(role));
             roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
             roles
                 .holders

@@ -1,5 +1,6 @@
 //! Plans for a bus of which some queues are being deleted, and one whose messages would expire.
 
+mod external;
 mod grants;
 mod rollback;
 mod router_code;

@@ -6,7 +6,7 @@ use super::blocked::permissions_for_eks;
 use super::hub::KeyProblem;
 use super::roles::{self, FoundRole, Stray};
 use super::target::{RoleOption, Target, Wish, checked_clusters};
-use super::{Case, Rule, Say, adoption, clusters, grants, hub, router};
+use super::{Case, Rule, Say, adoption, clusters, external, grants, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::iam::operator_policy::printing;
@@ -39,6 +39,8 @@ pub(super) const WARNINGS: &[Rule] = &[
     (Target::is_any, roles_not_listed),
     (Target::is_any, not_managed),
     (Target::is_any, adoption::warnings),
+    (Target::is_any, external::left),
+    (Target::sets_hub, external::left_behind),
     (Target::is_of_all, earlier_clusters),
     (Target::plans_hub, old_keys),
     (Target::is_any, expiring_messages),

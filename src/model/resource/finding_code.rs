@@ -108,8 +108,12 @@ macro_rules! with_codes_of_kinds {
             DuplicateRule("K314", Warning, "other rules send the same events to this queue, past the router: each takes one of the rules of the bus, and multiplies messages");
             OnlyTagged("K315", Critical, "the router sends to it, and kibus neither changes nor deletes it: a tag alone is no proof that it is of the bus");
             FellOffTheBus("K316", Critical, "its events are dropped, and its Karpenter receives no interruption until the tags are restored");
+            ExternalQueueDiffers("K320", Critical, "kibus does not change the queue of another tool, and events may be lost or late, or others may forge them");
+            ExternalQueueName("K321", Critical, "the router sends to another queue, and this one receives nothing");
+            ExternalPermission("K322", Critical, "this Karpenter cannot read its queue, and receives no interruption");
             GrantNamesDeletedRole("K323", Critical, "the controller may not read its queue, and its Karpenter receives no interruption");
             SessionPolicy("K324", Warning, "the sessions of the role may do only what both the policy of the queue and the session policy allow");
+            TwoOwners("K326", Error, "kibus manages the queue, and another tool may revert its changes or delete it");
             Denied("K401", Error, "its state is unknown");
             Unreadable("K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv");
             DeadLetters("K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent");

@@ -8,11 +8,11 @@ use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
 use crate::model::finding_code::FindingCode;
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::notation::duration_text;
 use crate::model::policy::{self, QueueOrigin};
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed, may_be_cut};
-use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
+use crate::model::tags::{BUS, CONTROLLER_ROLE, EXTERNAL, NAMESPACE, Tags};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encryption {
@@ -107,6 +107,14 @@ impl Queue {
         self.policy.as_ref().and_then(policy::controller_of_queue)
     }
 
+    /// Whether another tool manages the queue, for this bus unless it has lost the tag: it says so, and its policy has no statement
+    /// of kibus.
+    pub fn is_external(&self, bus: &BusName) -> bool {
+        let is_ours = self.policy.as_ref().and_then(QueueOrigin::of).is_some();
+        let is_of_other = self.tags.get(BUS).is_some_and(|other| other != bus.as_str());
+        self.tags.get(EXTERNAL).is_some() && !is_ours && !is_of_other
+    }
+
     /// Whether the queue has a tag or a statement of kibus, of whatever bus.
     pub fn has_anything_of_kibus(&self) -> bool {
         self.tags.has_any_of_kibus() || self.policy.as_ref().and_then(QueueOrigin::of).is_some()
@@ -123,6 +131,74 @@ impl Queue {
             },
             tags: tags.collect(),
             ..self.clone()
+        }
+    }
+}
+
+/// What manages an external queue, as its tag says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOwner {
+    Terraform,
+    CloudFormation,
+    Ack,
+    Other,
+}
+
+impl QueueOwner {
+    pub fn of(tags: &Tags) -> Self {
+        match tags.get(EXTERNAL) {
+            Some("terraform") => Self::Terraform,
+            Some("cloudformation") => Self::CloudFormation,
+            Some("ack") => Self::Ack,
+            _ => Self::Other,
+        }
+    }
+
+    /// The format of an export for it, and where its attributes are.
+    pub fn words(self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::Terraform => Some(["terraform", "Terraform"]),
+            Self::CloudFormation => Some(["cloudformation", "CloudFormation"]),
+            Self::Ack => Some(["ack", "ACK"]),
+            Self::Other => None,
+        }
+    }
+}
+
+impl QueueField {
+    /// The name of the attribute for it: in Terraform (`aws_sqs_queue`, `aws_sqs_queue_policy`), in CloudFormation (`AWS::SQS::Queue`,
+    /// `AWS::SQS::QueuePolicy`) and SQS, and in ACK (`QueueSpec` of its SQS controller). `has_key` says whether the queue should
+    /// have a customer key.
+    pub fn attribute(self, owner: QueueOwner, has_key: bool) -> &'static str {
+        let [terraform, sqs, ack] = match self {
+            Self::Retention => [
+                "message_retention_seconds",
+                "MessageRetentionPeriod",
+                "messageRetentionPeriod",
+            ],
+            Self::Visibility => ["visibility_timeout_seconds", "VisibilityTimeout", "visibilityTimeout"],
+            Self::Delay => ["delay_seconds", "DelaySeconds", "delaySeconds"],
+            Self::ReceiveWait => [
+                "receive_wait_time_seconds",
+                "ReceiveMessageWaitTimeSeconds",
+                "receiveMessageWaitTimeSeconds",
+            ],
+            Self::MaxMessageSize => ["max_message_size", "MaximumMessageSize", "maximumMessageSize"],
+            Self::RedriveDeadLetters | Self::RedriveMaxReceives => ["redrive_policy", "RedrivePolicy", "redrivePolicy"],
+            Self::RedriveAllow => ["redrive_allow_policy", "RedriveAllowPolicy", "redriveAllowPolicy"],
+            Self::Encryption if has_key => ["kms_master_key_id", "KmsMasterKeyId", "kmsMasterKeyID"],
+            Self::Encryption => [
+                "sqs_managed_sse_enabled",
+                "SqsManagedSseEnabled",
+                "sqsManagedSSEEnabled",
+            ],
+            Self::Policy if owner == QueueOwner::CloudFormation => ["", "PolicyDocument", ""],
+            Self::Policy => ["policy", "Policy", "policy"],
+        };
+        match owner {
+            QueueOwner::Terraform => terraform,
+            QueueOwner::CloudFormation | QueueOwner::Other => sqs,
+            QueueOwner::Ack => ack,
         }
     }
 }
