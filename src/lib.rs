@@ -43,6 +43,8 @@ mod demo;
 #[cfg(feature = "cli")]
 pub mod discover;
 #[cfg(feature = "cli")]
+pub mod drill;
+#[cfg(feature = "cli")]
 pub mod events;
 #[cfg(feature = "cli")]
 mod package;

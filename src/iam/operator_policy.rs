@@ -142,6 +142,19 @@ pub fn alarms(scope: &Scope) -> Document {
     )
 }
 
+/// The additional policy of an operator who runs `drill`. What calls need besides themselves is in the Service Authorization
+/// Reference, "AWS Fault Injection Service": to pass the role and to tag; the first experiment of an account creates the service's own
+/// role. No call of an operator is about the instance: that is in the policy of the role of the drill.
+pub fn drill(scope: &Scope) -> Document {
+    let role = scope.roles_arn(scope.drill_role().as_str());
+    let values = [("drill_role_arn", role.into())];
+    of_bus(
+        scope,
+        include_str!("../../templates/policies/operator-drill.json"),
+        &values,
+    )
+}
+
 /// What an operator who changes any part of the hub needs: of both documents.
 pub fn with_alarms(scope: &Scope, options: &HubOptions) -> Document {
     let documents = [operator(scope, options, &BTreeSet::new()), alarms(scope)];

@@ -98,6 +98,8 @@ enum Purpose {
     Discover,
     /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
     Alarms,
+    /// Run `drill`: interrupt a Spot instance with AWS FIS, and watch what becomes of it.
+    Drill,
 }
 
 /// Which controller roles the document names.
@@ -132,6 +134,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
                 Purpose::Eks => operator_policy::eks(&hub.scope),
                 Purpose::Discover => operator_policy::discover(&hub.scope),
                 Purpose::Alarms => operator_policy::alarms(&hub.scope),
+                Purpose::Drill => operator_policy::drill(&hub.scope),
             };
             match read_only {
                 true => operator_policy::reads(document),

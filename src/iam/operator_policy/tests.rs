@@ -113,6 +113,7 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
         discover(&scope()),
         eks(&scope()),
         alarms(&scope()),
+        drill(&scope()),
     ]
     .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));

@@ -107,6 +107,7 @@ macro_rules! with_codes_of_kinds {
             DuplicateRule("K314", Warning, "other rules send the same events to this queue, past the router: each takes one of the rules of the bus, and multiplies messages");
             OnlyTagged("K315", Critical, "the router sends to it, and kibus neither changes nor deletes it: a tag alone is no proof that it is of the bus");
             FellOffTheBus("K316", Critical, "its events are dropped, and its Karpenter receives no interruption until the tags are restored");
+            DrillLeft("K325", Warning, "a drill runs now, or one was cut off and left a role that may interrupt one instance");
             Denied("K401", Error, "its state is unknown");
             Unreadable("K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv");
             DeadLetters("K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent");
