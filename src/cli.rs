@@ -22,7 +22,7 @@ pub use global::HubAddress;
 use hub::Hubs;
 use stop::Stop;
 
-/// One event bus that routes EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
+/// One event bus that routes EC2 interruptions to the right Karpenter, for any number of EKS clusters.
 #[derive(Debug, Parser)]
 #[command(
     name = "kibus",

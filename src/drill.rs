@@ -70,20 +70,14 @@ pub struct Template {
 pub trait DrillCloud: RouterLog + Probe {
     /// The instances that a filter of EC2 selects, by its name and value.
     fn instances(&self, filter: (&str, &str)) -> impl Future<Output = Result<Vec<Instance>, Fault>> + Send;
-
     fn resource(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
-
     fn change(&self, change: &Change, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
-
     /// Gives the id. The document has a token, with which a repeated call creates no second template.
     fn create_template(&self, template: &Document) -> impl Future<Output = Result<String, Fault>> + Send;
-
     /// All templates of the account and Region, whoever created them.
     fn templates(&self) -> impl Future<Output = Result<Vec<Template>, Fault>> + Send;
-
     /// What is absent is no fault.
     fn delete_template(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-
     /// Starts an experiment with these tags. With the same token, a repeated call starts no second one.
     fn start_experiment(
         &self,
@@ -91,18 +85,13 @@ pub trait DrillCloud: RouterLog + Probe {
         token: String,
         tags: &Tags,
     ) -> impl Future<Output = Result<Experiment, Fault>> + Send;
-
     fn experiment(&self, id: &str) -> impl Future<Output = Result<Experiment, Fault>> + Send;
-
     /// The experiments of a template; those that ended stay listed.
     fn experiments(&self, template: &str) -> impl Future<Output = Result<Vec<Experiment>, Fault>> + Send;
-
     /// What has ended is no fault.
     fn stop_experiment(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-
     /// How many messages were deleted from a queue since a time in Unix seconds, as far as CloudWatch knows.
     fn deleted(&self, queue: &QueueName, since: i64) -> impl Future<Output = Result<u64, Fault>> + Send;
-
     /// The time of the local clock, in milliseconds of the Unix epoch.
     fn clock(&self) -> i64;
 }
@@ -154,12 +143,6 @@ const LATE_PAUSE: Duration = Duration::from_secs(10);
 /// How far before the start the log is read, in milliseconds: clocks differ.
 const CLOCKS: i64 = 60_000;
 
-/// Who hears of the steps, and of waits.
-pub struct Listener<'a> {
-    pub step: &'a (dyn Fn(&StepReport) + Sync),
-    pub wait: &'a (dyn Fn(&str) + Sync),
-}
-
 /// What is left of drills of this bus. A role of that name without its tags is someone else's, and is a fault.
 pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault> {
     let id = ResourceId::Role(scope.drill_role());
@@ -180,48 +163,37 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
 }
 
 /// Removes what is left of drills: stops the experiments and waits for their end, and deletes the templates, then the role.
-pub async fn remove(
-    cloud: &impl DrillCloud,
-    scope: &Scope,
-    left: &Left,
-    wait: &(dyn Fn(&str) + Sync),
-) -> Result<(), Fault> {
+pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Result<(), Fault> {
     for template in &left.templates {
         for experiment in cloud.experiments(template).await? {
-            stop(cloud, experiment, wait).await?;
+            stop(cloud, experiment).await?;
         }
         cloud.delete_template(template).await?;
     }
     let Some(role) = &left.role else {
         return Ok(());
     };
-    // A delete that is too early is repeated, and nobody asks it to stop.
-    let (_stop, asked) = watch::channel(false);
-    let waiting = Waiting::new(wait, &asked);
+    // The waits for IAM are short, and nobody asks them to stop.
     let policy = ResourceId::RolePolicy(role.name.clone(), scope.drill_policy());
     if let Some(policy) = cloud.resource(&policy).await? {
-        cloud.change(&Change::delete(None, policy), waiting).await?;
+        let delete = Change::delete(None, policy);
+        cloud.change(&delete, Waiting::unattended()).await?;
     }
-    cloud
-        .change(&Change::delete(None, Resource::Role(role.clone())), waiting)
-        .await
+    let delete = Change::delete(None, Resource::Role(role.clone()));
+    cloud.change(&delete, Waiting::unattended()).await
 }
 
-async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment, wait: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(), Fault> {
     let clock = Instant::now();
     if !experiment.has_ended() {
         cloud.stop_experiment(&experiment.id).await?;
         experiment = cloud.experiment(&experiment.id).await?;
-        wait("the experiment is stopping");
     }
     while !experiment.has_ended() {
         if clock.elapsed() >= STOPS_IN {
             let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
-            return Err(fault(
-                FaultKind::Unsettled { advice: None },
-                fis::GET_EXPERIMENT,
-                message,
-            ));
+            let kind = FaultKind::Unsettled { advice: None };
+            return Err(fault(kind, fis::GET_EXPERIMENT, message));
         }
         sleep(PAUSE).await;
         experiment = cloud.experiment(&experiment.id).await?;
@@ -229,22 +201,18 @@ async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment, wait: &(dyn F
     Ok(())
 }
 
-/// Interrupts the instance, watches until every step is known, and removes what it made. A request to stop ends the watch.
+/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason of
+/// a wait. A request to stop ends the watch.
 pub async fn run(
     cloud: &impl DrillCloud,
     drill: &Drill,
-    listener: &Listener<'_>,
+    tell: &(dyn Fn(&StepReport) + Sync),
+    wait: &(dyn Fn(&str) + Sync),
     stop: &watch::Receiver<bool>,
 ) -> Ended {
-    let mut ended = Ended::default();
-    let role = drill.role();
-    if let Err(fault) = cloud
-        .change(
-            &Change::create(None, Resource::Role(role.clone())),
-            Waiting::new(listener.wait, stop),
-        )
-        .await
-    {
+    let (mut ended, role) = (Ended::default(), drill.role());
+    let create = Change::create(None, Resource::Role(role.clone()));
+    if let Err(fault) = cloud.change(&create, Waiting::new(wait, stop)).await {
         // Of a role that exists, nothing is removed: it is of another drill. A create whose answer was lost leaves one.
         ended.stopped = matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun);
         ended.fault = Some(fault);
@@ -254,9 +222,9 @@ pub async fn run(
         role: Some(role),
         templates: Vec::new(),
     };
-    match begin(cloud, drill, &mut left, listener, stop).await {
+    match begin(cloud, drill, &mut left, Waiting::new(wait, stop)).await {
         Ok(begun) => {
-            let story = watch_steps(cloud, drill, begun, listener, stop).await;
+            let story = watch_steps(cloud, drill, begun, tell, stop).await;
             ended.has_failed = story.has_failed();
             ended.steps = story.steps;
         }
@@ -264,39 +232,22 @@ pub async fn run(
         Err(fault) => ended.fault = Some(fault),
     }
     ended.stopped = *stop.borrow();
-    ended.left = remove_all(cloud, drill, left, listener.wait).await.err();
+    let removed = async {
+        // Also what was created by a call whose answer was lost.
+        if left.templates.is_empty() {
+            left.templates = find(cloud, &drill.scope).await?.templates;
+        }
+        remove(cloud, &drill.scope, &left).await
+    };
+    ended.left = removed.await.err();
     ended
 }
 
-/// Removes what a drill knows that it made, and what it made by a call whose answer was lost.
-async fn remove_all(
-    cloud: &impl DrillCloud,
-    drill: &Drill,
-    mut left: Left,
-    wait: &(dyn Fn(&str) + Sync),
-) -> Result<(), Fault> {
-    if left.templates.is_empty() {
-        left.templates = find(cloud, &drill.scope).await?.templates;
-    }
-    remove(cloud, &drill.scope, &left, wait).await
-}
-
-/// An experiment that was started: itself, when by two clocks.
-struct Begun {
-    experiment: Experiment,
-    at: Instant,
-    clock: i64,
-}
+/// An experiment that was started, and when by two clocks.
+type Begun = (Experiment, Instant, i64);
 
 /// Makes what the experiment needs, and starts it. FIS may not be able to assume a new role for a while.
-async fn begin(
-    cloud: &impl DrillCloud,
-    drill: &Drill,
-    left: &mut Left,
-    listener: &Listener<'_>,
-    stop: &watch::Receiver<bool>,
-) -> Result<Begun, Fault> {
-    let waiting = Waiting::new(listener.wait, stop);
+async fn begin(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, waiting: Waiting<'_>) -> Result<Begun, Fault> {
     let policy = Change::create(None, Resource::RolePolicy(drill.policy()));
     cloud.change(&policy, waiting).await?;
     let clock = Instant::now();
@@ -305,7 +256,7 @@ async fn begin(
         attempt += 1;
         let started = start(cloud, drill, left, attempt).await;
         let why = match &started {
-            Ok(begun) => &begun.experiment.state.reason,
+            Ok((experiment, ..)) => &experiment.state.reason,
             Err(fault) => &fault.message,
         };
         let is_early = why.to_lowercase().contains("assume") && clock.elapsed() < NOT_ASSUMABLE;
@@ -332,7 +283,7 @@ async fn start(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, attempt:
         sleep(PAUSE / 2).await;
         experiment = cloud.experiment(&experiment.id).await?;
     }
-    Ok(Begun { experiment, at, clock })
+    Ok((experiment, at, clock))
 }
 
 async fn pause(time: Duration, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -356,32 +307,24 @@ fn fault(kind: FaultKind, action: &str, message: String) -> Fault {
 async fn watch_steps(
     cloud: &impl DrillCloud,
     drill: &Drill,
-    begun: Begun,
-    listener: &Listener<'_>,
+    (experiment, at, clock): Begun,
+    tell: &(dyn Fn(&StepReport) + Sync),
     stop: &watch::Receiver<bool>,
 ) -> Story {
-    let Begun { experiment, at, clock } = begun;
-    let warning = Duration::from_secs(drill.minutes * 60);
-    let mut story = Story::new(
-        drill.queue.clone(),
-        drill.cluster.clone(),
-        drill.instance.clone(),
-        warning,
-        clock,
-    );
+    let mut story = Story::new(drill, clock);
     let mut sight = Sight {
         experiment: Some(experiment.clone()),
         ..Sight::default()
     };
     let (mut delivered, mut metrics_at) = (None, at);
     loop {
-        story.see(at.elapsed(), sight).iter().for_each(listener.step);
+        story.see(at.elapsed(), sight).iter().for_each(tell);
         if story.is_over() || *stop.borrow() {
             return story;
         }
         let only_karpenter = !story.is_open(Step::Terminated) && story.awaits_karpenter();
         let time = if only_karpenter { LATE_PAUSE } else { PAUSE };
-        if pause(time, Waiting::new(listener.wait, stop)).await.is_err() {
+        if pause(time, Waiting::new(&|_| {}, stop)).await.is_err() {
             return story;
         }
         // What could not be read is read again; a step that stays away says why.
@@ -445,15 +388,13 @@ impl Drill {
 
     /// The template of the experiment (FIS API reference, `CreateExperimentTemplate`).
     fn template(&self, clock: i64) -> Document {
+        let role = self.scope.roles_arn(self.scope.drill_role().as_str());
         let values = [
             ("token", format!("{}-{clock}", self.instance).into()),
             ("cluster", self.cluster.as_str().into()),
             ("instance_arn", self.scope.instance_arn(&self.instance).into()),
             ("minutes", self.minutes.to_string().into()),
-            (
-                "role_arn",
-                self.scope.roles_arn(self.scope.drill_role().as_str()).into(),
-            ),
+            ("role_arn", role.into()),
             ("tags", json!(self.tags().0)),
         ];
         of_bus(&self.scope, include_str!("../templates/drill-experiment.json"), &values)

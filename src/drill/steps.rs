@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::Experiment;
 use super::choice::RUNNING;
+use super::{Drill, Experiment};
 use crate::events::EventLine;
-use crate::model::name::{ClusterName, InstanceId, QueueName};
 use crate::model::notation::duration_text;
 use crate::model::router_line::{DELIVERED, DROPPED};
 use crate::model::signal::Signal;
@@ -84,11 +83,7 @@ pub struct Sight {
 /// The steps so far.
 #[derive(Debug)]
 pub struct Story {
-    cluster: ClusterName,
-    queue: QueueName,
-    instance: InstanceId,
-    /// How long after the start the instance is interrupted.
-    warning: Duration,
+    drill: Drill,
     /// When the experiment was started, in milliseconds of the Unix epoch.
     begun: i64,
     pub steps: Vec<StepReport>,
@@ -101,18 +96,9 @@ pub struct Story {
 }
 
 impl Story {
-    pub(super) fn new(
-        queue: QueueName,
-        cluster: ClusterName,
-        instance: InstanceId,
-        warning: Duration,
-        begun: i64,
-    ) -> Self {
+    pub(super) fn new(drill: &Drill, begun: i64) -> Self {
         Self {
-            cluster,
-            queue,
-            instance,
-            warning,
+            drill: drill.clone(),
             begun,
             steps: Vec::new(),
             depths: Vec::new(),
@@ -120,6 +106,11 @@ impl Story {
             fault: None,
             is_cut: false,
         }
+    }
+
+    /// How long after the start the instance is interrupted.
+    fn interrupted(&self) -> Duration {
+        Duration::from_secs(self.drill.minutes * 60)
     }
 
     fn result(&self, step: Step) -> Option<StepResult> {
@@ -212,7 +203,7 @@ impl Story {
     fn warning(&mut self, at: Duration, lines: &[EventLine]) {
         for event in lines {
             let line = event.line();
-            let is_about = line.instances.iter().any(|id| id == self.instance.as_str());
+            let is_about = line.instances.iter().any(|id| id == self.drill.instance.as_str());
             let step = match line.signal.as_deref() {
                 Some(slug) if slug == Signal::SpotInterruption.slug() => Step::Warning,
                 Some(slug) if slug == Signal::Rebalance.slug() => Step::RebalanceRecommendation,
@@ -229,14 +220,14 @@ impl Story {
                 _ => "rebalance recommendation",
             };
             let (result, message) = match (line.message.as_ref(), &line.reason) {
-                (DELIVERED, _) if line.cluster != self.cluster.as_str() => (
+                (DELIVERED, _) if line.cluster != self.drill.cluster.as_str() => (
                     StepResult::Failed,
                     format!("{what} at the hub, delivered to cluster `{}`", line.cluster),
                 ),
                 (DELIVERED, _) => {
                     let took = line.delay.filter(|delay| *delay >= 0);
                     let took = took.map_or(String::new(), |millis| format!(" in {millis} ms"));
-                    let message = format!("{what} at the hub, delivered to {}{took}", self.queue);
+                    let message = format!("{what} at the hub, delivered to {}{took}", self.drill.queue);
                     (StepResult::Done, message)
                 }
                 (DROPPED, reason) => {
@@ -252,7 +243,7 @@ impl Story {
             };
             self.add(step, result, then, message);
         }
-        let limit = self.warning.saturating_sub(WARNED) + DELIVERED_IN;
+        let limit = self.interrupted() - WARNED + DELIVERED_IN;
         if self.is_open(Step::Warning) && !self.is_cut && at >= limit {
             let message = format!("no delivery of the warning in the router's log after {}", text(limit));
             self.stayed_away(Step::Warning, StepResult::Failed, at, message);
@@ -289,7 +280,7 @@ impl Story {
     }
 
     fn termination(&mut self, at: Duration) {
-        let limit = self.warning + TERMINATES_IN;
+        let limit = self.interrupted() + TERMINATES_IN;
         match self.state.as_str() {
             "shutting-down" if self.is_open(Step::ShuttingDown) => {
                 self.add(Step::ShuttingDown, StepResult::Done, at, "instance shutting down");

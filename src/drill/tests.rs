@@ -305,11 +305,7 @@ async fn ran(cloud: &Fake, stop: &watch::Receiver<bool>) -> (Ended, Vec<String>,
         let waits: &Mutex<Vec<String>> = &waits;
         waits.lock().unwrap().push(reason.to_owned());
     };
-    let listener = Listener {
-        step: &step,
-        wait: &wait,
-    };
-    let ended = run(cloud, &drill(), &listener, stop).await;
+    let ended = run(cloud, &drill(), &step, &wait, stop).await;
     (ended, steps.into_inner().unwrap(), waits.into_inner().unwrap())
 }
 
@@ -599,7 +595,7 @@ async fn what_a_killed_drill_left_is_found_and_removed() {
         cloud.killed_at = None;
         let left = find(&cloud, &scope()).await.unwrap();
         assert_eq!(left.is_empty(), at == 1, "{at}");
-        remove(&cloud, &scope(), &left, &|_| {}).await.unwrap();
+        remove(&cloud, &scope(), &left).await.unwrap();
         assert_eq!(cloud.left(), NOTHING, "{at}");
         assert!(find(&cloud, &scope()).await.unwrap().is_empty());
     }

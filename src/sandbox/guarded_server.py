@@ -17,6 +17,7 @@ import select
 import signal
 import sys
 import threading
+import time
 import uuid
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote_to_bytes
@@ -194,7 +195,8 @@ def send_event(id, detail_type, **detail):
 
 
 def change_state(id, code, name):
-    ec2._instances[id]["State"] = {"Code": code, "Name": name}
+    # The emulator forgets an instance a minute after this time.
+    ec2._instances[id].update({"State": {"Code": code, "Name": name}, "_terminated_at": time.time()})
     send_event(id, "EC2 Instance State-change Notification", state=name)
 
 

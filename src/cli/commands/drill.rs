@@ -8,7 +8,7 @@ use crate::cli::stages::Consent;
 use crate::cli::{Ending, failure, stages};
 use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
-use crate::drill::{self, Drill, DrillCloud, Ended, Left, Listener};
+use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::answer::{Fault, FaultKind};
 use crate::model::instance::KUBERNETES_CLUSTER;
@@ -21,6 +21,8 @@ use crate::ui::{HubReport, Output, text};
 
 /// What removes what a drill has left.
 const CLEAN: &str = "drill --clean";
+/// The state after a drill.
+const REMOVED: &str = "everything that the drill made is removed";
 /// The permissions of a drill.
 const DOCUMENT: &str = "policy operator --for drill";
 
@@ -92,12 +94,8 @@ async fn clean(hubs: &Hubs<'_>, hub: &ConnectedHub, consent: Consent) -> Result<
         (true, _) => "Nothing to remove: no drill has left anything.".to_owned(),
         (false, Some(_)) => format!("Would remove {}.", what(&left)),
         (false, None) => {
-            let removing = async |_| {
-                drill::remove(&hub.cloud, &hub.scope, &left, &|reason| {
-                    hub.ui.note(&format!("waiting: {reason}"), &[])
-                })
-                .await
-            };
+            let _removing = hub.ui.spinner("removing what a drill has left");
+            let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
             let (mut removed, signal) = hubs.stop.during(hubs.ui, |stop| vec![removing(stop)]).await?;
             match removed.pop().flatten() {
                 Some(Ok(())) => format!("Removed {}.", what(&left)),
@@ -196,11 +194,8 @@ fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, line: &str, report:
     }
     let cluster = report.cluster.as_str();
     let question = format!("{cost} Type `{cluster}` to go on");
-    if hub.ui.confirm_typed(&question, cluster)? {
-        Ok(())
-    } else {
-        Err(not_confirmed)
-    }
+    let agreed = hub.ui.confirm_typed(&question, cluster)?;
+    agreed.then_some(()).ok_or(not_confirmed)
 }
 
 /// Interrupts the instance, and shows each step. Gives the error to end with, or the ending.
@@ -224,24 +219,15 @@ async fn interrupt(
         Output::Json => hub.ui.note(&text::drill_step(step, style.paint), &[]),
     };
     let wait = |reason: &str| hub.ui.note(&format!("waiting: {reason}"), &[]);
-    let listener = Listener {
-        step: &show,
-        wait: &wait,
-    };
-    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &listener, &stop).await;
+    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &show, &wait, &stop).await;
     let (mut ended, signal) = hubs.stop.during(hubs.ui, |stop| vec![running(stop)]).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let Some(ended) = ended.pop().flatten() else {
         report.left = true;
         let error = failure::cut_short(hub, interrupted).note("the experiment may go on");
         let clean = Hint::command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN));
-        return Ok((
-            Some(Error {
-                hints: vec![clean],
-                ..error
-            }),
-            None,
-        ));
+        let hints = vec![clean];
+        return Ok((Some(Error { hints, ..error }), None));
     };
     report.left = ended.left.is_some();
     report.steps.clone_from(&ended.steps);
@@ -266,16 +252,13 @@ fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option
             Some(another(hub, &format!("role {}", hub.scope.drill_role())))
         }
         _ if ended.stopped => {
-            let error = Error::new(interrupted, "stopped before the end");
-            let warned = !ended.steps.is_empty();
-            let error = error.note("everything that the drill made is removed");
-            Some(if warned {
-                error.note("an instance that EC2 has warned may still be interrupted")
-            } else {
-                error
+            let error = Error::new(interrupted, "stopped before the end").note(REMOVED);
+            Some(match ended.steps.as_slice() {
+                [] => error,
+                _ => error.note("an instance that EC2 has warned may still be interrupted"),
             })
         }
-        Some(fault) => Some(failed(hub, fault).note("everything that the drill made is removed")),
+        Some(fault) => Some(failed(hub, fault).note(REMOVED)),
         None => None,
     }
 }
@@ -283,11 +266,8 @@ fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option
 /// Another drill runs, or was cut off.
 fn another(hub: &ConnectedHub, what: &str) -> Error {
     let bus = &hub.scope.bus;
-    let error = Error::new(
-        ErrorKind::Refused,
-        format!("another drill of bus `{bus}` runs, or one was cut off"),
-    );
-    error
+    let message = format!("another drill of bus `{bus}` runs, or one was cut off");
+    Error::new(ErrorKind::Refused, message)
         .note(format!("exists: {what}"))
         .hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
 }
@@ -303,16 +283,13 @@ fn failed(hub: &ConnectedHub, fault: &Fault) -> Error {
         FaultKind::NotManaged => Error::new(ErrorKind::Refused, "kibus does not manage the role of the drill"),
         _ => Error::failed("cannot run the drill"),
     };
-    let error = failure::because(hub, error, fault);
-    let document = Hint::command(
-        "to print the permissions that a drill needs:",
-        hub.scope.kibus(DOCUMENT),
-    );
-    match fault.kind {
-        FaultKind::Denied { .. } => Error {
-            hints: vec![document],
-            ..error
-        },
-        _ => error,
+    let mut error = failure::because(hub, error, fault);
+    if let FaultKind::Denied { .. } = fault.kind {
+        error.hints.clear();
+        return error.hint_command(
+            "to print the permissions that a drill needs:",
+            hub.scope.kibus(DOCUMENT),
+        );
     }
+    error
 }

@@ -33,7 +33,7 @@ enum SandboxCommand {
     Env,
     /// Show whether the sandbox is running, and its endpoint.
     Status,
-    /// Run a demo in a private sandbox: create a hub and two clusters, send events, interrupt an instance, delete all.
+    /// Run a demo in a private sandbox: create a hub and two clusters, send events, delete all.
     Demo,
 }
 
