@@ -96,7 +96,7 @@ pub trait DrillCloud: RouterLog + Probe {
     fn clock(&self) -> i64;
 }
 
-/// What is interrupted, and whose it is.
+/// What is interrupted: an instance of a cluster of a bus.
 #[derive(Clone, Debug)]
 pub struct Drill {
     pub scope: Scope,

@@ -21,7 +21,7 @@ const NOW: i64 = 1_800_000_000_000;
 type At<T> = fn(u64) -> T;
 
 #[derive(Default)]
-struct World {
+struct AccountState {
     /// The tags of the role, if it exists.
     role: Option<Tags>,
     has_policy: bool,
@@ -35,7 +35,7 @@ struct World {
 
 struct Fake {
     begun: Instant,
-    world: Mutex<World>,
+    account: Mutex<AccountState>,
     /// The call before which the command is killed, by its number.
     killed_at: Option<usize>,
     status: At<&'static str>,
@@ -51,7 +51,7 @@ impl Fake {
     fn healthy() -> Self {
         Self {
             begun: Instant::now(),
-            world: Mutex::default(),
+            account: Mutex::default(),
             killed_at: None,
             status: |at| match at {
                 0..2 => "pending",
@@ -78,28 +78,28 @@ impl Fake {
 
     async fn call(&self, name: &'static str) -> Result<(), Fault> {
         let number = {
-            let mut world = self.world.lock().unwrap();
-            world.calls.push(name);
-            world.calls.len()
+            let mut account = self.account.lock().unwrap();
+            account.calls.push(name);
+            account.calls.len()
         };
         if self.killed_at == Some(number) {
             pending::<()>().await;
         }
-        let fault = self.world.lock().unwrap().refused.get_mut(name).and_then(Vec::pop);
+        let fault = self.account.lock().unwrap().refused.get_mut(name).and_then(Vec::pop);
         fault.map_or(Ok(()), Err)
     }
 
     /// Seconds since the last experiment was started.
     fn at(&self) -> u64 {
-        let world = self.world.lock().unwrap();
-        world
+        let account = self.account.lock().unwrap();
+        account
             .experiments
             .last()
             .map_or(0, |(begun, _)| begun.elapsed().as_secs())
     }
 
     fn described(&self, number: usize) -> Experiment {
-        let (begun, stopped) = self.world.lock().unwrap().experiments[number];
+        let (begun, stopped) = self.account.lock().unwrap().experiments[number];
         let status = match stopped {
             true => "stopped",
             false => (self.status)(begun.elapsed().as_secs()),
@@ -120,10 +120,10 @@ impl Fake {
     }
 
     fn left(&self) -> (bool, bool, usize, bool) {
-        let world = self.world.lock().unwrap();
-        let all = 0..world.experiments.len();
-        let (role, policy, templates) = (world.role.is_some(), world.has_policy, world.templates.len());
-        drop(world);
+        let account = self.account.lock().unwrap();
+        let all = 0..account.experiments.len();
+        let (role, policy, templates) = (account.role.is_some(), account.has_policy, account.templates.len());
+        drop(account);
         (
             role,
             policy,
@@ -179,13 +179,13 @@ impl DrillCloud for Fake {
 
     async fn resource(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
         self.call("read").await?;
-        let world = self.world.lock().unwrap();
+        let account = self.account.lock().unwrap();
         Ok(match id {
-            ResourceId::Role(_) => world
+            ResourceId::Role(_) => account
                 .role
                 .clone()
                 .map(|tags| Resource::Role(Role { tags, ..drill().role() })),
-            _ => world.has_policy.then(|| Resource::RolePolicy(drill().policy())),
+            _ => account.has_policy.then(|| Resource::RolePolicy(drill().policy())),
         })
     }
 
@@ -201,15 +201,18 @@ impl DrillCloud for Fake {
             (false, false) => "delete policy",
         })
         .await?;
-        let mut world = self.world.lock().unwrap();
+        let mut account = self.account.lock().unwrap();
         match is_role {
-            true if !creates => assert!(!world.has_policy && world.templates.is_empty(), "the role goes last"),
-            true if world.role.is_some() => return Err(fault(FaultKind::Exists, "iam", "exists".to_owned())),
+            true if !creates => assert!(
+                !account.has_policy && account.templates.is_empty(),
+                "the role goes last"
+            ),
+            true if account.role.is_some() => return Err(fault(FaultKind::Exists, "iam", "exists".to_owned())),
             _ => {}
         }
         match is_role {
-            true => world.role = change.after.as_ref().and_then(Resource::tags).cloned(),
-            false => world.has_policy = creates,
+            true => account.role = change.after.as_ref().and_then(Resource::tags).cloned(),
+            false => account.has_policy = creates,
         }
         Ok(())
     }
@@ -217,13 +220,13 @@ impl DrillCloud for Fake {
     async fn create_template(&self, _: &Document) -> Result<String, Fault> {
         self.call("create template").await?;
         let id = "EXT1".to_owned();
-        self.world.lock().unwrap().templates.insert(id.clone());
+        self.account.lock().unwrap().templates.insert(id.clone());
         Ok(id)
     }
 
     async fn templates(&self) -> Result<Vec<Template>, Fault> {
         self.call("templates").await?;
-        let ids = self.world.lock().unwrap().templates.clone().into_iter();
+        let ids = self.account.lock().unwrap().templates.clone().into_iter();
         let foreign = Template {
             id: "EXT2".to_owned(),
             tags: BTreeMap::new(),
@@ -237,16 +240,16 @@ impl DrillCloud for Fake {
 
     async fn delete_template(&self, id: &str) -> Result<(), Fault> {
         self.call("delete template").await?;
-        assert!(self.world.lock().unwrap().templates.remove(id), "{id}");
+        assert!(self.account.lock().unwrap().templates.remove(id), "{id}");
         Ok(())
     }
 
     async fn start_experiment(&self, _: &str, _: String, _: &Tags) -> Result<Experiment, Fault> {
         self.call("start").await?;
         let number = {
-            let mut world = self.world.lock().unwrap();
-            world.experiments.push((Instant::now(), false));
-            world.experiments.len() - 1
+            let mut account = self.account.lock().unwrap();
+            account.experiments.push((Instant::now(), false));
+            account.experiments.len() - 1
         };
         Ok(self.described(number))
     }
@@ -258,13 +261,13 @@ impl DrillCloud for Fake {
 
     async fn experiments(&self, _: &str) -> Result<Vec<Experiment>, Fault> {
         self.call("experiments").await?;
-        let all = 0..self.world.lock().unwrap().experiments.len();
+        let all = 0..self.account.lock().unwrap().experiments.len();
         Ok(all.map(|number| self.described(number)).collect())
     }
 
     async fn stop_experiment(&self, id: &str) -> Result<(), Fault> {
         self.call("stop").await?;
-        self.world.lock().unwrap().experiments[id.parse::<usize>().unwrap()].1 = true;
+        self.account.lock().unwrap().experiments[id.parse::<usize>().unwrap()].1 = true;
         Ok(())
     }
 
@@ -335,7 +338,7 @@ async fn a_drill_tells_each_step_and_leaves_nothing() {
         "{ended:?}"
     );
     assert_eq!((waits, cloud.left()), (Vec::new(), NOTHING));
-    let calls = &cloud.world.lock().unwrap().calls;
+    let calls = &cloud.account.lock().unwrap().calls;
     let writes: Vec<_> = calls
         .iter()
         .filter(|call| call.contains("te ") || ["start", "stop"].contains(call))
@@ -496,7 +499,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
 async fn a_log_that_cannot_be_read_is_named() {
     let cloud = Fake::healthy();
     let denied = || fault(FaultKind::Rejected, "logs:X", "no".to_owned());
-    cloud.world.lock().unwrap().refused.insert("log", vec![denied(); 500]);
+    cloud.account.lock().unwrap().refused.insert("log", vec![denied(); 500]);
     let (ended, steps, _) = undisturbed(&cloud).await;
     let expected = "no delivery of the warning in the router's log after 6m; logs:X: no";
     assert!(
@@ -518,7 +521,12 @@ async fn a_role_that_cannot_be_assumed_yet_is_waited_for() {
     for call in ["start", "create template"] {
         for (times, begins) in [(3, true), (100, false)] {
             let cloud = Fake::healthy();
-            cloud.world.lock().unwrap().refused.insert(call, vec![refusal(); times]);
+            cloud
+                .account
+                .lock()
+                .unwrap()
+                .refused
+                .insert(call, vec![refusal(); times]);
             let (ended, steps, waits) = undisturbed(&cloud).await;
             assert_eq!(
                 (ended.fault.is_none(), !steps.is_empty()),
@@ -539,7 +547,7 @@ async fn a_role_that_cannot_be_assumed_yet_is_waited_for() {
     };
     let (ended, steps, _) = undisturbed(&cloud).await;
     assert_eq!(steps, ["0 Failed experiment failed: Unable to assume role"]);
-    assert!(ended.has_failed && cloud.world.lock().unwrap().experiments.len() > 10);
+    assert!(ended.has_failed && cloud.account.lock().unwrap().experiments.len() > 10);
     assert_eq!(cloud.left(), NOTHING);
 }
 
@@ -548,7 +556,7 @@ async fn a_call_that_fails_leaves_nothing() {
     for call in ["create role", "create policy", "create template", "start"] {
         let cloud = Fake::healthy();
         let no = fault(FaultKind::Rejected, call, "no".to_owned());
-        cloud.world.lock().unwrap().refused.insert(call, vec![no.clone()]);
+        cloud.account.lock().unwrap().refused.insert(call, vec![no.clone()]);
         let (ended, ..) = undisturbed(&cloud).await;
         assert_eq!((ended.fault, ended.left), (Some(no), None), "{call}");
         assert_eq!(cloud.left(), NOTHING, "{call}");
@@ -558,10 +566,10 @@ async fn a_call_that_fails_leaves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn of_two_drills_the_second_goes_no_further() {
     let cloud = Fake::healthy();
-    cloud.world.lock().unwrap().role = Some(drill().tags());
+    cloud.account.lock().unwrap().role = Some(drill().tags());
     let (ended, ..) = undisturbed(&cloud).await;
     assert_eq!(ended.fault.map(|fault| fault.kind), Some(FaultKind::Exists));
-    assert_eq!(cloud.world.lock().unwrap().calls, ["create role"]);
+    assert_eq!(cloud.account.lock().unwrap().calls, ["create role"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -604,7 +612,7 @@ async fn what_a_killed_drill_left_is_found_and_removed() {
 #[tokio::test(start_paused = true)]
 async fn a_role_of_someone_else_is_not_touched() {
     let cloud = Fake::healthy();
-    cloud.world.lock().unwrap().role = Some(Tags::default());
+    cloud.account.lock().unwrap().role = Some(Tags::default());
     let found = find(&cloud, &scope()).await.unwrap_err();
     assert_eq!(found.kind, FaultKind::NotManaged);
 }
