@@ -463,7 +463,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
                 ..healthy()
             },
             false,
-            "908 NotKnown not known after 15m whether Karpenter took it",
+            "900 NotKnown not known after 15m whether Karpenter took it",
         ),
         (
             "metrics",
@@ -473,7 +473,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
                 ..healthy()
             },
             false,
-            "408 Done taken by Karpenter: 1 deleted from its queue",
+            "410 Done taken by Karpenter: 1 deleted from its queue",
         ),
         (
             "the instance stays",
