@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::cloud::{Fault, FaultKind, Probe, Waiting};
-use crate::events::{self, RouterLog, Wanted};
+use crate::events::{self, EventLine, RouterLog, Wanted};
 use crate::model::document::Document;
 use crate::model::instance::Instance;
 use crate::model::name::{ClusterName, InstanceId, QueueName};
@@ -222,9 +222,11 @@ pub async fn run(
         role: Some(role),
         templates: Vec::new(),
     };
+    // An earlier warning of the instance is not that of this drill.
+    let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
     match begin(cloud, drill, &mut left, Waiting::new(wait, stop)).await {
         Ok(begun) => {
-            let story = watch_steps(cloud, drill, begun, tell, stop).await;
+            let story = watch_steps(cloud, drill, begun, &old, tell, stop).await;
             ended.has_failed = story.has_failed();
             ended.steps = story.steps;
         }
@@ -303,11 +305,19 @@ fn fault(kind: FaultKind, action: &str, message: String) -> Fault {
     }
 }
 
+/// What the router's log says of the instance, from some time before this one.
+async fn lines(cloud: &impl DrillCloud, drill: &Drill, since: i64) -> Result<Vec<EventLine>, Fault> {
+    let (group, wanted) = (drill.scope.router_log_group(), drill.wanted());
+    let read = events::read(cloud, &group, &wanted, (since - CLOCKS, cloud.clock()), &|_, _| {}).await;
+    read.map(|report| report.lines)
+}
+
 /// Looks again and again, and reports each new step.
 async fn watch_steps(
     cloud: &impl DrillCloud,
     drill: &Drill,
     (experiment, at, clock): Begun,
+    old: &[EventLine],
     tell: &(dyn Fn(&StepReport) + Sync),
     stop: &watch::Receiver<bool>,
 ) -> Story {
@@ -343,9 +353,9 @@ async fn watch_steps(
             sight.state = found.ok().and_then(|all| all.into_iter().find(of)).map(|one| one.state);
         }
         if story.is_open(Step::Warning) {
-            let (group, wanted) = (drill.scope.router_log_group(), drill.wanted());
-            let read = events::read(cloud, &group, &wanted, (clock - CLOCKS, cloud.clock()), &|_, _| {}).await;
-            sight.lines = read.map_err(&mut known).map(|report| report.lines).unwrap_or_default();
+            let mut lines = lines(cloud, drill, clock).await.map_err(&mut known).unwrap_or_default();
+            lines.retain(|line| old.iter().all(|old| old.text != line.text));
+            sight.lines = lines;
         }
         if story.awaits_karpenter() {
             let since = *delivered.get_or_insert_with(|| cloud.clock() / 1000);

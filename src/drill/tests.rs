@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::*;
-use crate::events::{EventLine, LogPage};
+use crate::events::LogPage;
 use crate::model::name::LogGroupName;
 use crate::model::scope::tests::scope;
 use crate::model::status::Depth;
@@ -43,6 +43,8 @@ struct Fake {
     state: At<&'static str>,
     /// The message and the signal of lines of the log.
     lines: At<&'static [(&'static str, &'static str)]>,
+    /// Those from before the drill.
+    old: &'static [(&'static str, &'static str)],
     depth: At<[u64; 2]>,
     deleted: At<u64>,
 }
@@ -71,6 +73,7 @@ impl Fake {
                     &[("delivered", "spot-interruption")]
                 }
             },
+            old: &[],
             depth: |at| if (16..20).contains(&at) { [0, 1] } else { [0, 0] },
             deleted: |_| 0,
         }
@@ -138,17 +141,20 @@ const NOTHING: (bool, bool, usize, bool) = (false, false, 0, false);
 impl RouterLog for Fake {
     async fn page(&self, _: &LogGroupName, _: &str, _: (i64, Option<i64>), _: Option<&str>) -> Result<LogPage, Fault> {
         self.call("log").await?;
-        let line = |(message, signal): &(&str, &str)| EventLine {
+        let line = |began: bool, (message, signal): &(&str, &str)| EventLine {
             logged: self.clock() - i64::try_from(self.at()).unwrap() * 1_000 + 15_000,
             text: json!({
                 "message": message, "signal": signal, "reason": (*message == "dropped").then_some("no tags seen"),
-                "cluster": "base", "instances": ["i-0a458f323d52c9380"], "delay": 79,
+                "cluster": "base", "instances": ["i-0a458f323d52c9380"], "delay": 79, "began": began,
             })
             .to_string(),
             settled: false,
         };
+        let began = !self.account.lock().unwrap().experiments.is_empty();
+        let new = if began { (self.lines)(self.at()) } else { &[] };
+        let old = self.old.iter().map(|row| line(false, row));
         Ok(LogPage {
-            events: (self.lines)(self.at()).iter().map(line).collect(),
+            events: old.chain(new.iter().map(|row| line(true, row))).collect(),
             next_token: None,
         })
     }
@@ -406,6 +412,16 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
             "no delivery",
             Fake {
                 lines: nothing,
+                ..healthy()
+            },
+            true,
+            "360 Failed no delivery of the warning in the router's log after 6m",
+        ),
+        (
+            "an earlier warning",
+            Fake {
+                lines: nothing,
+                old: &[("delivered", "spot-interruption")],
                 ..healthy()
             },
             true,
