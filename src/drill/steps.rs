@@ -178,10 +178,8 @@ impl Story {
     fn experiment(&mut self, at: Duration, experiment: &Experiment) {
         let state = &experiment.state;
         match state.status.as_str() {
-            "running" | "completed" | "stopping" => {
-                if self.is_open(Step::Experiment) {
-                    self.add(Step::Experiment, StepResult::Done, at, "experiment runs");
-                }
+            "running" | "completed" | "stopping" if self.is_open(Step::Experiment) => {
+                self.add(Step::Experiment, StepResult::Done, at, "experiment runs");
             }
             // What the experiment says after the instance is being terminated is no news.
             "failed" | "cancelled" | "stopped" if self.is_open(Step::Warning) && self.state == RUNNING => {
