@@ -7,6 +7,7 @@ mod alarm;
 mod alias;
 mod dashboard;
 mod document;
+mod drill;
 mod error;
 mod event_source_mapping;
 mod function;
@@ -52,7 +53,7 @@ use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
-use crate::wire::sns;
+use crate::wire::{ec2, sns};
 use error::{failed, rejected};
 use interceptor::{CallLog, FinalAnswers, NoEmptyAnswer};
 use pace::Pace;
@@ -87,7 +88,9 @@ pub struct AwsCloud {
     kms: JsonClient,
     logs: JsonClient,
     tagging: JsonClient,
+    ec2: ec2::Client,
     eks: JsonClient,
+    fis: JsonClient,
     metrics: JsonClient,
     ssm: JsonClient,
     sns: sns::Client,
@@ -135,7 +138,9 @@ impl AwsCloud {
             kms: json(aws_json::KMS),
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
+            ec2: ec2::Client::of_instances(config, further()),
             eks: JsonClient::new(&read::eks_config(config), EKS, further()),
+            fis: json(aws_json::FIS),
             metrics: json(aws_json::METRICS),
             ssm: json(aws_json::PARAMETERS),
             sns: sns::Client::of_topics(config, further()),

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::aws::{AwsCloud, Session};
 use crate::cloud::{Fault, Probe, Questions, Read, Waiting, Write};
+use crate::dead_letters::DeadLetters;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, default_queue_prefix};
@@ -45,8 +46,8 @@ pub(crate) struct DemoAccount {
 
 pub(crate) struct DemoCluster {
     name: ClusterName,
-    /// The id of the instance that its Karpenter launched.
-    instance: String,
+    /// The id of the Spot instance that its Karpenter launched.
+    pub(crate) instance: String,
 }
 
 impl DemoAccount {
@@ -95,6 +96,27 @@ impl DemoAccount {
         match launched {
             Ok(id) => id.ok_or(failed),
             Err(e) => Err(failed.note(e.to_string())),
+        }
+    }
+
+    /// Plays the Karpenter of a cluster: takes each message of its queue, and deletes it some seconds later.
+    pub(crate) async fn play_karpenter(&self, cluster: &DemoCluster) -> Error {
+        let queue = self.scope.cluster_queue(&default_queue_prefix(), &cluster.name);
+        let take = async || {
+            let taken = self.cloud.receive(&queue, 30).await?;
+            if !taken.is_empty() {
+                sleep(Duration::from_secs(3)).await;
+            }
+            for message in taken {
+                self.cloud.delete(&queue, &message.receipt).await?;
+            }
+            Ok(())
+        };
+        loop {
+            if let Err(fault) = take().await {
+                let fault: Fault = fault;
+                return Error::failed("the queue of a cluster could not be read").note(fault.to_string());
+            }
         }
     }
 

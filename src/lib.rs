@@ -41,6 +41,8 @@ mod demo;
 #[cfg(feature = "cli")]
 pub mod discover;
 #[cfg(feature = "cli")]
+pub mod drill;
+#[cfg(feature = "cli")]
 pub mod events;
 #[cfg(feature = "cli")]
 pub mod export;

@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod document;
 pub mod event_rule;
 pub mod hub;
+pub mod instance;
 pub mod karpenter;
 pub mod name;
 pub mod notation;

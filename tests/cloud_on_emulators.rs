@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
+use kibus::drill::DrillCloud;
 use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::resource::{Architecture, Code, Desired, Encryption, Redrive, Resource};
@@ -45,6 +46,26 @@ async fn e11_an_event_that_is_refused_alone_is_a_fault() {
         (fault.kind, fault.message.as_str()),
         (FaultKind::Rejected, "Not authorized for the source.")
     );
+}
+
+#[tokio::test]
+async fn a_template_of_fis_is_created_once_and_deleted_on_moto() {
+    let emulator = Emulator::start(Kind::Moto).await;
+    let bench = Bench::new(&emulator).await;
+    let template = |token: &str| {
+        Document::new(json!({
+            "clientToken": token, "description": "kibus drill base", "actions": {}, "targets": {},
+            "stopConditions": [{"source": "none"}], "roleArn": "arn:aws:iam::123456789012:role/kibus-drill-us-west-2",
+            "tags": {"kibus:bus": "kibus"},
+        }))
+    };
+    let id = bench.cloud.create_template(&template("one")).await.unwrap();
+    assert_eq!(bench.cloud.create_template(&template("one")).await, Ok(id.clone()));
+    let other = bench.cloud.create_template(&template("two")).await.unwrap();
+    assert_ne!(other, id);
+    for id in [&id, &other, &id] {
+        bench.cloud.delete_template(id).await.unwrap();
+    }
 }
 
 #[test]

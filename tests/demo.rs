@@ -29,7 +29,25 @@ fn without_chance(output: &str) -> String {
             .nth(1)
             .is_some_and(|time| time.split(':').count() == 3)
     };
+    // `    3s  ✓ warning at the hub, delivered to karpenter-tenant-1 in 79 ms`
+    let step = |line: &str| {
+        let (_, rest) = line.split_once("s  ✓ ")?;
+        Some(format!(
+            "{} TIME",
+            rest.trim_end_matches(|c: char| c.is_ascii_digit() || " ms".contains(c))
+        ))
+    };
+    // `Spot instance i-... · ip-... · m5.large, us-east-1a · pool default, 1 of 1 node · 3s old`
+    let word = |text: &str| match text.starts_with("ip-")
+        || text.ends_with('s') && text[..text.len() - 1].parse::<u64>().is_ok()
+    {
+        true => "CHANCE".to_owned(),
+        false => word(text),
+    };
     let line = |line: &str| {
+        if let Some(step) = step(line) {
+            return step;
+        }
         let mut line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
         if is_event(&line) {
             line.replace_range(2..16, "TIME");

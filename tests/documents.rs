@@ -22,6 +22,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("discover", &["/hubs/0/discovery/rule_limit"]),
     ("events", &["/hubs/0/error"]),
     ("dead-letters", &["/hubs/0/error"]),
+    ("drill base", &["/hubs/0/error"]),
     ("rollback", &["/hubs/0/error"]),
     ("teardown", &["/hubs/0/changes"]),
     ("explain K203", &["/explanation/text"]),

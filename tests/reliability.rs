@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The document's tables: the letter of the ids, and how many there are.
-const TABLES: [(char, u32); 13] = [
+const TABLES: [(char, u32); 14] = [
     ('S', 30),
     ('E', 13),
     ('L', 22),
@@ -15,6 +15,7 @@ const TABLES: [(char, u32); 13] = [
     ('T', 7),
     ('W', 5),
     ('A', 5),
+    ('F', 3),
     ('H', 13),
     ('R', 10),
     ('P', 13),

@@ -47,7 +47,9 @@
 //!   whose only policy is the document that a command prints; `% policy lacks ACTION`, `% policy organization|boundary ACTION`,
 //!   `% policy denies|allows ACTION [with KEY [VALUE]|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
 //!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
-//! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them
+//! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them; `% karpenter QUEUE SECONDS`:
+//!   it deletes each after this time
+//! - `% launch CLUSTER POOL [on-demand]`: Karpenter launches a Spot instance for a cluster; `INSTANCE_1` is the id of the first
 //! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
 //!   counted and deleted
@@ -102,6 +104,7 @@ scenarios! {
     discover
     drift_of_a_cluster
     drift_of_the_hub
+    drill
     eks
     events
     events_of_clusters
@@ -220,6 +223,8 @@ struct Scenario {
     directory: TempDir,
     signals: Option<Signals>,
     saved: BTreeMap<String, String>,
+    /// The ids of the instances that someone launched, in order: `INSTANCE_1` stands for the first.
+    instances: Vec<String>,
     /// The id of the last created KMS key.
     key: Option<String>,
     /// Each step waits until AWS has finished the step before.
@@ -249,6 +254,7 @@ impl Scenario {
             directory: TempDir::new().unwrap(),
             signals: None,
             saved: BTreeMap::new(),
+            instances: Vec::new(),
             key: None,
             is_patient: false,
             has_named_clusters: true,
@@ -278,11 +284,17 @@ impl Scenario {
                 if let Some(key) = &self.key {
                     step = step.replace("KEY_ID", key);
                 }
+                for (id, number) in self.instances.iter().zip(1..) {
+                    step = step.replace(&format!("INSTANCE_{number}"), id);
+                }
                 if self.is_patient {
                     self.proxy.like.settle().await;
                 }
                 let in_full = std::mem::take(&mut self.in_full);
                 let came = self.step(&step).await;
+                let came = self.instances.iter().zip(1..).fold(came, |came, (id, number)| {
+                    came.replace(id, &format!("INSTANCE_{number}"))
+                });
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
                 let came = self.shown.show(&came, in_full);
                 if !came.trim().is_empty() {

@@ -290,6 +290,15 @@ fn sums(queues: &[&QueueName], series: &[Value], first: u64) -> BTreeMap<QueueNa
         .collect()
 }
 
+/// The sum of a metric of a queue in the whole minutes since this one.
+pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str, since: i64) -> Result<u64, Fault> {
+    let query = query("q".to_owned(), metric, queue, 60);
+    let input = json!({ "StartTime": since / 60 * 60, "EndTime": cloud.now() + 60, "MetricDataQueries": [query] });
+    let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
+    let series = cloud.json_pages(&cloud.metrics, action, input, list).await?;
+    Ok(whole(series.iter().flat_map(|series| numbers(series, "Values")).sum()))
+}
+
 /// The begin of the newest period with a heartbeat.
 async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
     let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);

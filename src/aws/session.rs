@@ -45,12 +45,13 @@ const LONGEST: Duration = Duration::from_secs(300);
 const FIRST: Duration = Duration::from_secs(30);
 
 /// The services that a session calls, by their ids in the SDK, and those that its credentials may come from.
-const SERVICES: [&str; 16] = [
+const SERVICES: [&str; 17] = [
     "CloudWatch",
     "CloudWatch Logs",
     "EC2",
     "EKS",
     "EventBridge",
+    "fis",
     "IAM",
     "KMS",
     "Lambda",

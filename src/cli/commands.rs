@@ -5,6 +5,7 @@ mod bootstrap_hub;
 pub(super) mod completions;
 mod dead_letters;
 mod discover;
+mod drill;
 mod events;
 mod explain;
 mod export;
@@ -78,6 +79,7 @@ commands! {
     reads Discover in discover,
     reads Events in events,
     changes DeadLetters in dead_letters,
+    changes Drill in drill,
     changes Rollback in rollback,
     changes Teardown in teardown,
     prints Explain in explain,

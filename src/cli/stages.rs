@@ -46,6 +46,11 @@ impl Consent {
         })
     }
 
+    /// Whether nobody needs to be asked.
+    pub(super) fn is_given(self) -> bool {
+        self.yes
+    }
+
     /// An error before the first change. That nothing was changed is said only where something could have been.
     pub(super) fn unchanged(self, error: Error) -> Error {
         match self.dry_run {

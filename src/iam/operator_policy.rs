@@ -108,6 +108,11 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
 /// What needs an additional document, because the ordinary one should not allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
+    // What calls need besides themselves is in the Service Authorization Reference, "AWS Fault Injection Service": to pass the role and
+    // to tag; the first experiment of an account creates the service's own role. No call of an operator is about the instance: that is
+    // in the policy of the role of the drill.
+    /// Run `drill`: interrupt a Spot instance with AWS FIS, and watch what becomes of it.
+    Drill,
     /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
     ManyClusters,
     // No policy variable is the ARN of the caller's own user or role, so it covers all of the account.
@@ -126,6 +131,7 @@ pub enum Purpose {
 impl Purpose {
     fn template(self) -> &'static str {
         match self {
+            Self::Drill => include_str!("../../templates/policies/operator-drill.json"),
             Self::ManyClusters => include_str!("../../templates/policies/operator-many-clusters.json"),
             Self::Check => include_str!("../../templates/policies/operator-check.json"),
             Self::Eks => include_str!("../../templates/policies/operator-eks.json"),
@@ -141,6 +147,7 @@ pub fn additional(scope: &Scope, purpose: Purpose) -> Document {
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
         ("probe_source", PROBE_SOURCE.into()),
         ("dashboard_arn", scope.dashboard_arn(&scope.dashboard()).into()),
+        ("drill_role_arn", scope.roles_arn(scope.drill_role().as_str()).into()),
     ];
     of_bus(scope, purpose.template(), &values)
 }

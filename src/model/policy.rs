@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::model::answer::{Call, Simulation};
 use crate::model::document::{Document, fill_template, principals, texts};
-use crate::model::name::{BusName, KmsKey, QueueName, RuleName};
+use crate::model::name::{BusName, InstanceId, KmsKey, QueueName, RuleName};
 use crate::model::options::{HubOptions, Senders};
 use crate::model::resource::calls::ec2;
 use crate::model::scope::{LIVE, Scope};
@@ -64,6 +64,20 @@ pub(crate) fn of_bus(scope: &Scope, template: &str, values: &[(&str, Value)]) ->
 /// The trust policy of the router role: only Lambda.
 pub fn router_trust() -> Document {
     fill_template(include_str!("../../templates/policies/router-trust.json"), &[])
+}
+
+/// The trust policy of the role of a drill: AWS FIS, for experiments of this account (FIS user guide, "IAM roles for AWS FIS
+/// experiments").
+#[cfg(feature = "cli")]
+pub fn drill_trust(scope: &Scope) -> Document {
+    of_bus(scope, include_str!("../../templates/policies/drill-trust.json"), &[])
+}
+
+/// The policy of that role: to interrupt this instance.
+#[cfg(feature = "cli")]
+pub fn drill_policy(scope: &Scope, instance: &InstanceId) -> Document {
+    let values = [("instance_arn", scope.instance_arn(instance).into())];
+    of_bus(scope, include_str!("../../templates/policies/drill.json"), &values)
 }
 
 /// The policy of the router, which sends to queues with the prefix. With tag conditions, a queue needs the tags of a cluster

@@ -58,7 +58,16 @@ pub const REGIONS: [&str; 46] = [
 /// commercial Regions).
 pub const WITHOUT_QUEUE_TAG_CONDITIONS: [&str; 4] = ["ap-south-2", "ap-southeast-4", "eu-central-2", "eu-south-2"];
 
+/// AWS FIS cannot interrupt Spot instances in these Regions: Osaka, Jakarta and the UAE; nor in any Region of China (FIS user guide,
+/// "AWS FIS actions reference", read in November 2026).
+const WITHOUT_SPOT_INTERRUPTIONS: [&str; 3] = ["ap-northeast-3", "ap-southeast-3", "me-central-1"];
+
 impl Region {
+    /// Whether AWS FIS can interrupt a Spot instance.
+    pub fn has_spot_interruptions(&self) -> bool {
+        !self.as_str().starts_with("cn-") && !WITHOUT_SPOT_INTERRUPTIONS.contains(&self.as_str())
+    }
+
     /// Whether an IAM policy can require tags on a queue. Where it cannot, policies name queues by their prefix alone.
     pub fn has_queue_tag_conditions(&self) -> bool {
         !WITHOUT_QUEUE_TAG_CONDITIONS.contains(&self.as_str())
@@ -70,6 +79,20 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn some_regions_have_no_spot_interruptions() {
+        let has = |region: &&&str| region.parse::<Region>().unwrap().has_spot_interruptions();
+        let without = REGIONS.iter().filter(|region| !has(region)).copied();
+        let expected = [
+            "ap-northeast-3",
+            "ap-southeast-3",
+            "me-central-1",
+            "cn-north-1",
+            "cn-northwest-1",
+        ];
+        assert_eq!(without.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn every_region_is_valid_and_listed_once() {

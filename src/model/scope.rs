@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::name::{AccountId, BusName, NameError, Partition, Region, Topic};
+use super::name::{AccountId, BusName, InstanceId, NameError, Partition, Region, Topic};
 use crate::error::quoted;
 
 /// The alias of the router function that the event source mapping points to.
@@ -99,6 +99,10 @@ impl Scope {
 
     pub fn topic_arn(&self, topic: &Topic) -> String {
         self.arn("sns", topic.name())
+    }
+
+    pub fn instance_arn(&self, instance: &InstanceId) -> String {
+        self.arn("ec2", &format!("instance/{instance}"))
     }
 
     pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
@@ -268,6 +272,7 @@ pub(crate) mod tests {
         assert_eq!(longest.cluster_queue(&prefix, &cluster).as_str().len(), 80);
         assert!(longest.controller_policy(&cluster).as_str().len() <= 128);
         assert!(longest.router_role().as_str().len() <= 64);
+        assert!(longest.drill_role().as_str().len() <= 64);
         assert!(longest.router_log_group().as_str().ends_with("-router"));
         assert!(longest.hub_queues().iter().all(|name| name.as_str().len() <= 80));
         assert!(longest.router_function().as_str().ends_with("-router"));

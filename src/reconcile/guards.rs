@@ -6,12 +6,12 @@ use super::roles::{self, FoundRole, permitted};
 use super::target::{HubSetting, Target, Wish, checked_clusters};
 use super::{Case, OPTIONS, Rule, Say, adoption, external, grants, hub, router, topics};
 use crate::error::{listed, quoted};
-use crate::message::{Message, Subject};
+use crate::message::{Fix, Message, Subject};
 use crate::model::finding_code::FindingCode;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
-use crate::model::resource::ResourceId;
+use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::{LONGEST, Settings};
 use crate::plan;
@@ -36,6 +36,10 @@ pub(super) const OF_PLAN: &[Rule] = &[
     }),
     (Target::is_any, grants::keys),
     (Target::is_any, too_long_settings),
+    (
+        |target| target.is_check() && target.checks_all() || matches!(target.hub, Wish::Remove),
+        drill_left,
+    ),
 ];
 
 /// The refusals that need no plan. A request with one is not planned, unless it is a check.
@@ -97,6 +101,23 @@ fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
             survey.scope.kibus(format!("remove-cluster {}", names.join(" "))),
         )
     })
+}
+
+/// A drill that runs or was cut off: without the bus, nobody would look for what it has made.
+fn drill_left(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    let (name, listed) = (scope.drill_role(), case.survey.known.listed_roles.present());
+    if listed.is_none_or(|listed| !listed.contains_key(&name)) {
+        return;
+    }
+    let id = ResourceId::Role(name);
+    let tags = case.survey.resource(&id).present().and_then(Resource::tags);
+    if tags.is_some_and(|tags| tags.belong_to(&scope.bus)) {
+        let message = format!("{id} is of a drill, which runs now or was cut off");
+        let refusal = Message::refusal(FindingCode::DrillLeft, id, message);
+        say.refusals
+            .push(refusal.fixed_by(Fix::Command(scope.kibus("drill --clean"))));
+    }
 }
 
 /// A key that SQS does not accept.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::clock::{Backoff, Clock};
 use super::decision::RetryReason;
-use super::owner::{InstanceOwner, contradicts, owner};
+use super::owner::{InstanceOwner, owner};
 use super::services::{CallFailure, Services};
 use super::{InvocationContext, locked, side_by_side};
+use crate::model::instance::contradicts;
 use crate::model::name::InstanceId;
 use crate::wire::ec2::MAX_IDS;
 

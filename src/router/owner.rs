@@ -1,19 +1,12 @@
-//! Which cluster owns an instance, by its tags. docs/concepts.md has the keys of each Karpenter version.
+//! Which cluster owns an instance, by its tags, and why no cluster here can receive the events of another.
 
 use std::sync::Arc;
 
 use super::decision::DropReason;
+use crate::model::instance::{self, NamedCluster, is_of_karpenter};
 use crate::model::name::ClusterName;
 use crate::model::tags::Tags;
 
-const CLUSTER_V1: &str = "eks:eks-cluster-name";
-const MANAGED_BY: &str = "karpenter.sh/managed-by";
-const KUBERNETES_CLUSTER: &str = "kubernetes.io/cluster/";
-const JOINED: &str = "aws:eks:cluster-name";
-const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
-const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
-/// The longest value of a label in Kubernetes. Karpenter sets the same names as labels of the node.
-const LABEL: usize = 63;
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +23,8 @@ pub(super) enum InstanceOwner {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Placement {
     pub(super) cluster: ClusterName,
-    /// The node pool, or the provisioner of a Karpenter before v0.32; empty if no tag has a name that Kubernetes accepts.
+    /// Empty if it is not known.
     pub(super) node_pool: String,
-    /// Karpenter itself sets no tag with it, but a node class may.
     pub(super) instance_type: Option<String>,
 }
 
@@ -51,70 +43,26 @@ pub(super) fn owner(tags: &Tags) -> InstanceOwner {
     if tags.0.is_empty() {
         return InstanceOwner::NoTags;
     }
-    if !KARPENTER.iter().any(|key| tags.get(key).is_some()) {
-        return InstanceOwner::Foreign(match tags.get(AUTO_MODE) {
-            Some(_) => DropReason::AutoMode,
-            None => DropReason::NoKarpenterMarker,
-        });
-    }
-    // Only AWS can write the first; the others anybody who may tag instances.
-    let owned = owned(tags);
-    named(tags, JOINED)
-        .or_else(|| named(tags, CLUSTER_V1))
-        .or_else(|| named(tags, MANAGED_BY))
-        .or_else(|| owned.first().filter(|_| owned.len() == 1).cloned())
-        .map_or_else(
-            || {
-                InstanceOwner::Foreign(if owned.is_empty() {
-                    DropReason::NoClusterNamed
-                } else {
-                    DropReason::AmbiguousCluster
-                })
-            },
-            |cluster| {
-                InstanceOwner::Cluster(Arc::new(Placement {
-                    cluster,
-                    node_pool: KARPENTER.iter().find_map(|key| label(tags, key)).unwrap_or_default(),
-                    instance_type: label(tags, INSTANCE_TYPE),
-                }))
-            },
-        )
-}
-
-/// The value of a tag, if Kubernetes takes it as that of a label: whoever may tag instances decides what is logged and kept.
-fn label(tags: &Tags, key: &str) -> Option<String> {
-    let value = tags.get(key)?;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let is_label = (1..=LABEL).contains(&value.len()) && value.bytes().all(fits);
-    is_label.then(|| value.to_owned())
-}
-
-/// Whether a tag names another cluster than the tag that only AWS can write.
-pub(super) fn contradicts(tags: &Tags) -> bool {
-    let Some(joined) = named(tags, JOINED) else {
-        return false;
+    let why = match instance::cluster(tags) {
+        _ if !is_of_karpenter(tags) && tags.get(AUTO_MODE).is_some() => DropReason::AutoMode,
+        _ if !is_of_karpenter(tags) => DropReason::NoKarpenterMarker,
+        NamedCluster::One(cluster) => {
+            return InstanceOwner::Cluster(Arc::new(Placement {
+                cluster,
+                node_pool: instance::node_pool(tags),
+                instance_type: instance::instance_type(tags),
+            }));
+        }
+        NamedCluster::None => DropReason::NoClusterNamed,
+        NamedCluster::Several => DropReason::AmbiguousCluster,
     };
-    let others = [named(tags, CLUSTER_V1), named(tags, MANAGED_BY)];
-    let others = others.into_iter().flatten().chain(owned(tags));
-    others.into_iter().any(|other| other != joined)
-}
-
-/// The cluster that a tag names, if EKS takes the name.
-fn named(tags: &Tags, key: &str) -> Option<ClusterName> {
-    tags.get(key)?.parse().ok()
-}
-
-/// The clusters that own the instance by Kubernetes' tag.
-fn owned(tags: &Tags) -> Vec<ClusterName> {
-    let owned = tags.0.iter().filter(|(_, value)| *value == "owned");
-    owned
-        .filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse().ok())
-        .collect()
+    InstanceOwner::Foreign(why)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::instance::contradicts;
 
     fn of(tags: &[(&str, &str)]) -> InstanceOwner {
         owner(&tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())

@@ -5,6 +5,7 @@
 #
 # With the argument `watched` the emulator ends when its standard input is closed. The kernel closes it when the process
 # that holds it ends for any reason; the emulator and its functions (its process group) are then killed.
+import asyncio
 import contextlib
 import hmac
 import json
@@ -16,6 +17,8 @@ import select
 import signal
 import sys
 import threading
+import time
+import uuid
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote_to_bytes
 
@@ -81,9 +84,9 @@ BaseHTTPRequestHandler.parse_request = parse_guarded
 
 import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
-from ministack.core import lambda_runtime  # noqa: E402
-from ministack.core.responses import get_account_id, get_region  # noqa: E402
-from ministack.services import eks, lambda_svc, sqs  # noqa: E402
+from ministack.core import lambda_runtime, router  # noqa: E402
+from ministack.core.responses import AccountRegionScopedDict, get_account_id, get_region  # noqa: E402
+from ministack.services import ec2, eks, eventbridge, lambda_svc, sqs  # noqa: E402
 
 
 # The emulator lacks this call of SQS.
@@ -162,6 +165,103 @@ def drain_output(worker, **_):
 
 lambda_runtime.ProvidedWorker._pump_output = pump_output
 lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain_output
+
+# The emulator lacks FIS and the lifecycle of instances. Here an experiment interrupts Spot instances, within seconds instead of
+# minutes.
+TEMPLATES, EXPERIMENTS, SPOT = AccountRegionScopedDict(), AccountRegionScopedDict(), AccountRegionScopedDict()
+TASKS = set()
+
+
+def run_instances(parameters, launch=ec2._run_instances):
+    status, headers, body = launch(parameters)
+    if ec2._p(parameters, "InstanceMarketOptions.MarketType") == "spot":
+        for id in re.findall(rb"<instanceId>(i-\w+)</instanceId>", body):
+            SPOT[id.decode()] = True
+    return status, headers, body
+
+
+def instance_xml(instance, xml=ec2._instance_xml):
+    text = xml(instance).rstrip()
+    if instance["InstanceId"] not in SPOT:
+        return text
+    return text.removesuffix("</item>") + "<instanceLifecycle>spot</instanceLifecycle></item>"
+
+
+def send_event(id, detail_type, **detail):
+    detail = json.dumps({"instance-id": id, **detail})
+    arn = f"arn:aws:ec2:{get_region()}:{get_account_id()}:instance/{id}"
+    event = {"Source": "aws.ec2", "DetailType": detail_type, "Detail": detail, "Resources": [arn]}
+    eventbridge._put_events({"Entries": [event]}, allow_aws_source=True)
+
+
+def change_state(id, code, name):
+    # The emulator forgets an instance a minute after this time.
+    ec2._instances[id].update({"State": {"Code": code, "Name": name}, "_terminated_at": time.time()})
+    send_event(id, "EC2 Instance State-change Notification", state=name)
+
+
+def steps_of(template):
+    action, target = (next(iter(template[member].values())) for member in ("actions", "targets"))
+    id = target["resourceArns"][0].rsplit("/", 1)[-1]
+    if id not in SPOT or ec2._instances[id]["State"]["Name"] != "running":
+        yield 1, "failed", lambda: None
+        return
+    yield 1, "running", lambda: None
+    if action["parameters"]["durationBeforeInterruption"] != "PT2M":
+        yield 1, "running", lambda: send_event(id, "EC2 Instance Rebalance Recommendation")
+    warning = "EC2 Spot Instance Interruption Warning"
+    yield 1, "running", lambda: send_event(id, warning, **{"instance-action": "terminate"})
+    yield 4, "running", lambda: change_state(id, 32, "shutting-down")
+    yield 3, "completed", lambda: change_state(id, 48, "terminated")
+
+
+async def interrupt(experiment, template):
+    for seconds, status, act in list(steps_of(template)):
+        await asyncio.sleep(seconds)
+        if experiment["state"]["status"] == "stopped":
+            return
+        experiment["state"] = {"status": status}
+        act()
+
+
+def fis_made(store, made):
+    for found in store.values():
+        if found["clientToken"] == made["clientToken"]:
+            return found
+    template = TEMPLATES.get(made.get("experimentTemplateId"))
+    if store is EXPERIMENTS and not template:
+        return None
+    id = ("EXT" if store is TEMPLATES else "EXP") + uuid.uuid4().hex[:14]
+    store[id] = {**made, "id": id}
+    if template:
+        store[id]["state"] = {"status": "pending"}
+        task = asyncio.create_task(interrupt(store[id], template))
+        TASKS.add(task)
+        task.add_done_callback(TASKS.discard)
+    return store[id]
+
+
+async def handle_fis(method, path, headers, body, query):
+    kind, _, id = path.strip("/").partition("/")
+    store, member = (TEMPLATES, "experimentTemplate") if kind == "experimentTemplates" else (EXPERIMENTS, "experiment")
+    if method == "GET" and not id:
+        # Experiments are asked for by their template.
+        listed = [found for found in store.values() if found.get("experimentTemplateId", "") in str(query)]
+        return 200, {}, json.dumps({kind: listed}).encode()
+    found = fis_made(store, json.loads(body)) if method == "POST" else store.get(id)
+    if not found:
+        return 404, {"x-amzn-ErrorType": "ResourceNotFoundException"}, b'{"message": "it does not exist"}'
+    if method == "DELETE" and store is TEMPLATES:
+        del store[id]
+    elif method == "DELETE" and found["state"]["status"] in ("pending", "running"):
+        found["state"] = {"status": "stopped"}
+    return 200, {}, json.dumps({member: found}).encode()
+
+
+ec2._instance_xml = instance_xml
+ec2._ACTION_MAP["RunInstances"] = run_instances
+router.SERVICE_PATTERNS["fis"] = {}
+emulator.SERVICE_HANDLERS["fis"] = handle_fis
 
 # Each running function takes some files and connections.
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

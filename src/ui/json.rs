@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use super::text::{hint, release_queues};
 use crate::dead_letters::DeadLetterReport;
 use crate::discover::Discovery;
+use crate::drill::choice::DrillInstance;
+use crate::drill::steps::StepReport;
 use crate::error::{Error, Hint};
 use crate::events::EventReport;
 use crate::message::Message;
@@ -116,6 +118,9 @@ pub struct HubReport {
     /// Present for `events` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<EventReport>,
+    /// Present for `drill CLUSTER` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drill: Option<DrillReport>,
     /// Present for `bootstrap-hub --check` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preflight: Option<Preflight>,
@@ -150,6 +155,7 @@ impl HubReport {
             export: None,
             dead_letters: None,
             events: None,
+            drill: None,
             preflight: None,
             discovery: None,
             error: None,
@@ -360,6 +366,22 @@ fn as_texts<S: Serializer>(warnings: &[Hint], to: S) -> Result<S::Ok, S::Error> 
 #[expect(clippy::ref_option, reason = "serde gives a reference to the member")]
 fn as_document<S: Serializer>(policy: &Option<Document>, to: S) -> Result<S::Ok, S::Error> {
     policy.as_ref().map(Document::value).serialize(to)
+}
+
+/// A drill.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DrillObject"))]
+pub struct DrillReport {
+    pub cluster: ClusterName,
+    /// The queue of the cluster.
+    #[serde(rename = "queue_name")]
+    pub queue: QueueName,
+    /// The instance that is interrupted.
+    pub instance: DrillInstance,
+    /// The steps, in the order in which they were seen. Empty if nothing was interrupted.
+    pub steps: Vec<StepReport>,
+    /// Whether something that the drill made is left.
+    pub left: bool,
 }
 
 /// What a finding means and how to fix it.

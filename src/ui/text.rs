@@ -2,6 +2,7 @@
 
 mod dead_letters;
 mod discover;
+mod drill;
 mod events;
 #[cfg(test)]
 mod hostile;
@@ -15,6 +16,7 @@ pub(crate) mod tests;
 
 pub use dead_letters::{dead_letters, treated, treatment};
 pub use discover::discovery;
+pub use drill::{drill_instance, drill_step};
 pub use events::{event_rows, events};
 pub use layout::{Style, Table, block, capitalized, escape, sentences};
 pub(super) use layout::{at_the_edge, json_text, name};

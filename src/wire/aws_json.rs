@@ -68,6 +68,9 @@ pub const METRICS: JsonService = json(
 /// EKS, whose protocol is REST JSON.
 pub const EKS: JsonService = json(Service::of("EKS", "eks").with_fips_prefix(), REST, "");
 
+/// The Fault Injection Service, whose protocol is REST JSON.
+pub const FIS: JsonService = json(Service::of("fis", "fis"), REST, "");
+
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
 pub struct JsonClient(Arc<Handle>);
@@ -144,6 +147,17 @@ impl JsonClient {
             Ok(request)
         };
         self.send(operation, body.to_string(), request).await
+    }
+
+    /// Deletes what is at a path of REST JSON. Gives what the service says of it.
+    pub async fn delete(&self, operation: &'static str, path: &[&str]) -> Answer<Value> {
+        let request = |uri| {
+            let mut request = HttpRequest::empty();
+            request.set_method("DELETE")?;
+            request.set_uri(uri)?;
+            Ok(request)
+        };
+        self.send(operation, uri(path, &[]), request).await
     }
 
     async fn send<T: DeserializeOwned + Debug + Send + Sync + 'static>(

@@ -16,6 +16,8 @@ use urlencoding::encode;
 
 use super::aws_code;
 use super::signed_call::{self, ErrorResponse, Service};
+#[cfg(feature = "cli")]
+use crate::model::instance::Instance;
 use crate::model::tags::Tags;
 
 const VERSION: &str = "2016-11-15";
@@ -81,13 +83,60 @@ pub async fn describe_tags(
     }
 }
 
-/// Launches an instance with these tags and gives its id. Without a client token, a retry after a lost answer launches twice.
+/// The answer about the instances that this filter selects, which [`instances`] reads. `token` is that of the page.
+#[cfg(feature = "cli")]
+pub async fn describe_instances(
+    client: &Client,
+    (filter, value): (&str, &str),
+    token: Option<&str>,
+) -> Result<String, Unanswered> {
+    let mut params = params(&[
+        ("Filter.1.Name", filter),
+        ("Filter.1.Value.1", value),
+        ("MaxResults", PAGE),
+    ]);
+    params.extend(token.map(|token| ("NextToken".to_owned(), token.to_owned())));
+    client.send("DescribeInstances", &params).await
+}
+
+/// The instances in an answer, and the token of the next page if there is one.
+#[cfg(feature = "cli")]
+pub fn instances(answer: &str) -> Result<(Vec<Instance>, Option<String>), Ec2Error> {
+    read_document(answer, "DescribeInstancesResponse", |page| {
+        let all = items(page, "reservationSet").flat_map(|reservation| items(reservation, "instancesSet"));
+        let token = text(page, "nextToken").filter(|token| !token.is_empty());
+        Ok((all.filter_map(instance).collect(), token.map(str::to_owned)))
+    })
+}
+
+#[cfg(feature = "cli")]
+fn instance(item: Node<'_, '_>) -> Option<Instance> {
+    let child = |name: &str| item.children().find(|child| child.has_tag_name(name));
+    let of = |element: Option<Node<'_, '_>>, name: &str| {
+        let found = element.and_then(|element| element.children().find(|child| child.has_tag_name(name)));
+        found.and_then(|found| found.text()).unwrap_or_default().to_owned()
+    };
+    let tags = items(item, "tagSet").map(|tag| (of(Some(tag), "key"), of(Some(tag), "value")));
+    Some(Instance {
+        id: text(item, "instanceId")?.parse().ok()?,
+        host: of(Some(item), "privateDnsName"),
+        instance_type: of(Some(item), "instanceType"),
+        zone: of(child("placement"), "availabilityZone"),
+        state: of(child("instanceState"), "name"),
+        is_spot: text(item, "instanceLifecycle") == Some("spot"),
+        launched: of(Some(item), "launchTime"),
+        tags: tags.collect(),
+    })
+}
+
+/// Launches a Spot instance with these tags and gives its id. Without a client token, a retry after a lost answer launches twice.
 pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags) -> Result<Option<String>, Ec2Error> {
     let mut params = params(&[
         ("ImageId", image),
         ("InstanceType", kind),
         ("MinCount", "1"),
         ("MaxCount", "1"),
+        ("InstanceMarketOptions.MarketType", "spot"),
     ]);
     if !tags.0.is_empty() {
         params.push(("TagSpecification.1.ResourceType".to_owned(), "instance".to_owned()));
@@ -130,6 +179,12 @@ impl Client {
     /// A client of a configuration. Without a retry configuration it retries as the SDK's standard mode does.
     pub fn new(config: &SdkConfig) -> Self {
         Self::of(config, EC2, VERSION)
+    }
+
+    /// A client for [`describe_instances`], with further interceptors and retry classifiers.
+    #[cfg(feature = "cli")]
+    pub fn of_instances(config: &SdkConfig, further: impl RuntimePlugin + 'static) -> Self {
+        Self::named(config, EC2, VERSION, "DescribeInstances", further)
     }
 
     pub(super) fn of(config: &SdkConfig, service: Service, version: &'static str) -> Self {

@@ -219,7 +219,6 @@ const PROVIDER: &str = "provider \"aws\" {\n  region                      = \"us
 
 /// One cluster by its own text and one by the module for any, as a configuration has both. The other cluster's name must be cut.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stdout, reason = "the test says what it did")]
 async fn a_cluster_of_terraform_is_on_the_bus() {
     let bench = Bench::open().await;
     let own = bench.kibus(&format!("export cluster base --controller-role {ROLE}"), 0);

@@ -13,7 +13,7 @@ use kibus::model::scope::{GlobalOptions, Scope};
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
-/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, Systems Manager and the tagging API. Of the types and keys, those that a
+/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, FIS, Systems Manager and the tagging API. Of the types and keys, those that a
 /// document of kibus could use. An action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
 const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:ChangeMessageVisibility", &["queue"], &[]),
@@ -106,6 +106,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
         &["role"],
         &["aws:RequestTag", "aws:TagKeys", "iam:PermissionsBoundary"],
     ),
+    ("iam:CreateServiceLinkedRole", &["role"], &["iam:AWSServiceName"]),
     ("iam:DeleteRole", &["role"], &["iam:PermissionsBoundary"]),
     (
         "iam:DeleteRolePermissionsBoundary",
@@ -162,7 +163,28 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
     ("sns:GetTopicAttributes", &["topic"], &[]),
     ("sns:Publish", &["topic"], &[]),
+    ("ec2:DescribeInstances", &[], &[]),
     ("ec2:DescribeTags", &[], &[]),
+    (
+        "fis:CreateExperimentTemplate",
+        &["action", "experiment-template"],
+        &["aws:RequestTag", "aws:TagKeys"],
+    ),
+    ("fis:DeleteExperimentTemplate", &["experiment-template"], &[]),
+    ("fis:GetExperiment", &["experiment"], &[]),
+    ("fis:ListExperimentTemplates", &[], &[]),
+    ("fis:ListExperiments", &[], &[]),
+    (
+        "fis:StartExperiment",
+        &["experiment", "experiment-template"],
+        &["aws:RequestTag", "aws:TagKeys"],
+    ),
+    ("fis:StopExperiment", &["experiment"], &[]),
+    (
+        "fis:TagResource",
+        &["action", "experiment", "experiment-template"],
+        &["aws:RequestTag", "aws:TagKeys"],
+    ),
     ("eks:DescribeCluster", &["cluster"], &[]),
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
     ("eks:ListClusters", &[], &[]),
@@ -187,7 +209,10 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 15] = [
+const TYPES: [(&str, &str); 18] = [
+    (":experiment-template/", "experiment-template"),
+    (":experiment/", "experiment"),
+    (":action/", "action"),
     (":dashboard/", "dashboard"),
     (":alarm:", "alarm"),
     (":sns:", "topic"),
@@ -307,6 +332,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 operator_policy::additional(&scope, Purpose::Eks),
                 operator_policy::additional(&scope, Purpose::Discover),
                 operator_policy::additional(&scope, Purpose::Alarms),
+                operator_policy::additional(&scope, Purpose::Drill),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

@@ -121,6 +121,21 @@ impl Account {
         }
     }
 
+    /// Receives the messages in a queue, and deletes them after this time.
+    pub(super) async fn hold_messages(&self, queue: &str, time: Duration) {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+        if messages.is_empty() {
+            return;
+        }
+        tokio::time::sleep(time).await;
+        for message in messages {
+            let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
+            self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+        }
+    }
+
     /// What Lambda says at a path, after it has finished pending updates.
     pub(crate) async fn settled(&self, path: &str) -> String {
         let begun = Instant::now();

@@ -15,7 +15,8 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
         .replace(&beside.display().to_string(), "BIN")
         .replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let lines = text.lines().filter(|line| !is_of_the_emulators_pace(line));
-    let lines: Vec<String> = lines.map(|line| durations(&timestamps(&words(line)))).collect();
+    let lines = lines.map(|line| step_of_drill(&durations(&timestamps(&words(line)))));
+    let lines: Vec<String> = lines.collect();
     sorted_progress(last_of_probes(lines)).join("\n")
 }
 
@@ -54,6 +55,7 @@ fn words(line: &str) -> String {
         done.push_str(match word.len() {
             64 => "SHA256",
             _ if is_mark => "SECONDS",
+            14 if ["EXT", "EXP"].iter().any(|kind| done.ends_with(kind)) => "ID",
             _ if is_uuid => "UUID",
             _ if is_cut => "HASH",
             _ => &word,
@@ -81,6 +83,42 @@ fn timestamps(line: &str) -> String {
     };
     let part = |part: &str| part.split(' ').map(word).collect::<Vec<_>>().join(" ");
     line.split('"').map(part).collect::<Vec<_>>().join("\"")
+}
+
+/// The times of a step of a drill, `    3s  ✓ delivered in 79 ms`; and what differs of its instance, `· ip-10-0-0-1 · 3s old`.
+fn step_of_drill(line: &str) -> String {
+    let (label, text) = line.strip_prefix("! ").map_or(("", line), |text| ("! ", text));
+    if text.starts_with("Spot instance ") {
+        let parts = text.split(" · ").map(|part| match part {
+            host if host.starts_with("ip-") => "HOST",
+            age if age.ends_with("s old") => "Ns old",
+            other => other,
+        });
+        return format!("{label}{}", parts.collect::<Vec<_>>().join(" · "));
+    }
+    if let Some((before, after)) = text.split_once("\"ip-") {
+        let end = after.split_once('"').map_or("", |(_, end)| end);
+        return format!("{label}{before}\"HOST\"{end}");
+    }
+    let text = &["\"seconds\": ", "delivered to karpenter-base in "]
+        .iter()
+        .fold(text.to_owned(), |text, before| without_number(&text, before));
+    let step = text.trim_start().split_once("s  ").filter(|(time, rest)| {
+        time.chars().all(|c| c.is_ascii_digit() || c == 'm') && rest.starts_with(['✓', '✗', '?', '-'])
+    });
+    let Some((_, step)) = step else {
+        return format!("{label}{text}");
+    };
+    format!("{label}    Ns  {step}")
+}
+
+/// The line with `N` for the number after a text.
+fn without_number(line: &str, before: &str) -> String {
+    let Some((begin, rest)) = line.split_once(before) else {
+        return line.to_owned();
+    };
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    format!("{begin}{before}N{rest}")
 }
 
 /// What the lines about changes that are done begin with.

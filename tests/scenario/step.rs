@@ -241,11 +241,43 @@ impl Scenario {
                 self.account.settle(queue).await;
                 String::new()
             }
-            ["karpenter", queue] => {
+            ["launch", cluster, pool, ..] => {
+                let market = if words.contains(&"on-demand") {
+                    ""
+                } else {
+                    "InstanceMarketOptions.MarketType=spot "
+                };
+                let tags = [
+                    (format!("kubernetes.io/cluster/{cluster}"), "owned"),
+                    ("eks:eks-cluster-name".to_owned(), cluster),
+                    ("karpenter.sh/nodepool".to_owned(), pool),
+                ];
+                let tag = |((key, value), n): (&(String, &str), usize)| {
+                    format!("TagSpecification.1.Tag.{n}.Key={key} TagSpecification.1.Tag.{n}.Value={value}")
+                };
+                let tags: Vec<String> = tags.iter().zip(1..).map(tag).collect();
+                let launch = format!(
+                    "ImageId=ami-12345678 InstanceType=m5.large MinCount=1 MaxCount=1 {market}TagSpecification.1.ResourceType=instance {}",
+                    tags.join(" ")
+                );
+                let answer = self.account.call("ec2", "RunInstances", &launch).await;
+                let id = answer.split_once("<instanceId>").unwrap().1.split_once('<').unwrap().0;
+                self.instances.push(id.to_owned());
+                // The newest is known by the second of its launch.
+                tokio::time::sleep(Duration::from_millis(1_100)).await;
+                String::new()
+            }
+            ["karpenter", queue, ..] => {
                 let (account, queue) = (self.account.clone(), (*queue).to_owned());
+                let holds = words
+                    .get(2)
+                    .map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
                 self.karpenters.spawn(async move {
                     loop {
-                        account.take_messages(&queue).await;
+                        match holds {
+                            Some(time) => account.hold_messages(&queue, time).await,
+                            None => drop(account.take_messages(&queue).await),
+                        }
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 });

@@ -154,7 +154,7 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
     let hub = screen.command_line("list")?.hubs.remove(0);
     let account = DemoAccount::new(&hub.connect().await?, hub.bus);
 
-    screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one instance in each.")?;
+    screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one Spot instance in each.")?;
     let base = account.cluster("base").await?;
     let tenant = account.cluster("tenant-1").await?;
     let unmanaged = account
@@ -181,6 +181,12 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
 
     screen.say("Check for drift.")?;
     screen.kibus("verify").await?;
+    screen.say("Interrupt an instance with AWS FIS. The sandbox ends it within seconds; AWS takes two minutes.")?;
+    let drill = format!("drill tenant-1 --instance {} --yes", tenant.instance);
+    tokio::select! {
+        drilled = screen.kibus(&drill) => drilled?,
+        error = account.play_karpenter(&tenant) => return Err(error),
+    }
     screen.say("Remove one cluster, then delete the bus.")?;
     screen.kibus("remove-cluster tenant-1 --yes").await?;
     screen.kibus("teardown --yes").await?;

@@ -113,6 +113,7 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
         additional(&scope(), Purpose::Discover),
         additional(&scope(), Purpose::Eks),
         additional(&scope(), Purpose::Alarms),
+        additional(&scope(), Purpose::Drill),
     ]
     .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));

@@ -189,6 +189,7 @@ calls! {
     }
     ec2 {
         DESCRIBE_INSTANCE_STATUS = "ec2:DescribeInstanceStatus", Read;
+        DESCRIBE_INSTANCES = "ec2:DescribeInstances", Read;
         DESCRIBE_TAGS = "ec2:DescribeTags", Read;
     }
     eks {
@@ -196,6 +197,15 @@ calls! {
         DESCRIBE_POD_IDENTITY_ASSOCIATION = "eks:DescribePodIdentityAssociation", Read;
         LIST_CLUSTERS = "eks:ListClusters", Read;
         LIST_POD_IDENTITY_ASSOCIATIONS = "eks:ListPodIdentityAssociations", Read;
+    }
+    fis {
+        CREATE_EXPERIMENT_TEMPLATE = "fis:CreateExperimentTemplate", Update;
+        DELETE_EXPERIMENT_TEMPLATE = "fis:DeleteExperimentTemplate", Update;
+        GET_EXPERIMENT = "fis:GetExperiment", Read;
+        LIST_EXPERIMENT_TEMPLATES = "fis:ListExperimentTemplates", Read;
+        LIST_EXPERIMENTS = "fis:ListExperiments", Read;
+        START_EXPERIMENT = "fis:StartExperiment", Update;
+        STOP_EXPERIMENT = "fis:StopExperiment", Update;
     }
     sns {
         GET_TOPIC_ATTRIBUTES = "sns:GetTopicAttributes", Read;

@@ -113,6 +113,7 @@ macro_rules! with_codes_of_kinds {
             ExternalPermission("K322", Critical, "this Karpenter cannot read its queue, and receives no interruption");
             GrantNamesDeletedRole("K323", Critical, "the controller may not read its queue, and its Karpenter receives no interruption");
             SessionPolicy("K324", Warning, "the sessions of the role may do only what both the policy of the queue and the session policy allow");
+            DrillLeft("K325", Warning, "a drill runs now, or one was cut off and left a role that may interrupt one instance");
             TwoOwners("K326", Error, "kibus manages the queue, and another tool may revert its changes or delete it");
             Denied("K401", Error, "its state is unknown");
             Unreadable("K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv");

@@ -37,6 +37,11 @@ impl Scope {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
+    /// The role of a drill, which AWS FIS runs as. A second drill finds it, and goes no further.
+    pub fn drill_role(&self) -> RoleName {
+        fixed(format!("{}-drill-{}", self.bus, self.region))
+    }
+
     pub fn bus_of_router_role(&self, role: &str) -> Option<BusName> {
         role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }

@@ -46,6 +46,11 @@ impl Scope {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
+    /// The inline policy of the role of a drill; it has the role's name.
+    pub fn drill_policy(&self) -> PolicyName {
+        fixed(self.drill_role().to_string())
+    }
+
     /// The prefix of the inline policies on controller roles. No part of it can have a dot, so no other bus has this prefix.
     pub fn controller_policies_prefix(&self) -> String {
         format!("{}.{}.", self.bus, self.region)

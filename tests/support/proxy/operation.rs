@@ -44,7 +44,7 @@ impl Operation {
         let path = request.uri().path().replace("%3A", ":");
         let path = path.trim_matches('/');
         let path = match service {
-            "eks" => path,
+            "eks" | "fis" => path,
             _ => path.split_once('/').map_or("", |(_date, path)| path),
         };
         Self {

@@ -1,0 +1,295 @@
+use std::collections::BTreeSet;
+
+use tokio::sync::watch;
+
+use super::dead_letters::now;
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::stages::Consent;
+use crate::cli::{Ending, failure, stages};
+use crate::drill::choice::{DrillInstance, choose};
+use crate::drill::steps::{Step, StepReport};
+use crate::drill::{self, Drill, DrillCloud, Ended, Left};
+use crate::error::{Error, ErrorKind, Hint};
+use crate::model::answer::{Fault, FaultKind};
+use crate::model::instance::KUBERNETES_CLUSTER;
+use crate::model::name::{ClusterName, InstanceId};
+use crate::model::notation::parse_duration;
+use crate::reconcile::{Intent, NextStep, check_log, check_names};
+use crate::survey::{Query, Survey};
+use crate::ui::json::DrillReport;
+use crate::ui::{HubReport, Output, text};
+
+/// What removes what a drill has left.
+const CLEAN: &str = "drill --clean";
+/// The state after a drill.
+const REMOVED: &str = "everything that the drill made is removed";
+/// The permissions of a drill.
+const DOCUMENT: &str = "policy operator --for drill";
+
+/// Interrupt a Spot instance of a cluster with AWS FIS, and watch what becomes of it.
+///
+/// This is a real interruption. Shows each step with its time: the experiment, the warning at the hub and its delivery, Karpenter, and
+/// the end of the instance. Receives nothing from a queue. Removes everything that it makes, also after Ctrl-C. Exits with 2 if a step
+/// failed. To try a cluster without an interruption, use `verify --probe`.
+#[derive(Debug, clap::Args)]
+#[command(mut_args(|arg| if arg.get_id() == "yes" { arg.requires("instance") } else { arg }))]
+pub(in crate::cli) struct Args {
+    /// Name of the EKS cluster.
+    #[arg(required_unless_present = "clean", conflicts_with = "clean")]
+    cluster: Option<ClusterName>,
+    /// Spot instance to interrupt [default: the newest that is not the only node of its node pool].
+    #[arg(long, value_name = "ID", requires = "cluster")]
+    instance: Option<InstanceId>,
+    /// Time until the interruption, 2m to 15m. EC2 warns two minutes before it, and recommends a rebalance at the start.
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = minutes)]
+    warning: u64,
+    /// Remove what drills have left: experiment, template and role.
+    #[arg(long)]
+    clean: bool,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+fn minutes(text: &str) -> Result<u64, &'static str> {
+    let minutes = parse_duration(text)
+        .filter(|seconds| seconds % 60 == 0)
+        .map(|seconds| seconds / 60);
+    minutes
+        .filter(|minutes| (2..=15).contains(minutes))
+        .ok_or("expected whole minutes from 2m to 15m")
+}
+
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
+        return Err(Error::usage("a drill is for one hub"));
+    };
+    hubs.stop.before_changes(args.consent.dry_run(true).is_none());
+    let done = match &args.cluster {
+        _ if !hub.scope.region.has_spot_interruptions() => Err(not_offered(hub, args.cluster.as_ref())),
+        None => clean(&hubs, hub, args.consent)
+            .await
+            .map(|report| (report, Ending::Done)),
+        Some(cluster) => drilled(&hubs, hub, &args, cluster).await,
+    };
+    let (report, ending) = done.unwrap_or_else(|error| (hub.failed(error), Ending::Done));
+    stages::finish(&hubs, vec![report], ending)
+}
+
+fn not_offered(hub: &ConnectedHub, cluster: Option<&ClusterName>) -> Error {
+    let region = &hub.scope.region;
+    let message = format!("AWS FIS cannot interrupt Spot instances in {region}");
+    let name = cluster.map_or(String::new(), |cluster| format!(" {cluster}"));
+    Error::new(ErrorKind::Refused, message).hint_command(
+        "to try a cluster without an interruption:",
+        hub.scope.kibus(format!("verify --probe{name}")),
+    )
+}
+
+/// Removes what drills have left.
+async fn clean(hubs: &Hubs<'_>, hub: &ConnectedHub, consent: Consent) -> Result<HubReport, Error> {
+    let left = drill::find(&hub.cloud, &hub.scope)
+        .await
+        .map_err(|fault| failed(hub, &fault))?;
+    let sentence = match (left.is_empty(), consent.dry_run(true)) {
+        (true, _) => "Nothing to remove: no drill has left anything.".to_owned(),
+        (false, Some(_)) => format!("Would remove {}.", what(&left)),
+        (false, None) => {
+            let _removing = hub.ui.spinner("removing what a drill has left");
+            let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
+            let (mut removed, signal) = hubs.stop.during(hubs.ui, |stop| vec![removing(stop)]).await?;
+            match removed.pop().flatten() {
+                Some(Ok(())) => format!("Removed {}.", what(&left)),
+                Some(Err(fault)) => return Err(unclean(hub, &fault)),
+                None => return Err(failure::cut_short(hub, signal.unwrap_or(ErrorKind::Interrupted))),
+            }
+        }
+    };
+    hub.ui.sentence(&sentence)?;
+    Ok(hub.report(&Intent::default()))
+}
+
+fn what(left: &Left) -> String {
+    let role = left.role.as_ref().map(|role| format!("role {}", role.name));
+    let templates = left.templates.iter().map(|id| format!("experiment template {id}"));
+    templates.chain(role).collect::<Vec<_>>().join(", ")
+}
+
+/// Chooses an instance, asks, and interrupts it.
+async fn drilled(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    args: &Args,
+    cluster: &ClusterName,
+) -> Result<(HubReport, Ending), Error> {
+    let unchanged = |error| args.consent.unchanged(error);
+    let names = BTreeSet::from([cluster.clone()]);
+    let pass = |survey: &Survey| check_log(true, survey).and_then(|_| check_names(survey, &names));
+    let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
+    let left = drill::find(&hub.cloud, &hub.scope)
+        .await
+        .map_err(|fault| unchanged(failed(hub, &fault)))?;
+    if !left.is_empty() {
+        return Err(unchanged(another(hub, &what(&left))));
+    }
+    let chosen = chosen(hub, args, cluster).await.map_err(unchanged)?;
+    let mut report = DrillReport {
+        cluster: cluster.clone(),
+        queue: survey.cluster_queue(cluster),
+        instance: chosen,
+        steps: Vec::new(),
+        left: false,
+    };
+    let line = text::drill_instance(&report.instance, now());
+    hub.ui.result(&text::sentences(&line, hub.ui.result_style()))?;
+    let (mut error, mut ending) = (None, args.consent.dry_run(true));
+    if ending.is_none() {
+        confirm(hubs, hub, args, &line, &report)?;
+        (error, ending) = interrupt(hubs, hub, args, &mut report).await?;
+    }
+    let report = HubReport {
+        drill: Some(report),
+        error,
+        ..hub.report(&Intent::default())
+    };
+    Ok((report, ending.unwrap_or(Ending::Done)))
+}
+
+async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
+    let _reading = hub.ui.spinner("reading the instances of the cluster");
+    let key = format!("{KUBERNETES_CLUSTER}{cluster}");
+    let mut filters = vec![("tag-key", key.as_str())];
+    filters.extend(args.instance.as_ref().map(|id| ("instance-id", id.as_str())));
+    let mut all = Vec::new();
+    for filter in filters {
+        all.extend(hub.cloud.instances(filter).await.map_err(|fault| failed(hub, &fault))?);
+    }
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    all.dedup_by(|a, b| a.id == b.id);
+    choose(&all, cluster, args.instance.as_ref()).map_err(|why| Error::new(ErrorKind::Refused, why))
+}
+
+/// Asks a person to type the name of the cluster.
+fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, line: &str, report: &DrillReport) -> Result<(), Error> {
+    let cost = "This interrupts a real instance. AWS FIS costs $0.10 a minute.";
+    if args.consent.is_given() {
+        hub.ui.note(cost, &[]);
+        return Ok(());
+    }
+    let not_confirmed = Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
+    if let Some(why) = hub.ui.why_no_question {
+        let id = &report.instance.id;
+        let given = args
+            .instance
+            .as_ref()
+            .map_or(format!(" --instance {id}"), |_| String::new());
+        let command = format!("{}{given} --yes", hubs.command_line);
+        return Err(not_confirmed
+            .note(why)
+            .note(cost)
+            .hint_command("to interrupt it without confirmation:", command));
+    }
+    if hub.ui.output == Output::Json {
+        hub.ui.say(line);
+    }
+    let cluster = report.cluster.as_str();
+    let question = format!("{cost} Type `{cluster}` to go on");
+    let agreed = hub.ui.confirm_typed(&question, cluster)?;
+    agreed.then_some(()).ok_or(not_confirmed)
+}
+
+/// Interrupts the instance, and shows each step. Gives the error to end with, or the ending.
+async fn interrupt(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    args: &Args,
+    report: &mut DrillReport,
+) -> Result<(Option<Error>, Option<Ending>), Error> {
+    let drill = Drill {
+        scope: hub.scope.clone(),
+        cluster: report.cluster.clone(),
+        queue: report.queue.clone(),
+        instance: report.instance.id.clone(),
+        minutes: args.warning,
+    };
+    let style = hub.ui.result_style();
+    let show = |step: &StepReport| match hub.ui.output {
+        // A closed stdout ends the command when the rest is written; what the drill made is removed first.
+        Output::Text => drop(hub.ui.out(&text::drill_step(step, style.paint))),
+        Output::Json => hub.ui.note(&text::drill_step(step, style.paint), &[]),
+    };
+    let wait = |reason: &str| hub.ui.note(&format!("waiting: {reason}"), &[]);
+    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &show, &wait, &stop).await;
+    let (mut ended, signal) = hubs.stop.during(hubs.ui, |stop| vec![running(stop)]).await?;
+    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
+    let Some(ended) = ended.pop().flatten() else {
+        report.left = true;
+        let error = failure::cut_short(hub, interrupted).note("the experiment may go on");
+        let clean = Hint::command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN));
+        let hints = vec![clean];
+        return Ok((Some(Error { hints, ..error }), None));
+    };
+    report.left = ended.left.is_some();
+    report.steps.clone_from(&ended.steps);
+    if let Some(error) = error_of(hub, &ended, interrupted) {
+        return Ok((Some(error), None));
+    }
+    hub.ui.sentence("Everything that the drill made is removed.")?;
+    if ended.steps.iter().any(|step| step.step == Step::Warning) {
+        let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
+        hub.ui
+            .next_steps(&[NextStep::Run(Hint::command("Karpenter's own story:", logs))])?;
+    }
+    Ok((None, ended.has_failed.then_some(Ending::With(ErrorKind::Differences))))
+}
+
+fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option<Error> {
+    if let Some(fault) = &ended.left {
+        return Some(unclean(hub, fault));
+    }
+    match &ended.fault {
+        Some(fault) if fault.kind == FaultKind::Exists => {
+            Some(another(hub, &format!("role {}", hub.scope.drill_role())))
+        }
+        _ if ended.stopped => {
+            let error = Error::new(interrupted, "stopped before the end").note(REMOVED);
+            Some(match ended.steps.as_slice() {
+                [] => error,
+                _ => error.note("an instance that EC2 has warned may still be interrupted"),
+            })
+        }
+        Some(fault) => Some(failed(hub, fault).note(REMOVED)),
+        None => None,
+    }
+}
+
+/// Another drill runs, or was cut off.
+fn another(hub: &ConnectedHub, what: &str) -> Error {
+    let bus = &hub.scope.bus;
+    let message = format!("another drill of bus `{bus}` runs, or one was cut off");
+    Error::new(ErrorKind::Refused, message)
+        .note(format!("exists: {what}"))
+        .hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
+}
+
+fn unclean(hub: &ConnectedHub, fault: &Fault) -> Error {
+    let error = Error::failed("not everything that the drill made could be removed");
+    failure::because(hub, error, fault).hint_command("to remove the rest:", hub.scope.kibus(CLEAN))
+}
+
+/// A call failed. Nobody changes what is not managed by kibus.
+fn failed(hub: &ConnectedHub, fault: &Fault) -> Error {
+    let error = match fault.kind {
+        FaultKind::NotManaged => Error::new(ErrorKind::Refused, "kibus does not manage the role of the drill"),
+        _ => Error::failed("cannot run the drill"),
+    };
+    let mut error = failure::because(hub, error, fault);
+    if let FaultKind::Denied { .. } = fault.kind {
+        error.hints.clear();
+        return error.hint_command(
+            "to print the permissions that a drill needs:",
+            hub.scope.kibus(DOCUMENT),
+        );
+    }
+    error
+}

@@ -1,0 +1,424 @@
+//! A drill: AWS FIS interrupts one Spot instance of a cluster, and kibus watches step by step what becomes of it. It receives nothing
+//! from a queue.
+//!
+//! What a drill makes is found again without a file: the role has a computed name and the tags of the bus, and the template has those
+//! tags. The role is created first and deleted last, so it remembers the rest, and a second drill goes no further than it.
+
+pub mod choice;
+pub mod steps;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::cloud::{Fault, FaultKind, Probe, Waiting};
+use crate::events::{self, EventLine, RouterLog, Wanted};
+use crate::model::document::Document;
+use crate::model::instance::Instance;
+use crate::model::name::{ClusterName, InstanceId, QueueName};
+use crate::model::options::HubOptions;
+use crate::model::policy::{drill_policy, drill_trust, of_bus};
+use crate::model::resource::calls::{fis, iam};
+use crate::model::resource::{Resource, ResourceId, Role, RolePolicy};
+use crate::model::scope::Scope;
+use crate::model::tags::{CLUSTER, Tags};
+use crate::plan::Change;
+use steps::{Sight, Step, StepReport, Story};
+
+/// An experiment of FIS.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Experiment {
+    pub id: String,
+    pub state: ExperimentState,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ExperimentState {
+    /// FIS's word, like `running`.
+    pub status: String,
+    pub reason: String,
+}
+
+impl Experiment {
+    fn has_begun(&self) -> bool {
+        !matches!(self.state.status.as_str(), "pending" | "initiating")
+    }
+
+    fn has_ended(&self) -> bool {
+        matches!(
+            self.state.status.as_str(),
+            "completed" | "stopped" | "failed" | "cancelled"
+        )
+    }
+}
+
+/// A template of an experiment, in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Template {
+    pub id: String,
+    pub tags: BTreeMap<String, String>,
+}
+
+/// What a drill needs of AWS, beside the router's log and the counts of a queue.
+pub trait DrillCloud: RouterLog + Probe {
+    /// The instances that a filter of EC2 selects, by its name and value.
+    fn instances(&self, filter: (&str, &str)) -> impl Future<Output = Result<Vec<Instance>, Fault>> + Send;
+    fn resource(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+    fn change(&self, change: &Change, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// Gives the id. The document has a token, with which a repeated call creates no second template.
+    fn create_template(&self, template: &Document) -> impl Future<Output = Result<String, Fault>> + Send;
+    /// All templates of the account and Region, whoever created them.
+    fn templates(&self) -> impl Future<Output = Result<Vec<Template>, Fault>> + Send;
+    /// What is absent is no fault.
+    fn delete_template(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// Starts an experiment with these tags. With the same token, a repeated call starts no second one.
+    fn start_experiment(
+        &self,
+        template: &str,
+        token: String,
+        tags: &Tags,
+    ) -> impl Future<Output = Result<Experiment, Fault>> + Send;
+    fn experiment(&self, id: &str) -> impl Future<Output = Result<Experiment, Fault>> + Send;
+    /// The experiments of a template; those that ended stay listed.
+    fn experiments(&self, template: &str) -> impl Future<Output = Result<Vec<Experiment>, Fault>> + Send;
+    /// What has ended is no fault.
+    fn stop_experiment(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// How many messages were deleted from a queue since a time in Unix seconds, as far as CloudWatch knows.
+    fn deleted(&self, queue: &QueueName, since: i64) -> impl Future<Output = Result<u64, Fault>> + Send;
+    /// The time of the local clock, in milliseconds of the Unix epoch.
+    fn clock(&self) -> i64;
+}
+
+/// What is interrupted: an instance of a cluster of a bus.
+#[derive(Clone, Debug)]
+pub struct Drill {
+    pub scope: Scope,
+    pub cluster: ClusterName,
+    pub queue: QueueName,
+    pub instance: InstanceId,
+    /// How long after the start the instance is interrupted, in minutes.
+    pub minutes: u64,
+}
+
+/// How a drill ended.
+#[derive(Debug, Default)]
+pub struct Ended {
+    pub steps: Vec<StepReport>,
+    pub has_failed: bool,
+    /// Why the experiment could not be started.
+    pub fault: Option<Fault>,
+    /// Why something that the drill made is left.
+    pub left: Option<Fault>,
+    pub stopped: bool,
+}
+
+/// What drills have made and not removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    pub role: Option<Role>,
+    pub templates: Vec<String>,
+}
+
+impl Left {
+    pub fn is_empty(&self) -> bool {
+        self.role.is_none() && self.templates.is_empty()
+    }
+}
+
+/// How long FIS may be unable to assume a new role.
+const NOT_ASSUMABLE: Duration = Duration::from_secs(60);
+/// How long an experiment may take to stop.
+const STOPS_IN: Duration = Duration::from_secs(5 * 60);
+/// The pause between two looks; once only Karpenter is waited for, and between two looks at metrics.
+const PAUSE: Duration = Duration::from_secs(2);
+const LATE_PAUSE: Duration = Duration::from_secs(10);
+
+/// How far before the start the log is read, in milliseconds: clocks differ.
+const CLOCKS: i64 = 60_000;
+
+/// What is left of drills of this bus. A role of that name without its tags is someone else's, and is a fault.
+pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault> {
+    let id = ResourceId::Role(scope.drill_role());
+    let role = match cloud.resource(&id).await? {
+        Some(Resource::Role(role)) if role.tags.belong_to(&scope.bus) => Some(role),
+        Some(_) => {
+            let message = format!("{id} has no tag of bus `{}`", scope.bus);
+            return Err(fault(FaultKind::NotManaged, iam::GET_ROLE, message));
+        }
+        None => None,
+    };
+    let is_ours = |template: &Template| Tags(template.tags.clone()).belong_to(&scope.bus);
+    let templates = cloud.templates().await?.into_iter().filter(is_ours);
+    Ok(Left {
+        role,
+        templates: templates.map(|template| template.id).collect(),
+    })
+}
+
+/// Removes what is left of drills: stops the experiments and waits for their end, and deletes the templates, then the role.
+pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Result<(), Fault> {
+    for template in &left.templates {
+        for experiment in cloud.experiments(template).await? {
+            stop(cloud, experiment).await?;
+        }
+        cloud.delete_template(template).await?;
+    }
+    let Some(role) = &left.role else {
+        return Ok(());
+    };
+    // The waits for IAM are short, and nobody asks them to stop.
+    let policy = ResourceId::RolePolicy(role.name.clone(), scope.drill_policy());
+    if let Some(policy) = cloud.resource(&policy).await? {
+        let delete = Change::delete(None, policy);
+        cloud.change(&delete, Waiting::unattended()).await?;
+    }
+    let delete = Change::delete(None, Resource::Role(role.clone()));
+    cloud.change(&delete, Waiting::unattended()).await
+}
+
+async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(), Fault> {
+    let clock = Instant::now();
+    if !experiment.has_ended() {
+        cloud.stop_experiment(&experiment.id).await?;
+        experiment = cloud.experiment(&experiment.id).await?;
+    }
+    while !experiment.has_ended() {
+        if clock.elapsed() >= STOPS_IN {
+            let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
+            let kind = FaultKind::Unsettled { advice: None };
+            return Err(fault(kind, fis::GET_EXPERIMENT, message));
+        }
+        sleep(PAUSE).await;
+        experiment = cloud.experiment(&experiment.id).await?;
+    }
+    Ok(())
+}
+
+/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason of
+/// a wait. A request to stop ends the watch.
+pub async fn run(
+    cloud: &impl DrillCloud,
+    drill: &Drill,
+    tell: &(dyn Fn(&StepReport) + Sync),
+    wait: &(dyn Fn(&str) + Sync),
+    stop: &watch::Receiver<bool>,
+) -> Ended {
+    let (mut ended, role) = (Ended::default(), drill.role());
+    let create = Change::create(None, Resource::Role(role.clone()));
+    if let Err(fault) = cloud.change(&create, Waiting::new(wait, stop)).await {
+        // Of a role that exists, nothing is removed: it is of another drill. A create whose answer was lost leaves one.
+        ended.stopped = matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun);
+        ended.fault = Some(fault);
+        return ended;
+    }
+    let mut left = Left {
+        role: Some(role),
+        templates: Vec::new(),
+    };
+    // An earlier warning of the instance is not that of this drill.
+    let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
+    match begin(cloud, drill, &mut left, Waiting::new(wait, stop)).await {
+        Ok(begun) => {
+            let story = watch_steps(cloud, drill, begun, &old, tell, stop).await;
+            ended.has_failed = story.has_failed();
+            ended.steps = story.steps;
+        }
+        Err(fault) if fault.kind == FaultKind::Stopped => {}
+        Err(fault) => ended.fault = Some(fault),
+    }
+    ended.stopped = *stop.borrow();
+    let removed = async {
+        // Also what was created by a call whose answer was lost.
+        if left.templates.is_empty() {
+            left.templates = find(cloud, &drill.scope).await?.templates;
+        }
+        remove(cloud, &drill.scope, &left).await
+    };
+    ended.left = removed.await.err();
+    ended
+}
+
+/// An experiment that was started, and when by two clocks.
+type Begun = (Experiment, Instant, i64);
+
+/// Makes what the experiment needs, and starts it. FIS may not be able to assume a new role for a while.
+async fn begin(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, waiting: Waiting<'_>) -> Result<Begun, Fault> {
+    let policy = Change::create(None, Resource::RolePolicy(drill.policy()));
+    cloud.change(&policy, waiting).await?;
+    let clock = Instant::now();
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let started = start(cloud, drill, left, attempt).await;
+        let why = match &started {
+            Ok((experiment, ..)) => &experiment.state.reason,
+            Err(fault) => &fault.message,
+        };
+        let is_early = why.to_lowercase().contains("assume") && clock.elapsed() < NOT_ASSUMABLE;
+        if !is_early {
+            return started;
+        }
+        if attempt == 1 {
+            waiting.report("FIS cannot assume the new role yet");
+        }
+        pause(PAUSE, waiting).await?;
+    }
+}
+
+/// Creates the template, unless it exists, and starts the experiment. Gives it as soon as it says whether it begins.
+async fn start(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, attempt: u32) -> Result<Begun, Fault> {
+    if left.templates.is_empty() {
+        let template = cloud.create_template(&drill.template(cloud.clock())).await?;
+        left.templates.push(template);
+    }
+    let (at, clock) = (Instant::now(), cloud.clock());
+    let token = format!("{clock}-{attempt}");
+    let mut experiment = cloud.start_experiment(&left.templates[0], token, &drill.tags()).await?;
+    while !experiment.has_begun() && at.elapsed() < PAUSE * 5 {
+        sleep(PAUSE / 2).await;
+        experiment = cloud.experiment(&experiment.id).await?;
+    }
+    Ok((experiment, at, clock))
+}
+
+async fn pause(time: Duration, waiting: Waiting<'_>) -> Result<(), Fault> {
+    tokio::select! {
+        biased;
+        () = waiting.stopped() => Err(fault(FaultKind::Stopped, fis::GET_EXPERIMENT, "stopped".to_owned())),
+        () = sleep(time) => Ok(()),
+    }
+}
+
+fn fault(kind: FaultKind, action: &str, message: String) -> Fault {
+    Fault {
+        kind,
+        action: action.to_owned(),
+        code: None,
+        message,
+    }
+}
+
+/// What the router's log says of the instance, from some time before this one.
+async fn lines(cloud: &impl DrillCloud, drill: &Drill, since: i64) -> Result<Vec<EventLine>, Fault> {
+    let (group, wanted) = (drill.scope.router_log_group(), drill.wanted());
+    let read = events::read(cloud, &group, &wanted, (since - CLOCKS, cloud.clock()), &|_, _| {}).await;
+    read.map(|report| report.lines)
+}
+
+/// Looks again and again, and reports each new step.
+async fn watch_steps(
+    cloud: &impl DrillCloud,
+    drill: &Drill,
+    (experiment, at, clock): Begun,
+    old: &[EventLine],
+    tell: &(dyn Fn(&StepReport) + Sync),
+    stop: &watch::Receiver<bool>,
+) -> Story {
+    let mut story = Story::new(drill, clock);
+    let mut sight = Sight {
+        experiment: Some(experiment.clone()),
+        ..Sight::default()
+    };
+    let (mut delivered, mut metrics_at) = (None, at);
+    loop {
+        story.see(at.elapsed(), sight).iter().for_each(tell);
+        if story.is_over() || *stop.borrow() {
+            return story;
+        }
+        let only_karpenter = !story.is_open(Step::Terminated) && story.awaits_karpenter();
+        let time = if only_karpenter { LATE_PAUSE } else { PAUSE };
+        if pause(time, Waiting::new(&|_| {}, stop)).await.is_err() {
+            return story;
+        }
+        // What could not be read is read again; a step that stays away says why.
+        let mut fault = None;
+        let mut known = |error: Fault| fault = Some(error.to_string());
+        sight = Sight::default();
+        if story.is_open(Step::Experiment) || story.is_open(Step::Warning) {
+            sight.experiment = cloud.experiment(&experiment.id).await.map_err(&mut known).ok();
+        }
+        if story.is_open(Step::Terminated) {
+            let found = cloud
+                .instances(("instance-id", drill.instance.as_str()))
+                .await
+                .map_err(&mut known);
+            let of = |one: &Instance| one.id == drill.instance;
+            sight.state = found.ok().and_then(|all| all.into_iter().find(of)).map(|one| one.state);
+        }
+        if story.is_open(Step::Warning) {
+            let mut lines = lines(cloud, drill, clock).await.map_err(&mut known).unwrap_or_default();
+            lines.retain(|line| old.iter().all(|old| old.text != line.text));
+            sight.lines = lines;
+        }
+        if story.awaits_karpenter() {
+            let since = *delivered.get_or_insert_with(|| cloud.clock() / 1000);
+            sight.depth = cloud.depth(&drill.queue).await.map_err(&mut known).ok().flatten();
+            if metrics_at.elapsed() >= LATE_PAUSE {
+                metrics_at = Instant::now();
+                sight.deleted = cloud
+                    .deleted(&drill.queue, since)
+                    .await
+                    .map_err(&mut known)
+                    .unwrap_or_default();
+            }
+        }
+        sight.fault = fault;
+    }
+}
+
+impl Drill {
+    fn tags(&self) -> Tags {
+        Tags::of(&self.scope.bus).with(CLUSTER, self.cluster.as_str())
+    }
+
+    fn role(&self) -> Role {
+        Role {
+            name: self.scope.drill_role(),
+            path: HubOptions::default().role_path(),
+            trust: drill_trust(&self.scope),
+            permissions_boundary: None,
+            tags: self.tags(),
+        }
+    }
+
+    fn policy(&self) -> RolePolicy {
+        RolePolicy {
+            role: self.scope.drill_role(),
+            name: self.scope.drill_policy(),
+            document: drill_policy(&self.scope, &self.instance),
+        }
+    }
+
+    /// The template of the experiment (FIS API reference, `CreateExperimentTemplate`).
+    fn template(&self, clock: i64) -> Document {
+        let role = self.scope.roles_arn(self.scope.drill_role().as_str());
+        let values = [
+            ("token", format!("{}-{clock}", self.instance).into()),
+            ("cluster", self.cluster.as_str().into()),
+            ("instance_arn", self.scope.instance_arn(&self.instance).into()),
+            ("minutes", self.minutes.to_string().into()),
+            ("role_arn", role.into()),
+            ("tags", json!(self.tags().0)),
+        ];
+        of_bus(&self.scope, include_str!("../templates/drill-experiment.json"), &values)
+    }
+
+    /// Everything that the router's log says of the instance.
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            names: self.instance.as_str().parse().into_iter().collect(),
+            limit: 100,
+            ..Wanted::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

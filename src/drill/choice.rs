@@ -1,0 +1,195 @@
+//! Which instance a drill interrupts.
+
+use serde::Serialize;
+
+use crate::model::instance::{Instance, NamedCluster, cluster, is_of_karpenter, node_pool};
+use crate::model::name::{ClusterName, InstanceId};
+use crate::model::notation::{parse_time, time_text};
+
+/// The instance of a drill, and what a person sees of it before it is interrupted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "DrillInstanceObject"))]
+pub struct DrillInstance {
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub id: InstanceId,
+    /// Its private DNS name.
+    pub host: String,
+    #[serde(rename = "type")]
+    pub instance_type: String,
+    pub zone: String,
+    pub node_pool: String,
+    /// How many instances of the node pool run, with this one.
+    pub nodes: usize,
+    /// When it was launched, in UTC; empty if EC2 does not say.
+    pub launched: String,
+}
+
+/// The named instance, or the newest running Spot instance that Karpenter launched for the cluster and that is not the only one of
+/// its node pool. Gives why there is none.
+pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) -> Result<DrillInstance, String> {
+    let is_of_cluster =
+        |one: &&Instance| is_of_karpenter(&one.tags) && cluster(&one.tags) == NamedCluster::One(of.clone());
+    let running: Vec<&Instance> = all
+        .iter()
+        .filter(is_of_cluster)
+        .filter(|one| one.state == RUNNING)
+        .collect();
+    let nodes = |of: &Instance| {
+        let pool = node_pool(&of.tags);
+        running.iter().filter(|one| node_pool(&one.tags) == pool).count()
+    };
+    let chosen = match named {
+        Some(id) => {
+            let found = all.iter().find(|one| one.id == *id);
+            let found = found.ok_or_else(|| format!("instance `{id}` does not exist in this account and Region"))?;
+            unfit(found, of).map_or(Ok(found), Err)?
+        }
+        None => {
+            let spot = || running.iter().copied().filter(|one| one.is_spot);
+            let newest = spot()
+                .filter(|one| nodes(one) > 1)
+                .max_by_key(|one| (&one.launched, &one.id));
+            newest.ok_or_else(|| match spot().next() {
+                None => format!("no Spot instance that Karpenter launched for cluster `{of}` is running"),
+                Some(_) => format!("each Spot instance of cluster `{of}` is the only node of its node pool"),
+            })?
+        }
+    };
+    Ok(DrillInstance {
+        id: chosen.id.clone(),
+        host: chosen.host.clone(),
+        instance_type: chosen.instance_type.clone(),
+        zone: chosen.zone.clone(),
+        node_pool: node_pool(&chosen.tags),
+        nodes: nodes(chosen),
+        launched: parse_time(&chosen.launched).map_or_else(String::new, time_text),
+    })
+}
+
+pub(super) const RUNNING: &str = "running";
+
+/// Why a drill of the cluster cannot be about a named instance.
+fn unfit(one: &Instance, of: &ClusterName) -> Option<String> {
+    let id = &one.id;
+    match cluster(&one.tags) {
+        _ if !is_of_karpenter(&one.tags) => Some(format!("instance `{id}` was not launched by Karpenter")),
+        NamedCluster::One(other) if other != *of => {
+            Some(format!("instance `{id}` is of cluster `{other}`, not of `{of}`"))
+        }
+        NamedCluster::None | NamedCluster::Several => {
+            Some(format!("the tags of instance `{id}` do not name one cluster"))
+        }
+        NamedCluster::One(_) if one.state != RUNNING => Some(format!("instance `{id}` is {}, not running", one.state)),
+        NamedCluster::One(_) if !one.is_spot => Some(format!(
+            "instance `{id}` is an On-Demand instance, which is not interrupted"
+        )),
+        NamedCluster::One(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tags::Tags;
+
+    /// `id pool launched words...`: a running Spot instance of cluster `base`, unless the words say otherwise.
+    fn instance(row: &str) -> Instance {
+        let words: Vec<&str> = row.split(' ').collect();
+        let is = |word: &str| words.contains(&word);
+        let of = if is("of-other") { "other" } else { "base" };
+        let tags = Tags::default().with("eks:eks-cluster-name", of);
+        Instance {
+            id: words[0].parse().unwrap(),
+            host: format!("ip-{}", words[0]),
+            instance_type: "m5.large".to_owned(),
+            zone: "us-west-2a".to_owned(),
+            state: if is("stopping") { "stopping" } else { RUNNING }.to_owned(),
+            is_spot: !is("on-demand"),
+            launched: format!("2026-11-24T03:00:{}Z", words[2]),
+            tags: if is("node-group") {
+                tags
+            } else {
+                tags.with("karpenter.sh/nodepool", words[1])
+            },
+        }
+    }
+
+    #[test]
+    fn an_instance_is_chosen_or_it_is_said_why_none_is() {
+        let pool = [
+            "i-1 blue 01",
+            "i-2 blue 02",
+            "i-3 blue 03 on-demand",
+            "i-4 red 09",
+            "i-5 blue 08 of-other",
+        ];
+        for (what, rows, named, expected) in [
+            ("the newest of a pool with others", &pool[..], None, Ok(("i-2", 3))),
+            ("On-Demand nodes take its pods too", &pool[1..3], None, Ok(("i-2", 2))),
+            ("named, it may be the only one", &pool[..], Some("i-4"), Ok(("i-4", 1))),
+            (
+                "only ones",
+                &pool[3..4],
+                None,
+                Err("each Spot instance of cluster `base` is the only node of its node pool"),
+            ),
+            (
+                "no Spot instance",
+                &pool[2..3],
+                None,
+                Err("no Spot instance that Karpenter launched for cluster `base` is running"),
+            ),
+            (
+                "nothing",
+                &[],
+                None,
+                Err("no Spot instance that Karpenter launched for cluster `base` is running"),
+            ),
+            (
+                "one that stops does not count",
+                &["i-1 blue 01", "i-2 blue 02 stopping"],
+                None,
+                Err("each Spot instance of cluster `base` is the only node of its node pool"),
+            ),
+            (
+                "unknown",
+                &pool[..],
+                Some("i-9"),
+                Err("instance `i-9` does not exist in this account and Region"),
+            ),
+            (
+                "On-Demand",
+                &pool[..],
+                Some("i-3"),
+                Err("instance `i-3` is an On-Demand instance, which is not interrupted"),
+            ),
+            (
+                "another cluster's",
+                &pool[..],
+                Some("i-5"),
+                Err("instance `i-5` is of cluster `other`, not of `base`"),
+            ),
+            (
+                "stopping",
+                &["i-1 blue 01 stopping"],
+                Some("i-1"),
+                Err("instance `i-1` is stopping, not running"),
+            ),
+            (
+                "a node group's",
+                &["i-1 blue 01 node-group"],
+                Some("i-1"),
+                Err("instance `i-1` was not launched by Karpenter"),
+            ),
+        ] {
+            let all: Vec<Instance> = rows.iter().map(|row| instance(row)).collect();
+            let named = named.map(|id| id.parse().unwrap());
+            let chosen = choose(&all, &"base".parse().unwrap(), named.as_ref());
+            let chosen = chosen
+                .as_ref()
+                .map(|one| (one.id.as_str(), one.nodes))
+                .map_err(String::as_str);
+            assert_eq!(chosen, expected, "{what}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A drill as text: the instance, and a line for each step.
+
+use super::layout::escape;
+use crate::drill::choice::DrillInstance;
+use crate::drill::steps::{StepReport, StepResult};
+use crate::model::notation::{counted, duration_text, parse_time};
+use crate::ui::Paint;
+
+/// The instance on one line, with its age at this time in milliseconds of the Unix epoch.
+pub fn drill_instance(instance: &DrillInstance, now: i64) -> String {
+    let host = instance.host.split('.').next().unwrap_or_default();
+    let nodes = counted(instance.nodes, "node");
+    let age = parse_time(&instance.launched).map(|launched| now.saturating_sub(launched).max(0) / 1000);
+    let mut parts = vec![
+        format!("Spot instance {}", instance.id),
+        host.to_owned(),
+        format!("{}, {}", instance.instance_type, instance.zone),
+        format!("pool {}, 1 of {nodes}", instance.node_pool),
+    ];
+    parts.extend(age.map(|seconds| format!("{} old", longest_unit(seconds.unsigned_abs()))));
+    parts.retain(|part| !part.is_empty());
+    escape(&parts.join(" · ")).into_owned()
+}
+
+/// The line of a step.
+pub fn drill_step(report: &StepReport, paint: Paint) -> String {
+    let StepReport {
+        result,
+        seconds,
+        message,
+        ..
+    } = report;
+    let time = match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds}s"),
+        (minutes, 0) => format!("{minutes}m"),
+        (minutes, seconds) => format!("{minutes}m{seconds}s"),
+    };
+    let mark = match result {
+        StepResult::Done => paint.green("✓"),
+        StepResult::Failed => paint.red("✗"),
+        StepResult::NotKnown => paint.yellow("?"),
+        StepResult::Noted => "-".to_owned(),
+    };
+    format!("{time:>6}  {mark} {}", escape(message))
+}
+
+/// Seconds in whole days, hours or minutes.
+fn longest_unit(seconds: u64) -> String {
+    let unit = [86_400, 3_600, 60]
+        .into_iter()
+        .find(|unit| seconds >= *unit)
+        .unwrap_or(1);
+    duration_text(seconds / unit * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drill::steps::Step;
+
+    #[test]
+    fn an_instance_and_a_step_are_a_line_each() {
+        let instance = DrillInstance {
+            id: "i-0a458f323d52c9380".parse().unwrap(),
+            host: "ip-192-168-64-130.us-west-2.compute.internal".to_owned(),
+            instance_type: "m5.2xlarge".to_owned(),
+            zone: "us-west-2a".to_owned(),
+            node_pool: "blue\u{1b}".to_owned(),
+            nodes: 6,
+            launched: "2026-11-24T03:00:00.000Z".to_owned(),
+        };
+        let now = parse_time("2026-11-24T06:59:00Z").unwrap();
+        assert_eq!(
+            drill_instance(&instance, now),
+            "Spot instance i-0a458f323d52c9380 · ip-192-168-64-130 · m5.2xlarge, us-west-2a · pool blue\\u{1b}, 1 of 6 nodes · 3h old"
+        );
+        for (seconds, result, expected) in [
+            (0, StepResult::Done, "    0s  ✓ x"),
+            (124, StepResult::Failed, "  2m4s  ✗ x"),
+            (900, StepResult::NotKnown, "   15m  ? x"),
+            (59, StepResult::Noted, "   59s  - x"),
+        ] {
+            let report = StepReport {
+                step: Step::Warning,
+                result,
+                seconds,
+                message: "x".to_owned(),
+            };
+            assert_eq!(drill_step(&report, Paint::default()), expected);
+        }
+        let ages = [0, 59, 3_599, 90_000].map(longest_unit);
+        assert_eq!(ages, ["0s", "59s", "59m", "1d"]);
+    }
+}
