@@ -29,7 +29,9 @@ use stop::Stop;
     version,
     arg_required_else_help = true,
     subcommand_required = true,
-    propagate_version = true
+    propagate_version = true,
+    // Without the empty line before the commands, the short help fits on a screen.
+    help_template = "{about-with-newline}\n{usage-heading} {usage}\n{all-args}{after-help}"
 )]
 struct Cli {
     #[command(flatten)]
