@@ -1,5 +1,5 @@
-# The queue of an EKS cluster on a bus of kibus, and the permission of its Karpenter controller.
 terraform {
+  # The queue of an EKS cluster on a bus of kibus, and the permission of its Karpenter controller.
   required_version = ">= 1.2"
   required_providers {
     aws = {
@@ -48,8 +48,8 @@ resource "aws_iam_role_policy" "interruptions" {
   policy = jsonencode(local.controller_policy)
 }
 
-# The value for Karpenter's settings.interruptionQueue.
 output "queue_name" {
-  value      = aws_sqs_queue.interruptions.name
-  depends_on = [aws_sqs_queue_policy.interruptions, aws_iam_role_policy.interruptions]
+  description = "The value for Karpenter's settings.interruptionQueue"
+  value       = aws_sqs_queue.interruptions.name
+  depends_on  = [aws_sqs_queue_policy.interruptions, aws_iam_role_policy.interruptions]
 }

@@ -1,4 +1,3 @@
-# What a hub of kibus has, as data: kibus creates and changes it.
 data "aws_caller_identity" "current" {}
 
 variable "clusters" {
@@ -17,10 +16,11 @@ locals {
 }
 
 output "hub" {
-  value = local.hub
+  description = "What the hub of kibus has: kibus creates and changes it"
+  value       = local.hub
 }
 
-# For each cluster, the value for Karpenter's settings.interruptionQueue.
 output "queue_names" {
-  value = local.queue_names
+  description = "For each cluster, the value for Karpenter's settings.interruptionQueue"
+  value       = local.queue_names
 }

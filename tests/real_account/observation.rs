@@ -48,7 +48,7 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 }
 
 /// Rows that no run can see, and why.
-pub(super) const NOT_HERE: [(&str, &str); 11] = [
+pub(super) const NOT_HERE: [(&str, &str); 12] = [
     (
         "N3",
         "the commands of this test would wait for the name of their own parameter",
@@ -81,6 +81,7 @@ pub(super) const NOT_HERE: [(&str, &str); 11] = [
     ),
     ("T5", "the run starts no instance"),
     ("W3", "it needs hours of rest before the first message, and alarms"),
+    ("F3", "the run starts no experiment"),
 ];
 
 /// What is observed: the rows, and what was seen of each of them.
