@@ -211,7 +211,7 @@ def steps_of(template):
         yield 1, "running", lambda: send_event(id, "EC2 Instance Rebalance Recommendation")
     warning = "EC2 Spot Instance Interruption Warning"
     yield 1, "running", lambda: send_event(id, warning, **{"instance-action": "terminate"})
-    yield 4, "running", lambda: change_state(id, 32, "shutting-down")
+    yield 12, "running", lambda: change_state(id, 32, "shutting-down")
     yield 3, "completed", lambda: change_state(id, 48, "terminated")
 
 

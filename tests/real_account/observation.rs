@@ -165,7 +165,7 @@ pub(super) async fn all(run: &Run, recordings: PathBuf) -> Vec<(&'static str, Se
 }
 
 /// The tables of the document, in order, by the letter of their ids.
-const TABLES: &str = "SELMIGTWRPN";
+const TABLES: &str = "SELMIGTWFRPN";
 
 /// Whether a text is an id of the document.
 pub(super) fn is_id(text: &str) -> bool {
