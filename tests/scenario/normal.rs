@@ -91,7 +91,7 @@ fn step_of_drill(line: &str) -> String {
     if text.starts_with("Spot instance ") {
         let parts = text.split(" · ").map(|part| match part {
             host if host.starts_with("ip-") => "HOST",
-            age if age.ends_with("s old") => "Ns old",
+            age if age.ends_with(" old") => "Ns old",
             other => other,
         });
         return format!("{label}{}", parts.collect::<Vec<_>>().join(" · "));
