@@ -274,7 +274,7 @@ async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result
     if answered.is_some_and(|answered| answered.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
         return Ok(());
     }
-    Err(error::fault(FaultKind::Exists, action, format!("{id} already exists")))
+    Err(Fault::new(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
 /// Every state that this room keeps is valid, so a poisoned lock does no harm.

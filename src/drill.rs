@@ -8,14 +8,14 @@ pub mod choice;
 pub mod steps;
 
 use std::collections::BTreeMap;
+use std::mem::{replace, take};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use crate::cloud::{Fault, FaultKind, Probe, Waiting};
+use crate::cloud::{Fault, FaultKind, Probe, Waiting, now};
 use crate::events::{self, EventLine, RouterLog, Wanted};
 use crate::model::document::Document;
 use crate::model::instance::Instance;
@@ -27,7 +27,7 @@ use crate::model::resource::{Resource, ResourceId, Role, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::{CLUSTER, Tags};
 use crate::plan::Change;
-use steps::{Sight, Step, StepReport, Story};
+use steps::{Step, StepReport, StepResult, Story};
 
 /// An experiment of FIS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -93,7 +93,9 @@ pub trait DrillCloud: RouterLog + Probe {
     /// How many messages were deleted from a queue since a time in Unix seconds, as far as CloudWatch knows.
     fn deleted(&self, queue: &QueueName, since: i64) -> impl Future<Output = Result<u64, Fault>> + Send;
     /// The time of the local clock, in milliseconds of the Unix epoch.
-    fn clock(&self) -> i64;
+    fn clock(&self) -> i64 {
+        now()
+    }
 }
 
 /// What is interrupted: an instance of a cluster of a bus.
@@ -111,12 +113,16 @@ pub struct Drill {
 #[derive(Debug, Default)]
 pub struct Ended {
     pub steps: Vec<StepReport>,
-    pub has_failed: bool,
-    /// Why the experiment could not be started.
+    /// Why it ended before all steps were known: a call failed, or someone asked to stop.
     pub fault: Option<Fault>,
     /// Why something that the drill made is left.
     pub left: Option<Fault>,
-    pub stopped: bool,
+}
+
+impl Ended {
+    pub fn has_failed(&self) -> bool {
+        self.steps.iter().any(|report| report.result == StepResult::Failed)
+    }
 }
 
 /// What drills have made and not removed.
@@ -150,7 +156,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
         Some(Resource::Role(role)) if role.tags.belong_to(&scope.bus) => Some(role),
         Some(_) => {
             let message = format!("{id} has no tag of bus `{}`", scope.bus);
-            return Err(fault(FaultKind::NotManaged, iam::GET_ROLE, message));
+            return Err(Fault::new(FaultKind::NotManaged, iam::GET_ROLE, message));
         }
         None => None,
     };
@@ -193,7 +199,7 @@ async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(),
         if clock.elapsed() >= STOPS_IN {
             let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
             let kind = FaultKind::Unsettled { advice: None };
-            return Err(fault(kind, fis::GET_EXPERIMENT, message));
+            return Err(Fault::new(kind, fis::GET_EXPERIMENT, message));
         }
         sleep(PAUSE).await;
         experiment = cloud.experiment(&experiment.id).await?;
@@ -201,20 +207,18 @@ async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(),
     Ok(())
 }
 
-/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason of
-/// a wait. A request to stop ends the watch.
+/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `waiting` the reason
+/// of a wait. A request to stop ends the watch.
 pub async fn run(
     cloud: &impl DrillCloud,
     drill: &Drill,
     tell: &(dyn Fn(&StepReport) + Sync),
-    wait: &(dyn Fn(&str) + Sync),
-    stop: &watch::Receiver<bool>,
+    waiting: Waiting<'_>,
 ) -> Ended {
     let (mut ended, role) = (Ended::default(), drill.role());
     let create = Change::create(None, Resource::Role(role.clone()));
-    if let Err(fault) = cloud.change(&create, Waiting::new(wait, stop)).await {
+    if let Err(fault) = cloud.change(&create, waiting).await {
         // Of a role that exists, nothing is removed: it is of another drill. A create whose answer was lost leaves one.
-        ended.stopped = matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun);
         ended.fault = Some(fault);
         return ended;
     }
@@ -224,16 +228,13 @@ pub async fn run(
     };
     // An earlier warning of the instance is not that of this drill.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
-    match begin(cloud, drill, &mut left, Waiting::new(wait, stop)).await {
-        Ok(begun) => {
-            let story = watch_steps(cloud, drill, begun, &old, tell, stop).await;
-            ended.has_failed = story.has_failed();
+    match begin(cloud, drill, &mut left, waiting).await {
+        Ok(mut story) => {
+            ended.fault = watch(cloud, &mut story, &old, tell, waiting).await.err();
             ended.steps = story.steps;
         }
-        Err(fault) if fault.kind == FaultKind::Stopped => {}
         Err(fault) => ended.fault = Some(fault),
     }
-    ended.stopped = *stop.borrow();
     let removed = async {
         // Also what was created by a call whose answer was lost.
         if left.templates.is_empty() {
@@ -245,27 +246,26 @@ pub async fn run(
     ended
 }
 
-/// An experiment that was started, and when by two clocks.
-type Begun = (Experiment, Instant, i64);
-
 /// Makes what the experiment needs, and starts it. FIS may not be able to assume a new role for a while.
-async fn begin(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, waiting: Waiting<'_>) -> Result<Begun, Fault> {
+async fn begin<'a>(
+    cloud: &impl DrillCloud,
+    drill: &'a Drill,
+    left: &mut Left,
+    waiting: Waiting<'_>,
+) -> Result<Story<'a>, Fault> {
     let policy = Change::create(None, Resource::RolePolicy(drill.policy()));
     cloud.change(&policy, waiting).await?;
-    let clock = Instant::now();
-    let mut attempt = 0;
+    let (clock, mut is_reported) = (Instant::now(), false);
     loop {
-        attempt += 1;
-        let started = start(cloud, drill, left, attempt).await;
+        let started = start(cloud, drill, left).await;
         let why = match &started {
-            Ok((experiment, ..)) => &experiment.state.reason,
+            Ok(story) => &story.experiment.state.reason,
             Err(fault) => &fault.message,
         };
-        let is_early = why.to_lowercase().contains("assume") && clock.elapsed() < NOT_ASSUMABLE;
-        if !is_early {
+        if !why.to_lowercase().contains("assume") || clock.elapsed() >= NOT_ASSUMABLE {
             return started;
         }
-        if attempt == 1 {
+        if !replace(&mut is_reported, true) {
             waiting.report("FIS cannot assume the new role yet");
         }
         pause(PAUSE, waiting).await?;
@@ -273,35 +273,26 @@ async fn begin(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, waiting:
 }
 
 /// Creates the template, unless it exists, and starts the experiment. Gives it as soon as it says whether it begins.
-async fn start(cloud: &impl DrillCloud, drill: &Drill, left: &mut Left, attempt: u32) -> Result<Begun, Fault> {
+async fn start<'a>(cloud: &impl DrillCloud, drill: &'a Drill, left: &mut Left) -> Result<Story<'a>, Fault> {
     if left.templates.is_empty() {
         let template = cloud.create_template(&drill.template(cloud.clock())).await?;
         left.templates.push(template);
     }
-    let (at, clock) = (Instant::now(), cloud.clock());
-    let token = format!("{clock}-{attempt}");
-    let mut experiment = cloud.start_experiment(&left.templates[0], token, &drill.tags()).await?;
-    while !experiment.has_begun() && at.elapsed() < PAUSE * 5 {
+    let (clock, begun) = (Instant::now(), cloud.clock());
+    let (template, token) = (&left.templates[0], begun.to_string());
+    let mut experiment = cloud.start_experiment(template, token, &drill.tags()).await?;
+    while !experiment.has_begun() && clock.elapsed() < PAUSE * 5 {
         sleep(PAUSE / 2).await;
         experiment = cloud.experiment(&experiment.id).await?;
     }
-    Ok((experiment, at, clock))
+    Ok(Story::new(drill, begun, experiment))
 }
 
 async fn pause(time: Duration, waiting: Waiting<'_>) -> Result<(), Fault> {
     tokio::select! {
         biased;
-        () = waiting.stopped() => Err(fault(FaultKind::Stopped, fis::GET_EXPERIMENT, "stopped".to_owned())),
+        () = waiting.stopped() => Err(Fault::new(FaultKind::Stopped, fis::GET_EXPERIMENT, "the drill")),
         () = sleep(time) => Ok(()),
-    }
-}
-
-fn fault(kind: FaultKind, action: &str, message: String) -> Fault {
-    Fault {
-        kind,
-        action: action.to_owned(),
-        code: None,
-        message,
     }
 }
 
@@ -312,65 +303,58 @@ async fn lines(cloud: &impl DrillCloud, drill: &Drill, since: i64) -> Result<Vec
     read.map(|report| report.lines)
 }
 
-/// Looks again and again, and reports each new step.
-async fn watch_steps(
+/// Looks again and again until every step is known, and tells each new one.
+async fn watch(
     cloud: &impl DrillCloud,
-    drill: &Drill,
-    (experiment, at, clock): Begun,
+    story: &mut Story<'_>,
     old: &[EventLine],
     tell: &(dyn Fn(&StepReport) + Sync),
-    stop: &watch::Receiver<bool>,
-) -> Story {
-    let mut story = Story::new(drill, clock);
-    let mut sight = Sight {
-        experiment: Some(experiment.clone()),
-        ..Sight::default()
-    };
-    let (mut delivered, mut metrics_at) = (None, at);
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
     loop {
-        story.see(at.elapsed(), sight).iter().for_each(tell);
-        if story.is_over() || *stop.borrow() {
-            return story;
+        let at = story.since(cloud.clock());
+        story.judge(at).iter().for_each(tell);
+        if story.is_over() {
+            return Ok(());
         }
-        let only_karpenter = !story.is_open(Step::Terminated) && story.awaits_karpenter();
-        let time = if only_karpenter { LATE_PAUSE } else { PAUSE };
-        if pause(time, Waiting::new(&|_| {}, stop)).await.is_err() {
-            return story;
-        }
-        // What could not be read is read again; a step that stays away says why.
-        let mut fault = None;
-        let mut known = |error: Fault| fault = Some(error.to_string());
-        sight = Sight::default();
-        if story.is_open(Step::Experiment) || story.is_open(Step::Warning) {
-            sight.experiment = cloud.experiment(&experiment.id).await.map_err(&mut known).ok();
-        }
-        if story.is_open(Step::Terminated) {
-            let found = cloud
-                .instances(("instance-id", drill.instance.as_str()))
-                .await
-                .map_err(&mut known);
-            let of = |one: &Instance| one.id == drill.instance;
-            sight.state = found.ok().and_then(|all| all.into_iter().find(of)).map(|one| one.state);
-        }
-        if story.is_open(Step::Warning) {
-            let mut lines = lines(cloud, drill, clock).await.map_err(&mut known).unwrap_or_default();
-            lines.retain(|line| old.iter().all(|old| old.text != line.text));
-            sight.lines = lines;
-        }
-        if story.awaits_karpenter() {
-            let since = *delivered.get_or_insert_with(|| cloud.clock() / 1000);
-            sight.depth = cloud.depth(&drill.queue).await.map_err(&mut known).ok().flatten();
-            if metrics_at.elapsed() >= LATE_PAUSE {
-                metrics_at = Instant::now();
-                sight.deleted = cloud
-                    .deleted(&drill.queue, since)
-                    .await
-                    .map_err(&mut known)
-                    .unwrap_or_default();
-            }
-        }
-        sight.fault = fault;
+        let is_late = !story.awaits(Step::Warning) && !story.awaits(Step::Terminated);
+        pause(if is_late { LATE_PAUSE } else { PAUSE }, waiting).await?;
+        look(cloud, story, old).await;
     }
+}
+
+/// Reads what can show a step that is awaited. What could not be read is read again; a step that stays away says why.
+async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>, old: &[EventLine]) {
+    let (drill, mut fault) = (story.drill, None);
+    let mut known = |error: Fault| fault = Some(error.to_string());
+    if story.awaits(Step::Experiment)
+        && let Ok(experiment) = cloud.experiment(&story.experiment.id).await.map_err(&mut known)
+    {
+        story.experiment = experiment;
+    }
+    if story.awaits(Step::Terminated) {
+        let found = cloud.instances(("instance-id", drill.instance.as_str())).await;
+        let mut found = found.map_err(&mut known).unwrap_or_default().into_iter();
+        let found = found.find(|one| one.id == drill.instance);
+        story.state = found.map_or(take(&mut story.state), |one| one.state);
+    }
+    if story.awaits(Step::Warning) {
+        let lines = lines(cloud, drill, story.begun).await;
+        story.lines = lines.map_err(&mut known).unwrap_or_default();
+        story.lines.retain(|line| old.iter().all(|old| old.text != line.text));
+    }
+    if let Some(delivered) = story.delivered().filter(|_| story.awaits(Step::Karpenter)) {
+        let depth = cloud.depth(&drill.queue).await.map_err(&mut known).unwrap_or_default();
+        let at = story.since(cloud.clock());
+        story.depths.extend(depth.map(|depth| (at, depth)));
+        // Metrics are minutes late.
+        if !story.awaits(Step::Terminated) {
+            let since = story.begun / 1000 + i64::try_from(delivered.as_secs()).unwrap_or_default();
+            let deleted = cloud.deleted(&drill.queue, since).await;
+            story.deleted = deleted.map_err(&mut known).unwrap_or_default();
+        }
+    }
+    story.fault = fault;
 }
 
 impl Drill {

@@ -1,7 +1,5 @@
 //! What a drill asks and changes, in EC2 and in the Fault Injection Service.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -51,18 +49,12 @@ impl AwsCloud {
 impl DrillCloud for AwsCloud {
     async fn instances(&self, filter: (&str, &str)) -> Result<Vec<Instance>, Fault> {
         let action = ec2::DESCRIBE_INSTANCES;
-        let (mut all, mut token) = (Vec::new(), None::<String>);
-        loop {
-            let answer = self
-                .call(action, || describe_instances(&self.ec2, filter, token.as_deref()))
-                .await?;
-            let (page, next) = instances(&answer).map_err(|e| rejected(action, e.to_string()))?;
-            all.extend(page);
-            if next.is_none() || next == token {
-                return Ok(all);
-            }
-            token = next;
-        }
+        let page = |token: Option<String>| async move { describe_instances(&self.ec2, filter, token.as_deref()).await };
+        let read = |answer: String| match instances(&answer) {
+            Ok((found, token)) => (Some(found.into_iter().map(Ok).collect()), token),
+            Err(error) => (Some(vec![Err(rejected(action, error.to_string()))]), None),
+        };
+        self.pages(action, page, read).await?.into_iter().collect()
     }
 
     async fn resource(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
@@ -123,10 +115,5 @@ impl DrillCloud for AwsCloud {
 
     async fn deleted(&self, queue: &QueueName, since: i64) -> Result<u64, Fault> {
         metric_sum(self, queue, "NumberOfMessagesDeleted", since).await
-    }
-
-    fn clock(&self) -> i64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
     }
 }

@@ -60,17 +60,7 @@ pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault
 
 /// A refusal without a code: found by kibus, or in an answer that is not an error.
 pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
-    fault(FaultKind::Rejected, action, message)
-}
-
-/// A fault without a code.
-pub(super) fn fault(kind: FaultKind, action: &str, message: impl Into<String>) -> Fault {
-    Fault {
-        kind,
-        action: action.to_owned(),
-        code: None,
-        message: message.into(),
-    }
+    Fault::new(FaultKind::Rejected, action, message)
 }
 
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
@@ -222,7 +212,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ => 2,
     };
     let message = texts[texts.len().saturating_sub(telling)..].join(": ");
-    fault(kind, action, excerpt(&message, SHOWN))
+    Fault::new(kind, action, excerpt(&message, SHOWN))
 }
 
 /// The texts of an error and of its causes, outermost first.

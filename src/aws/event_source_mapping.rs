@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
-use super::error::{fault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::wait::{WaitReason, retried};
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, signed};
@@ -65,7 +65,7 @@ pub(super) async fn create(cloud: &Writing<'_>, mapping: &EventSourceMapping) ->
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid).await?,
             _ => {
                 let message = "the event source mapping already exists";
-                return Err(fault(FaultKind::Exists, action, message));
+                return Err(Fault::new(FaultKind::Exists, action, message));
             }
         }
     }
@@ -110,7 +110,7 @@ pub(super) async fn update(
         .iter()
         .filter_map(|found| found.uuid())
         .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
-    let uuid = uuid.ok_or_else(|| fault(FaultKind::Gone, action, "the event source mapping was deleted"))?;
+    let uuid = uuid.ok_or_else(|| Fault::new(FaultKind::Gone, action, "the event source mapping was deleted"))?;
     let fields = Changes::among(action, fields)?.fields;
     let is_setting = |field: &MappingField| match field {
         MappingField::BatchSize

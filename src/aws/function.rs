@@ -15,7 +15,7 @@ use aws_sdk_lambda::types::{
 };
 use sha2::{Digest, Sha256};
 
-use super::error::{fault, if_present, refusal, rejected};
+use super::error::{if_present, refusal, rejected};
 use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, signed};
@@ -343,9 +343,9 @@ pub(super) async fn ready(
             match failures(&configuration) {
                 (Some(reason), _) => {
                     let function = name.clone();
-                    return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
+                    return Err(Fault::new(FaultKind::FunctionFailed { function }, GET, reason));
                 }
-                (_, Some(reason)) => return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason)),
+                (_, Some(reason)) => return Err(Fault::new(FaultKind::FunctionUpdateFailed, GET, reason)),
                 (None, None) => {}
             }
             // An invocation activates an inactive function. Not every server reports a state.

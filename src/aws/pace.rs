@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::error::fault;
 use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::answer::{Slowdown, slowed_by};
@@ -83,7 +82,7 @@ impl Pace {
         while let Turn::After(wait) = place.turn() {
             tokio::select! {
                 biased;
-                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, slowed_by([&group.service]))),
+                () = waiting.stopped() => return Err(Fault::new(FaultKind::Stopped, action, slowed_by([&group.service]))),
                 () = tokio::time::sleep(wait) => {}
             }
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::{Value, json};
 
-use super::error::{fault, if_present};
+use super::error::if_present;
 use super::interceptor::AnswerDate;
 use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
@@ -116,7 +116,7 @@ async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
     match cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()).await {
         Ok(_) => {
             let message = "the queue was marked as being deleted, and still exists";
-            fault(FaultKind::Changed, CREATE, message)
+            Fault::new(FaultKind::Changed, CREATE, message)
         }
         Err(fault) => fault,
     }
@@ -138,7 +138,7 @@ async fn created(cloud: &Writing<'_>, url: &str) -> Result<(Tags, Option<Duratio
 
 fn not_managed() -> Fault {
     let message = "a queue of this name exists that kibus does not manage";
-    fault(FaultKind::NotManaged, CREATE, message)
+    Fault::new(FaultKind::NotManaged, CREATE, message)
 }
 
 async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {

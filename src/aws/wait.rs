@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, fault, is_busy, is_service_denial};
+use super::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, is_busy, is_service_denial};
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::notation::duration_text;
@@ -81,7 +81,7 @@ fn too_early(unseen: &[WaitReason], fault: &Fault) -> Option<WaitReason> {
 pub(super) async fn pause(time: Duration, action: &str, reason: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     tokio::select! {
         biased;
-        () = waiting.stopped() => Err(fault(FaultKind::Stopped, action, reason)),
+        () = waiting.stopped() => Err(Fault::new(FaultKind::Stopped, action, reason)),
         () = sleep(time) => Ok(()),
     }
 }
@@ -98,7 +98,7 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
             message: format!("{waited}: {}", fault.message),
             ..fault
         },
-        None => fault(kind, action, waited),
+        None => Fault::new(kind, action, waited),
     }
 }
 

@@ -46,11 +46,6 @@ impl Consent {
         })
     }
 
-    /// Whether nobody needs to be asked.
-    pub(super) fn is_given(self) -> bool {
-        self.yes
-    }
-
     /// An error before the first change. That nothing was changed is said only where something could have been.
     pub(super) fn unchanged(self, error: Error) -> Error {
         match self.dry_run {
@@ -289,22 +284,35 @@ fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(),
 
 /// Asks a person to agree to what was shown: with yes or no, or by typing `word` if it is not empty.
 pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(), Error> {
+    let question = match word {
+        "" => "Apply?".to_owned(),
+        word => format!("This cannot be undone. Type `{word}` to apply"),
+    };
+    ask(hubs, consent, (&question, word), ("apply these changes", ""))
+}
+
+/// Asks this question, as [`agree`] does. Without a terminal, the error tells with which options `what` needs no answer.
+pub(super) fn ask(
+    hubs: &Hubs<'_>,
+    consent: Consent,
+    (question, word): (&str, &str),
+    (what, options): (&str, &str),
+) -> Result<(), Error> {
     if consent.yes {
         return Ok(());
     }
-    let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
+    let not_confirmed = Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
     if let Some(why) = hubs.ui.why_no_question {
-        return Err(not_confirmed().note(why).hint_command(
-            "to apply these changes without confirmation:",
-            format!("{} --yes", hubs.command_line),
+        return Err(not_confirmed.note(why).hint_command(
+            format!("to {what} without confirmation:"),
+            format!("{}{options} --yes", hubs.command_line),
         ));
     }
-    let question = format!("This cannot be undone. Type `{word}` to apply");
     let yes = match word {
-        "" => hubs.ui.confirm("Apply?")?,
-        word => hubs.ui.confirm_typed(&question, word)?,
+        "" => hubs.ui.confirm(question)?,
+        word => hubs.ui.confirm_typed(question, word)?,
     };
-    if yes { Ok(()) } else { Err(not_confirmed()) }
+    yes.then_some(()).ok_or(not_confirmed)
 }
 
 /// Applies the plans of all hubs at the same time. A request to stop stops all of them.

@@ -230,12 +230,8 @@ pub async fn treat(
 
 /// The end of a run that finds no more of its messages among others.
 fn crowded() -> Fault {
-    Fault {
-        kind: FaultKind::Unsettled { advice: None },
-        action: sqs::RECEIVE_MESSAGE.to_owned(),
-        code: None,
-        message: format!("{STRANGERS} times in a row, SQS returned only messages that were not shown"),
-    }
+    let message = format!("{STRANGERS} times in a row, SQS returned only messages that were not shown");
+    Fault::new(FaultKind::Unsettled { advice: None }, sqs::RECEIVE_MESSAGE, message)
 }
 
 struct TreatmentRun<'a, C> {

@@ -26,6 +26,7 @@ const TERMINATES_IN: Duration = Duration::from_secs(5 * 60);
 /// may have expired.
 const COUNTED: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(4 * 60)];
 
+/// In the order in which they are expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -40,6 +41,17 @@ pub enum Step {
     Karpenter,
     ShuttingDown,
     Terminated,
+}
+
+impl Step {
+    const ALL: [Self; 6] = [
+        Self::Experiment,
+        Self::RebalanceRecommendation,
+        Self::Warning,
+        Self::Karpenter,
+        Self::ShuttingDown,
+        Self::Terminated,
+    ];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,236 +77,199 @@ pub struct StepReport {
     pub message: String,
 }
 
-/// What was seen at one moment; what was not asked for, or could not be read, is absent.
-#[derive(Clone, Debug, Default)]
-pub struct Sight {
-    pub experiment: Option<Experiment>,
-    /// The lines of the router about the instance.
-    pub lines: Vec<EventLine>,
-    pub depth: Option<Depth>,
-    /// How many messages were deleted from the queue since the delivery.
-    pub deleted: u64,
-    /// EC2's word for the state of the instance.
-    pub state: Option<String>,
-    /// Why something could not be read.
-    pub fault: Option<String>,
-}
-
-/// The steps so far.
+/// The steps of a drill so far, and what was seen. What could not be read is as it was before.
 #[derive(Debug)]
-pub struct Story {
-    drill: Drill,
+pub(super) struct Story<'a> {
+    pub(super) drill: &'a Drill,
     /// When the experiment was started, in milliseconds of the Unix epoch.
-    begun: i64,
-    pub steps: Vec<StepReport>,
-    /// After the delivery, from when on it counts: what the queue held.
-    depths: Vec<(Duration, Depth)>,
-    state: String,
-    fault: Option<String>,
-    /// Whether the experiment ended before it could warn, so that nothing else is expected.
-    is_cut: bool,
+    pub(super) begun: i64,
+    pub(super) steps: Vec<StepReport>,
+    pub(super) experiment: Experiment,
+    /// The lines of the router about the instance.
+    pub(super) lines: Vec<EventLine>,
+    /// What the queue held after the delivery, and when.
+    pub(super) depths: Vec<(Duration, Depth)>,
+    /// How many messages were deleted from the queue since the delivery.
+    pub(super) deleted: u64,
+    /// EC2's word for the state of the instance.
+    pub(super) state: String,
+    /// Why something could not be read the last time.
+    pub(super) fault: Option<String>,
 }
 
-impl Story {
-    pub(super) fn new(drill: &Drill, begun: i64) -> Self {
+/// The result of a step, when it was, and the message.
+type Found = (StepResult, Duration, String);
+
+impl<'a> Story<'a> {
+    pub(super) fn new(drill: &'a Drill, begun: i64, experiment: Experiment) -> Self {
         Self {
-            drill: drill.clone(),
+            drill,
             begun,
             steps: Vec::new(),
+            experiment,
+            lines: Vec::new(),
             depths: Vec::new(),
+            deleted: 0,
             state: RUNNING.to_owned(),
             fault: None,
-            is_cut: false,
         }
     }
 
-    /// How long after the start the instance is interrupted.
-    fn interrupted(&self) -> Duration {
-        Duration::from_secs(self.drill.minutes * 60)
+    /// How long after the start a time in milliseconds of the Unix epoch is.
+    pub(super) fn since(&self, time: i64) -> Duration {
+        Duration::from_millis(u64::try_from(time - self.begun).unwrap_or_default())
     }
 
-    fn result(&self, step: Step) -> Option<StepResult> {
-        self.steps
-            .iter()
-            .rev()
-            .find(|report| report.step == step)
-            .map(|report| report.result)
+    fn is_open(&self, step: Step) -> bool {
+        self.steps.iter().all(|report| report.step != step)
     }
 
-    pub(super) fn is_open(&self, step: Step) -> bool {
-        self.result(step).is_none()
+    /// When the step came to this result.
+    fn time(&self, step: Step, result: StepResult) -> Option<Duration> {
+        let mut reports = self.steps.iter();
+        let report = reports.find(|report| report.step == step && report.result == result);
+        report.map(|report| Duration::from_secs(report.seconds))
     }
 
-    /// Whether Karpenter may have the warning, and that is not known.
-    pub(super) fn awaits_karpenter(&self) -> bool {
-        self.result(Step::Warning) == Some(StepResult::Done) && self.is_open(Step::Karpenter)
+    /// When the warning was delivered.
+    pub(super) fn delivered(&self) -> Option<Duration> {
+        self.time(Step::Warning, StepResult::Done)
+    }
+
+    /// Whether something can still be seen of the step. An experiment that failed warns of nothing.
+    pub(super) fn awaits(&self, step: Step) -> bool {
+        let is_open = |step| self.is_open(step);
+        self.time(Step::Experiment, StepResult::Failed).is_none()
+            && match step {
+                Step::Experiment => is_open(step) || is_open(Step::Warning),
+                Step::RebalanceRecommendation => is_open(step) && is_open(Step::Warning),
+                Step::Karpenter => is_open(step) && self.delivered().is_some(),
+                Step::ShuttingDown => is_open(step) && is_open(Step::Terminated),
+                Step::Warning | Step::Terminated => is_open(step),
+            }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        let open = [Step::Experiment, Step::Warning, Step::Terminated]
-            .iter()
-            .any(|step| self.is_open(*step));
-        self.is_cut || !open && !self.awaits_karpenter()
+        !Step::ALL.into_iter().any(|step| self.awaits(step))
     }
 
-    pub fn has_failed(&self) -> bool {
-        self.steps.iter().any(|report| report.result == StepResult::Failed)
-    }
-
-    fn add(&mut self, step: Step, result: StepResult, at: Duration, message: impl Into<String>) {
-        self.steps.push(StepReport {
-            step,
-            result,
-            seconds: at.as_secs(),
-            message: message.into(),
-        });
-    }
-
-    /// A step that stayed away for too long, and what may be why.
-    fn stayed_away(&mut self, step: Step, result: StepResult, at: Duration, message: String) {
-        let message = match &self.fault {
-            Some(fault) => format!("{message}; {fault}"),
-            None => message,
-        };
-        self.add(step, result, at, message);
-    }
-
-    /// Takes what was seen this long after the start. Gives the new steps.
-    pub fn see(&mut self, at: Duration, sight: Sight) -> &[StepReport] {
+    /// Judges what was seen this long after the start. Gives the new steps.
+    pub(super) fn judge(&mut self, at: Duration) -> &[StepReport] {
         let before = self.steps.len();
-        self.state = sight.state.unwrap_or_else(|| self.state.clone());
-        self.fault = sight.fault;
-        if let Some(experiment) = &sight.experiment {
-            self.experiment(at, experiment);
+        for step in Step::ALL {
+            let found = match step {
+                _ if !self.awaits(step) => continue,
+                Step::Experiment => self.experiment(at),
+                Step::RebalanceRecommendation | Step::Warning => self.delivery(step, at),
+                Step::Karpenter => self.karpenter(at),
+                Step::ShuttingDown => self.instance("shutting-down", at),
+                Step::Terminated => self.instance("terminated", at),
+            };
+            if let Some((result, at, message)) = found.or_else(|| self.overdue(step, at)) {
+                self.steps.push(StepReport {
+                    step,
+                    result,
+                    seconds: at.as_secs(),
+                    message,
+                });
+            }
         }
-        self.warning(at, &sight.lines);
-        if self.awaits_karpenter() {
-            self.karpenter(at, sight.depth, sight.deleted);
-        }
-        self.termination(at);
         &self.steps[before..]
     }
 
-    fn experiment(&mut self, at: Duration, experiment: &Experiment) {
-        let state = &experiment.state;
+    fn experiment(&self, at: Duration) -> Option<Found> {
+        let state = &self.experiment.state;
         match state.status.as_str() {
             "running" | "completed" | "stopping" if self.is_open(Step::Experiment) => {
-                self.add(Step::Experiment, StepResult::Done, at, "experiment runs");
+                Some((StepResult::Done, at, "experiment runs".to_owned()))
             }
             // What the experiment says after the instance is being terminated is no news.
-            "failed" | "cancelled" | "stopped" if self.is_open(Step::Warning) && self.state == RUNNING => {
-                let reason = Some(state.reason.as_str()).filter(|reason| !reason.is_empty());
-                let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-                let message = format!("experiment {}{reason}", state.status);
-                self.add(Step::Experiment, StepResult::Failed, at, message);
-                self.is_cut = true;
+            "failed" | "cancelled" | "stopped" if self.state == RUNNING => {
+                let message = format!("experiment {}: {}", state.status, state.reason);
+                Some((StepResult::Failed, at, message.trim_end_matches(": ").to_owned()))
             }
-            status if self.is_open(Step::Experiment) && at >= BEGINS => {
-                let message = format!("experiment still {status} after {}", text(BEGINS));
-                self.add(Step::Experiment, StepResult::Failed, at, message);
-                self.is_cut = true;
-            }
-            _ => {}
+            _ => None,
         }
     }
 
-    fn warning(&mut self, at: Duration, lines: &[EventLine]) {
-        for event in lines {
+    /// What became of the event of this step, as the router's log says.
+    fn delivery(&self, step: Step, at: Duration) -> Option<Found> {
+        let (signal, what) = match step {
+            Step::Warning => (Signal::SpotInterruption, "warning"),
+            _ => (Signal::Rebalance, "rebalance recommendation"),
+        };
+        self.lines.iter().find_map(|event| {
             let line = event.line();
             let is_about = line.instances.iter().any(|id| id == self.drill.instance.as_str());
-            let step = match line.signal.as_deref() {
-                Some(slug) if slug == Signal::SpotInterruption.slug() => Step::Warning,
-                Some(slug) if slug == Signal::Rebalance.slug() => Step::RebalanceRecommendation,
-                _ => continue,
-            };
-            if !is_about || !self.is_open(step) {
-                continue;
+            if !is_about || line.signal.as_deref() != Some(signal.slug()) {
+                return None;
             }
-            // The log is late, so it says itself when that was. Clocks differ.
-            let since = u64::try_from(event.logged.saturating_sub(self.begun)).unwrap_or_default();
-            let then = Duration::from_millis(since).min(at);
-            let what = match step {
-                Step::Warning => "warning",
-                _ => "rebalance recommendation",
-            };
-            let (result, message) = match (line.message.as_ref(), &line.reason) {
-                (DELIVERED, _) if line.cluster != self.drill.cluster.as_str() => (
-                    StepResult::Failed,
-                    format!("{what} at the hub, delivered to cluster `{}`", line.cluster),
-                ),
-                (DELIVERED, _) => {
+            let is_ours = line.cluster == self.drill.cluster.as_str();
+            let (result, end) = match line.message.as_ref() {
+                DELIVERED if is_ours => {
                     let took = line.delay.filter(|delay| *delay >= 0);
                     let took = took.map_or(String::new(), |millis| format!(" in {millis} ms"));
-                    let message = format!("{what} at the hub, delivered to {}{took}", self.drill.queue);
-                    (StepResult::Done, message)
+                    (StepResult::Done, format!("delivered to {}{took}", self.drill.queue))
                 }
-                (DROPPED, reason) => {
-                    let reason = reason.as_deref().unwrap_or("unknown");
-                    (StepResult::Failed, format!("{what} at the hub, dropped: {reason}"))
+                DELIVERED => (StepResult::Failed, format!("delivered to cluster `{}`", line.cluster)),
+                DROPPED => {
+                    let reason = line.reason.as_deref().unwrap_or("unknown");
+                    (StepResult::Failed, format!("dropped: {reason}"))
                 }
-                _ => continue,
+                _ => return None,
             };
-            let result = if step == Step::Warning {
-                result
-            } else {
-                StepResult::Noted
+            let result = match step {
+                Step::Warning => result,
+                _ => StepResult::Noted,
             };
-            self.add(step, result, then, message);
-        }
-        let limit = self.interrupted() - WARNED + DELIVERED_IN;
-        if self.is_open(Step::Warning) && !self.is_cut && at >= limit {
-            let message = format!("no delivery of the warning in the router's log after {}", text(limit));
-            self.stayed_away(Step::Warning, StepResult::Failed, at, message);
-        }
+            // The log is late, so it says itself when that was. Clocks differ.
+            let then = self.since(event.logged).min(at);
+            Some((result, then, format!("{what} at the hub, {end}")))
+        })
     }
 
     /// Counts of SQS are late, so an empty queue says something only after a minute, or if the message was seen in it.
-    fn karpenter(&mut self, at: Duration, depth: Option<Depth>, deleted: u64) {
-        let delivered = *self.depths.first().map_or(&at, |(first, _)| first);
-        self.depths.extend(depth.map(|depth| (at, depth)));
+    fn karpenter(&self, at: Duration) -> Option<Found> {
+        let (delivered, depths, deleted) = (self.delivered()?, &self.depths, self.deleted);
         let is_empty = |depth: &Depth| depth.messages() == 0;
-        let waited = self.depths.iter().any(|(_, depth)| depth.waiting > 0);
-        let empty = self
-            .depths
-            .iter()
-            .filter(|(time, depth)| *time >= delivered + COUNTED[0] && is_empty(depth));
-        let counts = (waited || empty.count() > 1) && at < delivered + COUNTED[1];
-        let how = match self.depths.last() {
+        let waited = depths.iter().any(|(_, depth)| depth.waiting > 0);
+        let late = depths.iter().filter(|(time, _)| *time >= delivered + COUNTED[0]);
+        let counts = (waited || late.filter(|(_, depth)| is_empty(depth)).count() > 1) && at < delivered + COUNTED[1];
+        let how = match depths.last() {
             Some((_, depth)) if depth.in_flight > 0 => "its message is in flight".to_owned(),
             Some((_, depth)) if counts && is_empty(depth) => "its queue is empty".to_owned(),
             _ if deleted > 0 => format!("{deleted} deleted from its queue"),
-            _ if at >= TAKEN_IN => {
-                let message = format!("not known after {} whether Karpenter took it", text(TAKEN_IN));
-                return self.stayed_away(Step::Karpenter, StepResult::NotKnown, at, message);
-            }
-            _ => return,
+            _ => return None,
         };
-        self.add(
-            Step::Karpenter,
-            StepResult::Done,
-            at,
-            format!("taken by Karpenter: {how}"),
-        );
+        Some((StepResult::Done, at, format!("taken by Karpenter: {how}")))
     }
 
-    fn termination(&mut self, at: Duration) {
-        let limit = self.interrupted() + TERMINATES_IN;
-        match self.state.as_str() {
-            "shutting-down" if self.is_open(Step::ShuttingDown) => {
-                self.add(Step::ShuttingDown, StepResult::Done, at, "instance shutting down");
-            }
-            "terminated" if self.is_open(Step::Terminated) => {
-                self.add(Step::Terminated, StepResult::Done, at, "instance terminated");
-            }
-            state if self.is_open(Step::Terminated) && !self.is_cut && at >= limit => {
-                let message = format!("instance still {state} after {}", text(limit));
-                self.stayed_away(Step::Terminated, StepResult::Failed, at, message);
-            }
-            _ => {}
-        }
+    fn instance(&self, state: &str, at: Duration) -> Option<Found> {
+        let message = || format!("instance {}", state.replace('-', " "));
+        (self.state == state).then(|| (StepResult::Done, at, message()))
     }
-}
 
-fn text(time: Duration) -> String {
-    duration_text(time.as_secs())
+    /// The result of a step that stays away for too long, and what may be why.
+    fn overdue(&self, step: Step, at: Duration) -> Option<Found> {
+        let interrupted = Duration::from_secs(self.drill.minutes * 60);
+        let (limit, what) = match step {
+            Step::Experiment if self.is_open(step) => {
+                (BEGINS, format!("experiment still {}", self.experiment.state.status))
+            }
+            Step::Warning => {
+                let what = "no delivery of the warning in the router's log".to_owned();
+                (interrupted - WARNED + DELIVERED_IN, what)
+            }
+            Step::Karpenter => (TAKEN_IN, "whether Karpenter took it is not known".to_owned()),
+            Step::Terminated => (interrupted + TERMINATES_IN, format!("instance still {}", self.state)),
+            _ => return None,
+        };
+        let result = match step {
+            Step::Karpenter => StepResult::NotKnown,
+            _ => StepResult::Failed,
+        };
+        let why = self.fault.as_ref().map_or(String::new(), |fault| format!("; {fault}"));
+        let message = format!("{what} after {}{why}", duration_text(limit.as_secs()));
+        (at >= limit).then_some((result, at, message))
+    }
 }

@@ -113,6 +113,16 @@ pub enum FaultKind {
 }
 
 impl Fault {
+    /// A fault without a code of AWS.
+    pub fn new(kind: FaultKind, action: &str, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            action: action.to_owned(),
+            code: None,
+            message: message.into(),
+        }
+    }
+
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }

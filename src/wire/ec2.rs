@@ -99,33 +99,33 @@ pub async fn describe_instances(
     client.send("DescribeInstances", &params).await
 }
 
-/// The instances in an answer, and the token of the next page if there is one.
+/// The instances in an answer, and the token of the next page.
 #[cfg(feature = "cli")]
 pub fn instances(answer: &str) -> Result<(Vec<Instance>, Option<String>), Ec2Error> {
     read_document(answer, "DescribeInstancesResponse", |page| {
         let all = items(page, "reservationSet").flat_map(|reservation| items(reservation, "instancesSet"));
-        let token = text(page, "nextToken").filter(|token| !token.is_empty());
-        Ok((all.filter_map(instance).collect(), token.map(str::to_owned)))
+        let token = text(page, "nextToken").map(str::to_owned);
+        Ok((all.filter_map(instance).collect(), token))
     })
 }
 
 #[cfg(feature = "cli")]
 fn instance(item: Node<'_, '_>) -> Option<Instance> {
-    let child = |name: &str| item.children().find(|child| child.has_tag_name(name));
-    let of = |element: Option<Node<'_, '_>>, name: &str| {
-        let found = element.and_then(|element| element.children().find(|child| child.has_tag_name(name)));
-        found.and_then(|found| found.text()).unwrap_or_default().to_owned()
+    let of = |name: &str| text(item, name).unwrap_or_default().to_owned();
+    let within = |element: &str, name: &str| {
+        let found = items(item, element).find(|child| child.has_tag_name(name));
+        found.and_then(|child| child.text()).unwrap_or_default().to_owned()
     };
-    let tags = items(item, "tagSet").map(|tag| (of(Some(tag), "key"), of(Some(tag), "value")));
+    let tag = |tag| Some((text(tag, "key")?.to_owned(), text(tag, "value")?.to_owned()));
     Some(Instance {
         id: text(item, "instanceId")?.parse().ok()?,
-        host: of(Some(item), "privateDnsName"),
-        instance_type: of(Some(item), "instanceType"),
-        zone: of(child("placement"), "availabilityZone"),
-        state: of(child("instanceState"), "name"),
-        is_spot: text(item, "instanceLifecycle") == Some("spot"),
-        launched: of(Some(item), "launchTime"),
-        tags: tags.collect(),
+        host: of("privateDnsName"),
+        instance_type: of("instanceType"),
+        zone: within("placement", "availabilityZone"),
+        state: within("instanceState", "name"),
+        is_spot: of("instanceLifecycle") == "spot",
+        launched: of("launchTime"),
+        tags: items(item, "tagSet").filter_map(tag).collect(),
     })
 }
 

@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
+use crate::cloud::now;
 use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::scope::Scope;
@@ -227,10 +227,4 @@ fn ended(hub: &ConnectedHub, treatment: Treatment, treated: &Treated, interrupte
     let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
     let error = error.note("they stay in the dead-letter queue");
     Some(error.hint_command("to see the reason of each:", hub.scope.kibus("dead-letters")))
-}
-
-/// The time in milliseconds of the Unix epoch.
-pub(super) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

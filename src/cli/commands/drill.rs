@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 
 use tokio::sync::watch;
 
-use super::dead_letters::now;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::Consent;
 use crate::cli::{Ending, failure, stages};
+use crate::cloud::{Waiting, now};
 use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
@@ -141,10 +141,10 @@ async fn drilled(
         left: false,
     };
     let line = text::drill_instance(&report.instance, now());
-    hub.ui.result(&text::sentences(&line, hub.ui.result_style()))?;
+    show(hub, &text::sentences(&line, hub.ui.result_style()))?;
     let (mut error, mut ending) = (None, args.consent.dry_run(true));
     if ending.is_none() {
-        confirm(hubs, hub, args, &line, &report)?;
+        confirm(hubs, args, &report)?;
         (error, ending) = interrupt(hubs, hub, args, &mut report).await?;
     }
     let report = HubReport {
@@ -153,6 +153,17 @@ async fn drilled(
         ..hub.report(&Intent::default())
     };
     Ok((report, ending.unwrap_or(Ending::Done)))
+}
+
+/// Writes a line of text, beside a JSON document if there is one.
+fn show(hub: &ConnectedHub, line: &str) -> Result<(), Error> {
+    match hub.ui.output {
+        Output::Text => hub.ui.out(line),
+        Output::Json => {
+            hub.ui.note(line, &[]);
+            Ok(())
+        }
+    }
 }
 
 async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
@@ -170,32 +181,16 @@ async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Resul
 }
 
 /// Asks a person to type the name of the cluster.
-fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, line: &str, report: &DrillReport) -> Result<(), Error> {
+fn confirm(hubs: &Hubs<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
     let cost = "This interrupts a real instance. AWS FIS costs $0.10 a minute.";
-    if args.consent.is_given() {
-        hub.ui.note(cost, &[]);
-        return Ok(());
-    }
-    let not_confirmed = Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
-    if let Some(why) = hub.ui.why_no_question {
-        let id = &report.instance.id;
-        let given = args
-            .instance
-            .as_ref()
-            .map_or(format!(" --instance {id}"), |_| String::new());
-        let command = format!("{}{given} --yes", hubs.command_line);
-        return Err(not_confirmed
-            .note(why)
-            .note(cost)
-            .hint_command("to interrupt it without confirmation:", command));
-    }
-    if hub.ui.output == Output::Json {
-        hub.ui.say(line);
-    }
-    let cluster = report.cluster.as_str();
-    let question = format!("{cost} Type `{cluster}` to go on");
-    let agreed = hub.ui.confirm_typed(&question, cluster)?;
-    agreed.then_some(()).ok_or(not_confirmed)
+    hubs.ui.note(cost, &[]);
+    let (cluster, id) = (report.cluster.as_str(), &report.instance.id);
+    let question = format!("Type `{cluster}` to go on");
+    let chosen = match args.instance {
+        Some(_) => String::new(),
+        None => format!(" --instance {id}"),
+    };
+    stages::ask(hubs, args.consent, (&question, cluster), ("interrupt it", &chosen))
 }
 
 /// Interrupts the instance, and shows each step. Gives the error to end with, or the ending.
@@ -212,22 +207,18 @@ async fn interrupt(
         instance: report.instance.id.clone(),
         minutes: args.warning,
     };
-    let style = hub.ui.result_style();
-    let show = |step: &StepReport| match hub.ui.output {
-        // A closed stdout ends the command when the rest is written; what the drill made is removed first.
-        Output::Text => drop(hub.ui.out(&text::drill_step(step, style.paint))),
-        Output::Json => hub.ui.note(&text::drill_step(step, style.paint), &[]),
-    };
+    // A closed stdout ends the command when the rest is written; what the drill made is removed first.
+    let tell = |step: &StepReport| drop(show(hub, &text::drill_step(step, hub.ui.result_style().paint)));
     let wait = |reason: &str| hub.ui.note(&format!("waiting: {reason}"), &[]);
-    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &show, &wait, &stop).await;
+    let running =
+        async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &tell, Waiting::new(&wait, &stop)).await;
     let (mut ended, signal) = hubs.stop.during(hubs.ui, |stop| vec![running(stop)]).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let Some(ended) = ended.pop().flatten() else {
         report.left = true;
-        let error = failure::cut_short(hub, interrupted).note("the experiment may go on");
-        let clean = Hint::command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN));
-        let hints = vec![clean];
-        return Ok((Some(Error { hints, ..error }), None));
+        let mut error = failure::cut_short(hub, interrupted).note("the experiment may go on");
+        error.hints.clear();
+        return Ok((Some(clean_up(hub, error)), None));
     };
     report.left = ended.left.is_some();
     report.steps.clone_from(&ended.steps);
@@ -240,41 +231,44 @@ async fn interrupt(
         hub.ui
             .next_steps(&[NextStep::Run(Hint::command("Karpenter's own story:", logs))])?;
     }
-    Ok((None, ended.has_failed.then_some(Ending::With(ErrorKind::Differences))))
+    Ok((None, ended.has_failed().then_some(Ending::With(ErrorKind::Differences))))
 }
 
 fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option<Error> {
     if let Some(fault) = &ended.left {
         return Some(unclean(hub, fault));
     }
-    match &ended.fault {
-        Some(fault) if fault.kind == FaultKind::Exists => {
-            Some(another(hub, &format!("role {}", hub.scope.drill_role())))
-        }
-        _ if ended.stopped => {
+    let fault = ended.fault.as_ref()?;
+    Some(match fault.kind {
+        FaultKind::Exists => another(hub, &format!("role {}", hub.scope.drill_role())),
+        FaultKind::Stopped | FaultKind::NotBegun => {
             let error = Error::new(interrupted, "stopped before the end").note(REMOVED);
-            Some(match ended.steps.as_slice() {
+            match ended.steps.as_slice() {
                 [] => error,
                 _ => error.note("an instance that EC2 has warned may still be interrupted"),
-            })
+            }
         }
-        Some(fault) => Some(failed(hub, fault).note(REMOVED)),
-        None => None,
-    }
+        _ => failed(hub, fault).note(REMOVED),
+    })
 }
 
 /// Another drill runs, or was cut off.
 fn another(hub: &ConnectedHub, what: &str) -> Error {
     let bus = &hub.scope.bus;
     let message = format!("another drill of bus `{bus}` runs, or one was cut off");
-    Error::new(ErrorKind::Refused, message)
-        .note(format!("exists: {what}"))
-        .hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
+    clean_up(
+        hub,
+        Error::new(ErrorKind::Refused, message).note(format!("exists: {what}")),
+    )
+}
+
+fn clean_up(hub: &ConnectedHub, error: Error) -> Error {
+    error.hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
 }
 
 fn unclean(hub: &ConnectedHub, fault: &Fault) -> Error {
     let error = Error::failed("not everything that the drill made could be removed");
-    failure::because(hub, error, fault).hint_command("to remove the rest:", hub.scope.kibus(CLEAN))
+    clean_up(hub, failure::because(hub, error, fault))
 }
 
 /// A call failed. Nobody changes what is not managed by kibus.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use super::dead_letters::now;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
+use crate::cloud::now;
 use crate::error::{Error, Hint};
 use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
 use crate::model::name::ClusterName;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::dead_letters::now;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
+use crate::cloud::now;
 use crate::error::Error;
 use crate::model::name::ClusterName;
 use crate::model::notation::{parse_duration, time_text};
