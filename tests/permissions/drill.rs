@@ -212,7 +212,7 @@ impl Fis {
         self.answered.send_replace(BTreeSet::new());
         let mut answered = self.answered.subscribe();
         let has = answered.wait_for(|all| all.contains(operation));
-        timeout(Duration::from_secs(120), has)
+        timeout(Duration::from_secs(300), has)
             .await
             .unwrap_or_else(|_| panic!("no {operation}"))
             .unwrap();
