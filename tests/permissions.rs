@@ -8,6 +8,7 @@ mod by_name;
 mod check;
 mod denied;
 mod discover;
+mod drill;
 mod eks;
 mod emulators_own;
 mod granted;
@@ -23,6 +24,7 @@ use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
 use kibus::model::document::Document;
+use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::tags::Tags;
 use kibus::wire::ec2;
 use serde_json::{Value, json};
@@ -378,6 +380,17 @@ fn everything() -> Value {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
     })
+}
+
+/// That of the hub in these tests.
+fn scope() -> Scope {
+    Scope {
+        bus: "kibus".parse().unwrap(),
+        account: ACCOUNT.parse().unwrap(),
+        region: REGION.parse().unwrap(),
+        partition: "aws".parse().unwrap(),
+        options: GlobalOptions::default(),
+    }
 }
 
 fn arn(service: &str, resource: &str) -> String {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kibus::cloud::Read;
 use kibus::export::Format;
-use kibus::model::resource::ResourceId;
+use kibus::model::resource::{Resource, ResourceId};
 use kibus::model::settings::Settings;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -82,10 +82,14 @@ impl Bench {
         wanted(self.stage.cloud.scope(), &Settings::default(), &cluster, ROLE, format)
     }
 
+    async fn queue(&self) -> Option<Resource> {
+        let id = ResourceId::Queue(QUEUE.parse().unwrap());
+        self.stage.cloud.read(&id).await.unwrap()
+    }
+
     /// The queue and the policy of the role as they are, the policies without the names of their statements.
     async fn found(&self) -> Asked {
-        let queue = self.stage.cloud.read(&ResourceId::Queue(QUEUE.parse().unwrap())).await;
-        let mut queue = queue.unwrap().and_then(|found| found.as_queue().cloned()).unwrap();
+        let mut queue = self.queue().await.and_then(|found| found.as_queue().cloned()).unwrap();
         // CloudFormation has some of its own.
         queue.tags.0.retain(|key, _| !key.starts_with("aws:"));
         let policy = format!("RoleName={ROLE} PolicyName={QUEUE}.us-west-2");
@@ -259,15 +263,7 @@ async fn a_cluster_of_terraform_is_on_the_bus() {
     // Its owner sees no change by kibus, and deletes what it has created.
     terraform.succeeds(&["plan", "-detailed-exitcode", "-input=false", "-no-color"]);
     terraform.succeeds(&["destroy", "-auto-approve", "-input=false", "-no-color"]);
-    assert_eq!(
-        bench
-            .stage
-            .cloud
-            .read(&ResourceId::Queue(QUEUE.parse().unwrap()))
-            .await
-            .unwrap(),
-        None
-    );
+    assert_eq!(bench.queue().await, None);
 }
 
 #[tokio::test]
@@ -288,15 +284,7 @@ async fn a_cluster_of_cloud_formation_is_on_the_bus() {
         .call("cloudformation", "DeleteStack", "StackName=base")
         .await;
     wait_for(&bench.account, "DELETE_COMPLETE").await;
-    assert_eq!(
-        bench
-            .stage
-            .cloud
-            .read(&ResourceId::Queue(QUEUE.parse().unwrap()))
-            .await
-            .unwrap(),
-        None
-    );
+    assert_eq!(bench.queue().await, None);
 }
 
 /// Waits until the stack has this status; one that is deleted may be unknown.

@@ -32,7 +32,7 @@ pub(super) struct Account {
 /// The access key of a user.
 #[derive(Clone)]
 pub(super) struct Keys {
-    id: String,
+    pub(super) id: String,
     secret: String,
     /// Of the root user only, which the emulator would otherwise take anybody for.
     token: Option<String>,
@@ -172,7 +172,7 @@ impl Account {
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 
-    /// Runs kibus with these keys.
+    /// Runs kibus with these keys. Who stops waiting kills it.
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
@@ -187,6 +187,7 @@ impl Account {
             ])
             .envs(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)))
             .stdin(Stdio::null())
+            .kill_on_drop(true)
             .output()
             .await
             .unwrap();

@@ -3,23 +3,14 @@
 use std::collections::BTreeMap;
 
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::scope::{GlobalOptions, Scope};
 
-use super::account::REGION;
-use super::arn;
+use super::{arn, scope};
 use crate::support::emulator::ACCOUNT;
 use crate::support::policy_simulator::PolicySimulator;
 
 #[test]
 fn an_operator_changes_the_alarms_and_the_dashboard_of_its_bus_alone() {
-    let scope = Scope {
-        bus: "kibus".parse().unwrap(),
-        account: ACCOUNT.parse().unwrap(),
-        region: REGION.parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    };
-    let document = operator_policy::additional(&scope, Purpose::Alarms);
+    let document = operator_policy::additional(&scope(), Purpose::Alarms);
     let simulator = PolicySimulator::new(document.value().clone());
     let alarm = |name: &str| arn("cloudwatch", &format!("alarm:{name}"));
     // The name of the second begins like those of this bus.

@@ -7,13 +7,11 @@ use kibus::model::answer::Fact;
 use kibus::model::hub::Hub;
 use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Observed};
-use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::plan::plan;
 use kibus::preflight::planned_calls;
 
 use super::account::{Account, REGION};
-use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
-use crate::support::emulator::ACCOUNT;
+use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of, scope};
 
 /// AWS requires these with the calls that have tags or a role, and no call has their name.
 const WITH_ANOTHER_CALL: [&str; 7] = [
@@ -28,13 +26,7 @@ const WITH_ANOTHER_CALL: [&str; 7] = [
 
 /// Compares the writes that a check asks about for a new hub with those that its creation has made.
 pub(super) fn expects_the_calls_of_a_first_hub(called: &BTreeSet<String>) {
-    let scope = Scope {
-        bus: "kibus".parse().unwrap(),
-        account: ACCOUNT.parse().unwrap(),
-        region: REGION.parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    };
+    let scope = scope();
     let options = HubOptions::default();
     let desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();

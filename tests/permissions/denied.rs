@@ -54,6 +54,7 @@ macro_rules! tried {
         vec![$(Tried::new($what, $call.send().await.err())),*]
     };
 }
+pub(super) use tried;
 
 /// The queues are not locked here, so the documents alone deny. A user who may do everything is denied nothing: a row that
 /// another policy or the emulator itself denies would hold whatever the documents say.
