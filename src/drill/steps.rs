@@ -236,7 +236,7 @@ impl<'a> Story<'a> {
         let late = depths.iter().filter(|(time, _)| *time >= delivered + COUNTED[0]);
         let counts = (waited || late.filter(|(_, depth)| is_empty(depth)).count() > 1) && at < delivered + COUNTED[1];
         let how = match depths.last() {
-            Some((_, depth)) if depth.in_flight > 0 => "its message is in flight".to_owned(),
+            Some((_, depth)) if depth.in_flight > 0 => "a message of its queue is in flight".to_owned(),
             Some((_, depth)) if counts && is_empty(depth) => "its queue is empty".to_owned(),
             _ if deleted > 0 => format!("{deleted} deleted from its queue"),
             _ => return None,

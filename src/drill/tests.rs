@@ -335,7 +335,7 @@ async fn a_drill_tells_each_step_and_leaves_nothing() {
         [
             "2 Done experiment runs",
             &format!("15 {DELIVERED}"),
-            "18 Done taken by Karpenter: its message is in flight",
+            "18 Done taken by Karpenter: a message of its queue is in flight",
             "120 Done instance shutting down",
             "150 Done instance terminated",
         ]

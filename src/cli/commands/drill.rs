@@ -144,7 +144,7 @@ async fn drilled(
     show(hub, &text::sentences(&line, hub.ui.result_style()))?;
     let (mut error, mut ending) = (None, args.consent.dry_run(true));
     if ending.is_none() {
-        confirm(hubs, args, &report)?;
+        confirm(hubs, hub, args, &report)?;
         (error, ending) = interrupt(hubs, hub, args, &mut report).await?;
     }
     let report = HubReport {
@@ -181,9 +181,12 @@ async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Resul
 }
 
 /// Asks a person to type the name of the cluster.
-fn confirm(hubs: &Hubs<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
-    let cost = "This interrupts a real instance. AWS FIS costs $0.10 a minute.";
-    hubs.ui.note(cost, &[]);
+fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, report: &DrillReport) -> Result<(), Error> {
+    let cost = match hub.scope.options.sandbox {
+        true => "This interrupts an instance of the sandbox.",
+        false => "This interrupts a real instance. AWS FIS costs $0.10 a minute.",
+    };
+    hub.ui.note(cost, &[]);
     let (cluster, id) = (report.cluster.as_str(), &report.instance.id);
     let question = format!("Type `{cluster}` to go on");
     let chosen = match args.instance {
@@ -229,7 +232,7 @@ async fn interrupt(
     if ended.steps.iter().any(|step| step.step == Step::Warning) {
         let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
         hub.ui
-            .next_steps(&[NextStep::Run(Hint::command("Karpenter's own story:", logs))])?;
+            .next_steps(&[NextStep::Run(Hint::command("To see what Karpenter did:", logs))])?;
     }
     Ok((None, ended.has_failed().then_some(Ending::With(ErrorKind::Differences))))
 }
