@@ -5,14 +5,16 @@ mod effect;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::answer::{Answered, Simulation};
 use kibus::model::document::Document;
+use kibus::model::hub;
 use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use kibus::model::options::HubOptions;
 use kibus::model::policy::InlinePolicy;
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
@@ -64,6 +66,10 @@ pub(super) struct Interruption {
 
 type Desired = BTreeMap<ResourceId, Resource>;
 
+/// What decides what a command does in an account: the time, the resources, the published versions, the deleted queues that still
+/// answer, and the keys of messages.
+pub(super) type World = (u64, Desired, Published, BTreeMap<ResourceId, usize>, MessageKeys);
+
 #[derive(Default)]
 struct State {
     /// The local clock, in Unix seconds.
@@ -94,6 +100,8 @@ struct State {
 /// The part of an account that matters to one bus.
 pub(super) struct Account {
     scope: Scope,
+    /// Every id that the hub can have.
+    hub: OnceLock<BTreeSet<ResourceId>>,
     state: Mutex<State>,
     stop: watch::Sender<bool>,
 }
@@ -103,6 +111,7 @@ impl Account {
     pub(super) fn new(scope: &Scope, resources: Desired) -> Self {
         Self {
             scope: scope.clone(),
+            hub: OnceLock::new(),
             state: Mutex::new(State {
                 now: 1_800_000_000,
                 published: published(&resources),
@@ -154,6 +163,22 @@ impl Account {
         let mut resources = state.resources.clone();
         resources.retain(|id, _| !state.ghosts.contains_key(id));
         resources
+    }
+
+    pub(super) fn world(&self) -> World {
+        let state = self.state();
+        (
+            state.now,
+            state.resources.clone(),
+            state.published.clone(),
+            state.ghosts.clone(),
+            state.keys.clone(),
+        )
+    }
+
+    fn hub(&self) -> &BTreeSet<ResourceId> {
+        let every = || hub::ids(&self.scope, [&HubOptions::all_parts()]);
+        self.hub.get_or_init(every)
     }
 
     /// Records the plan that was shown: only these writes may follow, once each.
@@ -353,12 +378,17 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let State {
-            resources, keys, now, ..
-        } = &mut *state;
+        let State { resources, keys, .. } = &mut *state;
         note_keys(keys, resources);
-        let could = can_use(&self.scope, resources, keys, *now);
-        let could_read = with_access(&self.scope, resources);
+        let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
+        // Few laws ask for it.
+        let can_read = |state: &State| {
+            let keeps = state.controllers_keep_access;
+            keeps
+                .then(|| with_access(&self.scope, &state.resources))
+                .unwrap_or_default()
+        };
+        let could_read = can_read(&state);
         let answer = self.answer(&mut state, change);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // A queue that is handed back is no longer one of the bus.
@@ -372,15 +402,13 @@ impl Write for Account {
             .filter(|(policy, queue, _)| there(policy) && there(queue))
             .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
             .collect();
-        let can_read = with_access(&self.scope, &state.resources);
+        let can_read = can_read(&state);
         let lost = could_read.difference(&can_read).filter(|queue| there(queue));
         let lost: Vec<String> = lost
             .map(|queue| format!("{}: no controller can read {queue} any more", change.id))
             .collect();
         state.breaches.extend(shut_out);
-        if state.controllers_keep_access {
-            state.breaches.extend(lost);
-        }
+        state.breaches.extend(lost);
         let locked_out = locked_out(&self.scope, &state.resources);
         let locked_out = locked_out
             .iter()
@@ -461,7 +489,7 @@ impl Account {
         if creates && matches!(change.id, ResourceId::Queue(_)) {
             state.wait_for_queue(&change.id)?;
         }
-        if let Err(breach) = allowed(&self.scope, state, change) {
+        if let Err(breach) = allowed(&self.scope, self.hub(), state, change) {
             let breach = format!("{}: {breach}", change.id);
             state.breaches.push(breach.clone());
             return Err(fault(&breach));
