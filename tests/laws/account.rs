@@ -5,7 +5,7 @@ mod effect;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
@@ -16,7 +16,7 @@ use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::options::HubOptions;
 use kibus::model::policy::InlinePolicy;
-use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
+use kibus::model::resource::{FunctionSettings, Kind, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
 use kibus::model::status::QueueActivity;
@@ -100,8 +100,6 @@ struct State {
 /// The part of an account that matters to one bus.
 pub(super) struct Account {
     scope: Scope,
-    /// Every id that the hub can have.
-    hub: OnceLock<BTreeSet<ResourceId>>,
     state: Mutex<State>,
     stop: watch::Sender<bool>,
 }
@@ -111,7 +109,6 @@ impl Account {
     pub(super) fn new(scope: &Scope, resources: Desired) -> Self {
         Self {
             scope: scope.clone(),
-            hub: OnceLock::new(),
             state: Mutex::new(State {
                 now: 1_800_000_000,
                 published: published(&resources),
@@ -176,9 +173,12 @@ impl Account {
         )
     }
 
-    fn hub(&self) -> &BTreeSet<ResourceId> {
-        let every = || hub::ids(&self.scope, [&HubOptions::all_parts()]);
-        self.hub.get_or_init(every)
+    /// Every id that the hub can have. They are made once, because a law makes thousands of accounts.
+    fn hub(&self) -> Arc<BTreeSet<ResourceId>> {
+        static OF_HUBS: Mutex<BTreeMap<String, Arc<BTreeSet<ResourceId>>>> = Mutex::new(BTreeMap::new());
+        let every = || Arc::new(hub::ids(&self.scope, [&HubOptions::all_parts()]));
+        let queue = self.scope.queue_arn(&self.scope.hub_queue());
+        OF_HUBS.lock().unwrap().entry(queue).or_insert_with(every).clone()
     }
 
     /// Records the plan that was shown: only these writes may follow, once each.
@@ -378,6 +378,10 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
+        // Nothing else decides who can use a queue.
+        if !matches!(change.id.of_kind(), Kind::Queue | Kind::Role | Kind::RolePolicy) {
+            return self.answer(&mut state, change);
+        }
         let State { resources, keys, .. } = &mut *state;
         note_keys(keys, resources);
         let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
@@ -489,7 +493,7 @@ impl Account {
         if creates && matches!(change.id, ResourceId::Queue(_)) {
             state.wait_for_queue(&change.id)?;
         }
-        if let Err(breach) = allowed(&self.scope, self.hub(), state, change) {
+        if let Err(breach) = allowed(&self.scope, &self.hub(), state, change) {
             let breach = format!("{}: {breach}", change.id);
             state.breaches.push(breach.clone());
             return Err(fault(&breach));
