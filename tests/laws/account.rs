@@ -68,7 +68,7 @@ type Desired = BTreeMap<ResourceId, Resource>;
 
 /// What decides what a command does in an account: the time, the resources, the published versions, the deleted queues that still
 /// answer, and the keys of messages.
-pub(super) type World = (u64, Desired, Published, BTreeMap<ResourceId, usize>, MessageKeys);
+pub(super) type Basis = (u64, Desired, Published, BTreeMap<ResourceId, usize>, MessageKeys);
 
 #[derive(Default)]
 struct State {
@@ -162,7 +162,7 @@ impl Account {
         resources
     }
 
-    pub(super) fn world(&self) -> World {
+    pub(super) fn basis(&self) -> Basis {
         let state = self.state();
         (
             state.now,
@@ -386,11 +386,9 @@ impl Write for Account {
         note_keys(keys, resources);
         let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // Few laws ask for it.
-        let can_read = |state: &State| {
-            let keeps = state.controllers_keep_access;
-            keeps
-                .then(|| with_access(&self.scope, &state.resources))
-                .unwrap_or_default()
+        let can_read = |state: &State| match state.controllers_keep_access {
+            true => with_access(&self.scope, &state.resources),
+            false => BTreeSet::new(),
         };
         let could_read = can_read(&state);
         let answer = self.answer(&mut state, change);

@@ -13,7 +13,7 @@ use kibus::plan::{Action, Change, Plan};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::account::{Account, Interruption, Trouble, World, halves};
+use super::account::{Account, Basis, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
 use Command::{AddCluster, Adopt, BootstrapHub, Granted, RemoveCluster, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
@@ -249,27 +249,27 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
     assert!(whole.outcome.is_complete(), "{command:?}: {:?}", whole.outcome);
     let end = comparable(account.resources());
     // A command does the same where it finds the same, so what was seen once is not run again.
-    let mut repeated: Vec<(usize, World, Plan)> = Vec::new();
-    let mut unchanged: Vec<World> = Vec::new();
+    let mut repeated: Vec<(usize, Basis, Plan)> = Vec::new();
+    let mut unchanged: Vec<Basis> = Vec::new();
     for (limit, now) in interruptions(&whole.plan) {
         let name = || format!("{command:?}, {limit} at a time, {now:?}");
         let account = start();
         let first = wait(command.apply(whole.plan.clone(), &scope(), &account, limit, Some(now)));
         assert_eq!(account.breaches(), [""; 0], "{}", name());
-        let left = account.world();
+        let left = account.basis();
         let seen = repeated
             .iter()
-            .position(|(at_once, world, _)| (*at_once, world) == (limit, &left));
+            .position(|(at_once, basis, _)| (*at_once, basis) == (limit, &left));
         let seen = seen.unwrap_or_else(|| {
             let second = wait(command.run(&scope(), &account, limit, None));
             assert_eq!(account.breaches(), [""; 0], "{}, again", name());
             assert!(second.outcome.is_complete(), "{}, again: {:?}", name(), second.outcome);
             account.a_minute_passes();
-            let world = account.world();
-            if !unchanged.contains(&world) {
+            let basis = account.basis();
+            if !unchanged.contains(&basis) {
                 let third = wait(command.plan(&scope(), &account));
                 assert!(third.is_empty(), "{}: the plan after it is {:?}", name(), third.changes);
-                unchanged.push(world);
+                unchanged.push(basis);
             }
             assert_eq!(comparable(account.resources()), end, "{}", name());
             repeated.push((limit, left, second.plan));
@@ -306,15 +306,30 @@ fn interruptions(plan: &Plan) -> Vec<(usize, Interruption)> {
     found
 }
 
-#[test]
-fn any_command_may_be_interrupted_and_repeated() {
-    for history in histories() {
+/// Interrupts every command in the accounts that these histories leave. Several tests share them, because they run at once.
+fn any_command_may_be_interrupted(is_among: impl Fn(&[Command]) -> bool) {
+    for history in histories().into_iter().filter(|history| is_among(history)) {
         let start = account_after(&history);
         let with_path = history.is_empty().then(choosy_hub);
         for command in commands().into_iter().chain(adoptions()).chain(with_path) {
             may_be_interrupted(|| Account::new(&scope(), start.clone()), &command);
         }
     }
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated_without_a_cluster() {
+    any_command_may_be_interrupted(|history| history.len() < 2);
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated_with_a_cluster() {
+    any_command_may_be_interrupted(|history| history.len() == 2);
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated_with_several_clusters() {
+    any_command_may_be_interrupted(|history| history.len() > 2);
 }
 
 /// A rollback, and what follows while the settings pin a version.
