@@ -3,7 +3,8 @@ use std::sync::Mutex;
 use super::*;
 use crate::model::name::LogGroupName;
 
-/// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each.
+/// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each. Its lines are in the order
+/// of time.
 struct Log {
     lines: Vec<(i64, String)>,
     page: usize,
@@ -26,8 +27,9 @@ impl RouterLog for Log {
         token: Option<&str>,
     ) -> Result<LogPage, Fault> {
         *self.calls.lock().unwrap() += 1;
-        let is_in = |(_, (time, _)): &(usize, &(i64, String))| *time >= start && end.is_none_or(|end| *time <= end);
-        let all: Vec<_> = self.lines.iter().enumerate().filter(is_in).collect();
+        let before = |is_before: &dyn Fn(i64) -> bool| self.lines.partition_point(|(time, _)| is_before(*time));
+        let all = before(&|time| time < start)..before(&|time| end.is_none_or(|end| time <= end));
+        let all = &self.lines[all];
         let (skip, is_empty) = match token {
             None => (0, true),
             Some(token) => (token[1..].parse().unwrap(), token.starts_with('e')),
@@ -41,7 +43,7 @@ impl RouterLog for Log {
             });
         }
         let events = all.iter().skip(skip).take(self.page);
-        let event = |(_, (time, text)): &(usize, &(i64, String))| EventLine {
+        let event = |(time, text): &(i64, String)| EventLine {
             logged: *time,
             text: text.clone(),
             ..EventLine::default()

@@ -143,6 +143,13 @@ pub fn fill_template(json: &str, values: &[(&str, Value)]) -> Document {
     fill(serde_json::from_str(json).ok(), values)
 }
 
+/// The texts of a member of each item of a template that is a list, filled in, without the rest.
+pub(super) fn fill_members(json: &str, member: &str, values: &[(&str, Value)]) -> Vec<String> {
+    let items: Vec<Value> = serde_json::from_str(json).unwrap_or_default();
+    let filled = items.iter().map(|item| fill_node(&item[member], values));
+    filled.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
+}
+
 #[cfg(feature = "cli")]
 pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
     fill(serde_yaml::from_str(yaml).ok(), values)

@@ -260,7 +260,7 @@ pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions
         .collect();
     for options in requested {
         if options.has_alarms() {
-            ids.extend(watch::alarms(scope, options).iter().map(Resource::id));
+            ids.extend(watch::alarm_ids(scope, options));
         }
         if options.dashboard == Some(true) {
             ids.insert(ResourceId::Dashboard(scope.dashboard()));

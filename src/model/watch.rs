@@ -2,34 +2,50 @@
 //! are not. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
 //! are those that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
-use super::document::{Document, fill_template};
+use super::document::{Document, fill_members, fill_template};
 use super::name::{ClusterName, QueueName};
 use super::options::{ClusterMetrics, HubOptions};
-use super::resource::{Alarm, AlarmName, Dashboard, Resource};
+use super::resource::{Alarm, AlarmName, Dashboard, Resource, ResourceId};
 use super::scope::{Scope, fixed};
 use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
 
 /// The alarms of a hub with these options.
 pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
-    let values = [
+    let templates = templates(scope, options).into_iter();
+    let alarms = templates.flat_map(|(template, values)| filled(scope, options, template, &values));
+    alarms.map(Resource::Alarm).collect()
+}
+
+/// Their ids, which take less time.
+pub fn alarm_ids(scope: &Scope, options: &HubOptions) -> BTreeSet<ResourceId> {
+    let templates = templates(scope, options).into_iter();
+    let names = templates.flat_map(|(template, values)| fill_members(template, "AlarmName", &values));
+    names.map(|name| ResourceId::Alarm(fixed(name))).collect()
+}
+
+/// The templates of the alarms of a hub with these options, each with its values.
+fn templates(scope: &Scope, options: &HubOptions) -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
+    let bus = || ("bus", scope.bus.as_str().into());
+    let of_hub = vec![
+        bus(),
         ("function", scope.router_function().as_str().into()),
         ("hub", scope.hub_queue().as_str().into()),
         ("dead_letters", scope.dead_letter_queue().as_str().into()),
     ];
-    let mut alarms = filled(scope, options, include_str!("../../templates/alarms/hub.json"), &values);
+    let mut templates = vec![(include_str!("../../templates/alarms/hub.json"), of_hub)];
     if options.has_heartbeat() {
-        let heartbeat = include_str!("../../templates/alarms/heartbeat.json");
-        alarms.extend(filled(scope, options, heartbeat, &[]));
+        templates.push((include_str!("../../templates/alarms/heartbeat.json"), vec![bus()]));
     }
     for signal in Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)) {
-        let values = [("rule", scope.rule(signal).as_str().into())];
-        let of_rule = include_str!("../../templates/alarms/rule.json");
-        alarms.extend(filled(scope, options, of_rule, &values));
+        let of_rule = vec![bus(), ("rule", scope.rule(signal).as_str().into())];
+        templates.push((include_str!("../../templates/alarms/rule.json"), of_rule));
     }
-    alarms.into_iter().map(Resource::Alarm).collect()
+    templates
 }
 
 pub fn reader_alarm_name(scope: &Scope, cluster: &ClusterName) -> AlarmName {
@@ -38,14 +54,9 @@ pub fn reader_alarm_name(scope: &Scope, cluster: &ClusterName) -> AlarmName {
 
 /// The alarm of a cluster: nobody asks its queue for messages, also if SQS reports nothing of it.
 pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, queue: &QueueName) -> Option<Alarm> {
-    let values = [("queue", queue.as_str().into())];
-    let mut alarms = filled(
-        scope,
-        options,
-        include_str!("../../templates/alarms/reader.json"),
-        &values,
-    );
-    let alarm = alarms.pop()?;
+    let values = [("bus", scope.bus.as_str().into()), ("queue", queue.as_str().into())];
+    let template = include_str!("../../templates/alarms/reader.json");
+    let alarm = filled(scope, options, template, &values).pop()?;
     let tags = alarm.tags.with(CLUSTER, cluster.as_str());
     let name = reader_alarm_name(scope, cluster);
     Some(Alarm { name, tags, ..alarm })
@@ -53,12 +64,7 @@ pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, 
 
 /// The alarms of a template, which has the requests that make them, without what is the same for most of them.
 fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, Value)]) -> Vec<Alarm> {
-    let values: Vec<(&str, Value)> = values
-        .iter()
-        .cloned()
-        .chain([("bus", scope.bus.as_str().into())])
-        .collect();
-    let document = fill_template(template, &values);
+    let document = fill_template(template, values);
     let topic = options.alarm_topic().map(|topic| json!([scope.topic_arn(topic)]));
     let alarm = |request: &Value| {
         let mut members = request.as_object()?.clone();

@@ -237,14 +237,15 @@ mod tests {
     /// A cloned repository may hold a `python3`, and a version manager may follow a file of the current directory.
     #[tokio::test]
     async fn a_python_runs_in_our_directory_and_without_credentials() {
-        use std::os::unix::fs::PermissionsExt;
-
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("python");
         // Cargo sets this variable for tests. It stands for any that is not passed on.
         let script = "#!/bin/sh\n[ -z \"$CARGO_MANIFEST_DIR\" ]\n";
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        // Another program writes it: a child that another test starts meanwhile would hold a file that is open here, and Linux
+        // runs no program that is open for writing.
+        fs::write(dir.path().join("script"), script).unwrap();
+        let mut install = Command::new("install");
+        install.args(["-m", "755", "script", "python"]).current_dir(dir.path());
+        assert!(matches!(failure(install).await, Ok(None)));
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let run = |directory: &Path| failure(isolated(Path::new("./python"), directory));
         assert!(matches!(run(dir.path()).await, Ok(None)));

@@ -5,16 +5,18 @@ mod effect;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::answer::{Answered, Simulation};
 use kibus::model::document::Document;
+use kibus::model::hub;
 use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use kibus::model::options::HubOptions;
 use kibus::model::policy::InlinePolicy;
-use kibus::model::resource::{FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
+use kibus::model::resource::{FunctionSettings, Kind, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
 use kibus::model::status::QueueActivity;
@@ -63,6 +65,10 @@ pub(super) struct Interruption {
 }
 
 type Desired = BTreeMap<ResourceId, Resource>;
+
+/// What decides what a command does in an account: the time, the resources, the published versions, the deleted queues that still
+/// answer, and the keys of messages.
+pub(super) type Basis = (u64, Desired, Published, BTreeMap<ResourceId, usize>, MessageKeys);
 
 #[derive(Default)]
 struct State {
@@ -154,6 +160,25 @@ impl Account {
         let mut resources = state.resources.clone();
         resources.retain(|id, _| !state.ghosts.contains_key(id));
         resources
+    }
+
+    pub(super) fn basis(&self) -> Basis {
+        let state = self.state();
+        (
+            state.now,
+            state.resources.clone(),
+            state.published.clone(),
+            state.ghosts.clone(),
+            state.keys.clone(),
+        )
+    }
+
+    /// Every id that the hub can have. They are made once, because a law makes thousands of accounts.
+    fn hub(&self) -> Arc<BTreeSet<ResourceId>> {
+        static OF_HUBS: Mutex<BTreeMap<String, Arc<BTreeSet<ResourceId>>>> = Mutex::new(BTreeMap::new());
+        let every = || Arc::new(hub::ids(&self.scope, [&HubOptions::all_parts()]));
+        let queue = self.scope.queue_arn(&self.scope.hub_queue());
+        OF_HUBS.lock().unwrap().entry(queue).or_insert_with(every).clone()
     }
 
     /// Records the plan that was shown: only these writes may follow, once each.
@@ -353,12 +378,19 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let State {
-            resources, keys, now, ..
-        } = &mut *state;
+        // Nothing else decides who can use a queue.
+        if !matches!(change.id.of_kind(), Kind::Queue | Kind::Role | Kind::RolePolicy) {
+            return self.answer(&mut state, change);
+        }
+        let State { resources, keys, .. } = &mut *state;
         note_keys(keys, resources);
-        let could = can_use(&self.scope, resources, keys, *now);
-        let could_read = with_access(&self.scope, resources);
+        let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
+        // Few laws ask for it.
+        let can_read = |state: &State| match state.controllers_keep_access {
+            true => with_access(&self.scope, &state.resources),
+            false => BTreeSet::new(),
+        };
+        let could_read = can_read(&state);
         let answer = self.answer(&mut state, change);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // A queue that is handed back is no longer one of the bus.
@@ -372,15 +404,13 @@ impl Write for Account {
             .filter(|(policy, queue, _)| there(policy) && there(queue))
             .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
             .collect();
-        let can_read = with_access(&self.scope, &state.resources);
+        let can_read = can_read(&state);
         let lost = could_read.difference(&can_read).filter(|queue| there(queue));
         let lost: Vec<String> = lost
             .map(|queue| format!("{}: no controller can read {queue} any more", change.id))
             .collect();
         state.breaches.extend(shut_out);
-        if state.controllers_keep_access {
-            state.breaches.extend(lost);
-        }
+        state.breaches.extend(lost);
         let locked_out = locked_out(&self.scope, &state.resources);
         let locked_out = locked_out
             .iter()
@@ -461,7 +491,7 @@ impl Account {
         if creates && matches!(change.id, ResourceId::Queue(_)) {
             state.wait_for_queue(&change.id)?;
         }
-        if let Err(breach) = allowed(&self.scope, state, change) {
+        if let Err(breach) = allowed(&self.scope, &self.hub(), state, change) {
             let breach = format!("{}: {breach}", change.id);
             state.breaches.push(breach.clone());
             return Err(fault(&breach));

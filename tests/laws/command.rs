@@ -62,22 +62,35 @@ impl Listener for Nobody {
 }
 
 impl Command {
-    /// Runs the command: survey, reconcile, show, apply. A queue that was marked and stays is planned again.
+    /// Runs the command: survey, reconcile, show, apply.
     pub(super) async fn run(
         &self,
+        scope: &Scope,
+        account: &Account,
+        limit: usize,
+        trouble: Option<Interruption>,
+    ) -> Run {
+        let plan = self.plan(scope, account).await;
+        self.apply(plan, scope, account, limit, trouble).await
+    }
+
+    /// Applies a plan of the command. A queue that was marked and stays is planned again.
+    pub(super) async fn apply(
+        &self,
+        mut plan: Plan,
         scope: &Scope,
         account: &Account,
         limit: usize,
         mut trouble: Option<Interruption>,
     ) -> Run {
         loop {
-            let plan = self.plan(scope, account).await;
             let stop = account.show(&plan, trouble.take());
             let mut outcome = Outcome::of(&plan);
             apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
             if !outcome.queue_stays(&plan) {
                 return Run { plan, outcome };
             }
+            plan = self.plan(scope, account).await;
         }
     }
 
@@ -146,7 +159,7 @@ pub(super) fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName
 
 /// The intent for a target.
 pub(super) async fn intent(scope: &Scope, account: &Account, target: &Target) -> Result<Intent, Blocked> {
-    reconcile(&survey(scope, account, target, 4).await, target)
+    survey(scope, account, target, 4).await.1
 }
 
 /// The plan for a target.
@@ -162,12 +175,15 @@ pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> P
     }
 }
 
-/// What is read for a target, with this many calls at once.
-pub(super) async fn survey(scope: &Scope, account: &Account, target: &Target, limit: usize) -> Survey {
+/// What is read for a target, with this many calls at once, and the intent.
+pub(super) async fn survey(
+    scope: &Scope,
+    account: &Account,
+    target: &Target,
+    limit: usize,
+) -> (Survey, Result<Intent, Blocked>) {
     let (survey, guess) = target.survey(scope.clone());
-    let pass = |survey: &Survey| drop(reconcile(survey, target));
-    kibus::survey::survey(account, survey, limit, guess, &|_| {}, pass)
-        .await
-        .unwrap()
-        .0
+    let pass = |survey: &Survey| reconcile(survey, target);
+    let read = kibus::survey::survey(account, survey, limit, guess, &|_| {}, pass);
+    read.await.unwrap()
 }

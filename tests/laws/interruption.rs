@@ -9,11 +9,11 @@ use kibus::model::options::{Grant, HubOptions, OrNone, UserTag};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::{GlobalOptions, Scope};
 use kibus::model::tags::{DELETING, Tags};
-use kibus::plan::{Action, Change};
+use kibus::plan::{Action, Change, Plan};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::account::{Account, Interruption, Trouble, halves};
+use super::account::{Account, Basis, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
 use Command::{AddCluster, Adopt, BootstrapHub, Granted, RemoveCluster, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
@@ -241,48 +241,95 @@ pub(super) fn comparable(mut desired: Desired) -> Desired {
     desired
 }
 
-/// Interrupts a command, repeats it, and compares the result with an uninterrupted run.
-pub(super) fn continues_where_it_stopped(
-    start: &Desired,
-    command: &Command,
-    limit: usize,
-    now: Interruption,
-    end: &Desired,
-) {
-    let name = || format!("{command:?}, {limit} at a time, {now:?}");
-    let account = Account::new(&scope(), start.clone());
-    let first = wait(command.run(&scope(), &account, limit, Some(now)));
-    assert_eq!(account.breaches(), [""; 0], "{}", name());
-    let second = wait(command.run(&scope(), &account, limit, None));
-    assert_eq!(account.breaches(), [""; 0], "{}, again", name());
-    assert!(second.outcome.is_complete(), "{}, again: {:?}", name(), second.outcome);
-    // SQS may still answer for a deleted queue.
-    let is_made = |change: &&Change| change.action != Action::Delete || change.resource().as_queue().is_none();
-    for done in first
-        .outcome
-        .done
-        .iter()
-        .map(|at| &first.plan.changes[*at])
-        .filter(is_made)
-    {
-        let is_same = |change: &Change| (&change.id, &change.fields) == (&done.id, &done.fields);
-        let again = second.plan.changes.iter().any(is_same);
-        assert!(!again, "{}: {} was done before", name(), done.id);
+/// Interrupts a command at each step and in each way, repeats it, and compares the result with an uninterrupted run.
+pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command) {
+    let account = start();
+    let whole = wait(command.run(&scope(), &account, 1, None));
+    assert_eq!(account.breaches(), [""; 0], "{command:?}");
+    assert!(whole.outcome.is_complete(), "{command:?}: {:?}", whole.outcome);
+    let end = comparable(account.resources());
+    // A command does the same where it finds the same, so what was seen once is not run again.
+    let mut repeated: Vec<(usize, Basis, Plan)> = Vec::new();
+    let mut unchanged: Vec<Basis> = Vec::new();
+    for (limit, now) in interruptions(&whole.plan) {
+        let name = || format!("{command:?}, {limit} at a time, {now:?}");
+        let account = start();
+        let first = wait(command.apply(whole.plan.clone(), &scope(), &account, limit, Some(now)));
+        assert_eq!(account.breaches(), [""; 0], "{}", name());
+        let left = account.basis();
+        let seen = repeated
+            .iter()
+            .position(|(at_once, basis, _)| (*at_once, basis) == (limit, &left));
+        let seen = seen.unwrap_or_else(|| {
+            let second = wait(command.run(&scope(), &account, limit, None));
+            assert_eq!(account.breaches(), [""; 0], "{}, again", name());
+            assert!(second.outcome.is_complete(), "{}, again: {:?}", name(), second.outcome);
+            account.a_minute_passes();
+            let basis = account.basis();
+            if !unchanged.contains(&basis) {
+                let third = wait(command.plan(&scope(), &account));
+                assert!(third.is_empty(), "{}: the plan after it is {:?}", name(), third.changes);
+                unchanged.push(basis);
+            }
+            assert_eq!(comparable(account.resources()), end, "{}", name());
+            repeated.push((limit, left, second.plan));
+            repeated.len() - 1
+        });
+        let again = &repeated[seen].2;
+        // SQS may still answer for a deleted queue.
+        let is_made = |change: &&Change| change.action != Action::Delete || change.resource().as_queue().is_none();
+        let done = first.outcome.done.iter().map(|at| &first.plan.changes[*at]);
+        for done in done.filter(is_made) {
+            let is_same = |change: &Change| (&change.id, &change.fields) == (&done.id, &done.fields);
+            assert!(
+                !again.changes.iter().any(is_same),
+                "{}: {} was done before",
+                name(),
+                done.id
+            );
+        }
     }
-    account.a_minute_passes();
-    let third = wait(command.plan(&scope(), &account));
-    assert!(third.is_empty(), "{}: the plan after it is {:?}", name(), third.changes);
-    assert_eq!(comparable(account.resources()), *end, "{}", name());
+}
+
+/// Each interruption of a plan, with how many steps are taken at a time.
+fn interruptions(plan: &Plan) -> Vec<(usize, Interruption)> {
+    let mut found = Vec::new();
+    for (at, change) in plan.changes.iter().enumerate() {
+        // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
+        let alone = [Trouble::AnswerLost].into_iter().chain(halves(change));
+        let alone = alone.map(|trouble| (1, trouble, false));
+        let together = [(8, Trouble::Nothing, true), (8, Trouble::Stop, false)];
+        for (limit, trouble, killed) in alone.chain(together) {
+            found.push((limit, Interruption { at, trouble, killed }));
+        }
+    }
+    found
+}
+
+/// Interrupts every command in the accounts that these histories leave. Several tests share them, because they run at once.
+fn any_command_may_be_interrupted(is_among: impl Fn(&[Command]) -> bool) {
+    for history in histories().into_iter().filter(|history| is_among(history)) {
+        let start = account_after(&history);
+        let with_path = history.is_empty().then(choosy_hub);
+        for command in commands().into_iter().chain(adoptions()).chain(with_path) {
+            may_be_interrupted(|| Account::new(&scope(), start.clone()), &command);
+        }
+    }
 }
 
 #[test]
-fn any_command_may_be_interrupted_and_repeated() {
-    for history in histories() {
-        let start = account_after(&history);
-        let with_path = history.is_empty().then(choosy_hub);
-        let commands = commands().into_iter().chain(adoptions()).chain(with_path);
-        may_be_interrupted(&history, &start, commands);
-    }
+fn any_command_may_be_interrupted_and_repeated_without_a_cluster() {
+    any_command_may_be_interrupted(|history| history.len() < 2);
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated_with_a_cluster() {
+    any_command_may_be_interrupted(|history| history.len() == 2);
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated_with_several_clusters() {
+    any_command_may_be_interrupted(|history| history.len() > 2);
 }
 
 /// A rollback, and what follows while the settings pin a version.
@@ -319,48 +366,16 @@ fn a_rollback_may_be_interrupted_and_is_kept() {
         ),
     ] {
         let start = account_after(&history);
+        let account = || Account::new(&scope(), start.clone());
         assert_eq!(is_pinned(&start), before, "{history:?}");
         for (command, pins) in commands {
-            let account = Account::new(&scope(), start.clone());
-            let run = wait(command.run(&scope(), &account, 1, None));
-            assert_eq!(is_pinned(&account.resources()), pins, "{command:?}: {:?}", run.outcome);
-            may_be_interrupted(&history, &start, [command]);
+            let pinned = account();
+            let run = wait(command.run(&scope(), &pinned, 1, None));
+            assert_eq!(is_pinned(&pinned.resources()), pins, "{command:?}: {:?}", run.outcome);
+            may_be_interrupted(account, &command);
         }
-        may_be_interrupted(&history, &start, [Teardown]);
+        may_be_interrupted(account, &Teardown);
     }
-}
-
-/// Interrupts each of these commands at each step and in each way.
-fn may_be_interrupted(history: &[Command], start: &Desired, commands: impl IntoIterator<Item = Command>) {
-    for command in commands {
-        let (end, interruptions) = interruptions(history, start, &command);
-        for (limit, now) in interruptions {
-            continues_where_it_stopped(start, &command, limit, now, &end);
-        }
-    }
-}
-
-/// Where a command ends that is not interrupted, and each interruption of it, with how many steps are taken at a time.
-pub(super) fn interruptions(
-    history: &[Command],
-    start: &Desired,
-    command: &Command,
-) -> (Desired, Vec<(usize, Interruption)>) {
-    let account = Account::new(&scope(), start.clone());
-    let run = wait(command.run(&scope(), &account, 1, None));
-    assert_eq!(account.breaches(), [""; 0], "{command:?} after {history:?}");
-    assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
-    let mut found = Vec::new();
-    for (at, change) in run.plan.changes.iter().enumerate() {
-        // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
-        let alone = [Trouble::AnswerLost].into_iter().chain(halves(change));
-        let alone = alone.map(|trouble| (1, trouble, false));
-        let together = [(8, Trouble::Nothing, true), (8, Trouble::Stop, false)];
-        for (limit, trouble, killed) in alone.chain(together) {
-            found.push((limit, Interruption { at, trouble, killed }));
-        }
-    }
-    (comparable(account.resources()), found)
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
             ..cluster(role)
         };
         let target = Target::add(names(&["base"]), &setting);
-        wait(survey(&scope(), &account, &target, CALLS));
+        drop(wait(survey(&scope(), &account, &target, CALLS)));
         assert_eq!(account.take_rounds(), rounds, "{case}");
     }
 }
@@ -44,7 +44,7 @@ fn lost_settings_take_a_round_for_the_alarms_of_clusters() {
         let mut start = account_after(&[Command::BootstrapHub(hub.clone(), "0.1.0"), add]);
         start.remove(&ResourceId::Parameter(scope().settings_parameter()));
         let account = Account::new(&scope(), start);
-        wait(survey(&scope(), &account, &command(hub, "0.1.0").target(), CALLS));
+        drop(wait(survey(&scope(), &account, &command(hub, "0.1.0").target(), CALLS)));
         account.take_rounds()
     };
     let teardown = |_, _| Command::Teardown;

@@ -12,8 +12,7 @@ use kibus::reconcile::Blocked;
 use super::account::{Account, Interruption, Trouble};
 use super::command::{Command, Nobody, RoleFlag, intent};
 use super::interruption::{
-    Desired, account_after, choosy_hub, continues_where_it_stopped, interruptions, of_others, options, scope, wait,
-    watched_hub,
+    Desired, account_after, choosy_hub, may_be_interrupted, of_others, options, scope, wait, watched_hub,
 };
 use Command::{AddCluster, BootstrapHub, RemoveCluster, Restore, Rollback, Teardown};
 
@@ -147,17 +146,9 @@ fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     assert_eq!(changes, [(Action::Create, &settings())]);
     let saved = |resources: &Desired| resources[&settings()].as_parameter().unwrap().settings.clone();
     assert_eq!(saved(&account.resources()), saved(&account_after(&history)));
-    let both = [restore, Teardown];
-    std::thread::scope(|threads| {
-        for command in &both {
-            let (end, interruptions) = interruptions(&history, &start, command);
-            let (start, end) = (&start, std::sync::Arc::new(end));
-            for (limit, now) in interruptions {
-                let end = end.clone();
-                threads.spawn(move || continues_where_it_stopped(start, command, limit, now, &end));
-            }
-        }
-    });
+    for command in [restore, Teardown] {
+        may_be_interrupted(|| Account::new(&scope(), start.clone()), &command);
+    }
     let account = Account::new(&scope(), start);
     wait(Teardown.run(&scope(), &account, 4, None));
     assert_eq!(

@@ -70,6 +70,10 @@ impl Scenario {
             ] => {
                 let parameters = words[2..].join(" ");
                 self.account.call(service, operation, &parameters).await;
+                if operation == "SendMessage" {
+                    // Kibus shows messages by the millisecond of their send.
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
                 String::new()
             }
             ["in", region, service, operation, ..] => {

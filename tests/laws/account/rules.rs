@@ -4,9 +4,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::iam::grants::lets_role_receive;
-use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
-use kibus::model::options::HubOptions;
 use kibus::model::policy::{self, QueueOrigin};
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
@@ -105,8 +103,14 @@ pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
     locked.map(|queue| queue.name.clone()).collect()
 }
 
-/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it.
-pub(super) fn allowed(scope: &Scope, state: &mut State, change: &Change) -> Result<(), String> {
+/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it. `hub` has every id of the
+/// hub.
+pub(super) fn allowed(
+    scope: &Scope,
+    hub: &BTreeSet<ResourceId>,
+    state: &mut State,
+    change: &Change,
+) -> Result<(), String> {
     // Other tasks may run in between.
     let goes_on = change.action == Action::Update && change.after == state.unfinished;
     match state.shown.iter().position(|shown| shown == change) {
@@ -136,12 +140,12 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, change: &Change) -> Resu
     match change.action {
         // Nothing works with a queue that is being deleted.
         Action::Delete if !stands(resources, &change.id, now) => Ok(()),
-        Action::Delete => match users(scope, resources, change.resource(), now).next() {
+        Action::Delete => match users(scope, hub, resources, change.resource(), now).next() {
             Some(user) => Err(format!("goes while {user} needs it")),
             None => Ok(()),
         },
         Action::Create | Action::Update => {
-            match needed(scope, change.resource()).find(|id| !stands(resources, id, now)) {
+            match needed(scope, hub, change.resource()).find(|id| !stands(resources, id, now)) {
                 Some(missing) => Err(format!("needs {missing}, which is missing")),
                 None => Ok(()),
             }
@@ -181,13 +185,13 @@ fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
 }
 
 /// The resources that this one needs.
-fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
+fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> impl Iterator<Item = ResourceId> {
     let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
     // The settings are there before anything else of the hub, and after it. Policies of controllers need a queue.
     let settings = ResourceId::Parameter(scope.settings_parameter());
     let is_tagged = resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
-    let is_of_hub = is_tagged || hub::ids(scope, [&HubOptions::all_parts()]).contains(&resource.id());
+    let is_of_hub = is_tagged || hub.contains(&resource.id());
     let settings = (is_of_hub && resource.id() != settings).then_some(settings);
     let ids = match resource {
         Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
@@ -224,11 +228,17 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
 
 /// The managed resources that need this one. An
 /// alias needs more only while it moves.
-fn users(scope: &Scope, resources: &Desired, used: &Resource, now: u64) -> impl Iterator<Item = ResourceId> {
+fn users(
+    scope: &Scope,
+    hub: &BTreeSet<ResourceId>,
+    resources: &Desired,
+    used: &Resource,
+    now: u64,
+) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
         .filter(|user| ours(scope, resources, user) && stands(resources, &user.id(), now))
-        .filter(|user| needed(scope, user).any(|id| id == used.id()))
+        .filter(|user| needed(scope, hub, user).any(|id| id == used.id()))
         .filter(|user| {
             !matches!(
                 (user, used),
