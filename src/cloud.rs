@@ -214,12 +214,6 @@ pub trait Read: Questions {
     }
 }
 
-/// The time of the local clock, in milliseconds of the Unix epoch.
-pub fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// The role in the ARN of a role session: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the role's path
 /// (IAM user guide, "IAM identifiers").
 pub fn session_role(principal: &str) -> Option<&str> {

@@ -13,13 +13,15 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep};
 
-use crate::cloud::{Fault, FaultKind, Probe, Waiting, now};
+use crate::cloud::{Fault, FaultKind, Probe, Waiting};
 use crate::events::{self, EventLine, RouterLog, Wanted};
 use crate::model::document::Document;
 use crate::model::instance::Instance;
 use crate::model::name::{ClusterName, InstanceId, QueueName};
+use crate::model::notation::now;
 use crate::model::options::HubOptions;
 use crate::model::policy::{drill_policy, drill_trust, of_bus};
 use crate::model::resource::calls::{fis, iam};
@@ -207,15 +209,16 @@ async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(),
     Ok(())
 }
 
-/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `waiting` the reason
+/// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason
 /// of a wait. A request to stop ends the watch.
 pub async fn run(
     cloud: &impl DrillCloud,
     drill: &Drill,
     tell: &(dyn Fn(&StepReport) + Sync),
-    waiting: Waiting<'_>,
+    wait: &(dyn Fn(&str) + Sync),
+    stop: &Receiver<bool>,
 ) -> Ended {
-    let (mut ended, role) = (Ended::default(), drill.role());
+    let (mut ended, role, waiting) = (Ended::default(), drill.role(), Waiting::new(wait, stop));
     let create = Change::create(None, Resource::Role(role.clone()));
     if let Err(fault) = cloud.change(&create, waiting).await {
         // Of a role that exists, nothing is removed: it is of another drill. A create whose answer was lost leaves one.

@@ -315,7 +315,7 @@ async fn ran(cloud: &Fake, stop: &watch::Receiver<bool>) -> (Ended, Vec<String>,
         let waits: &Mutex<Vec<String>> = &waits;
         waits.lock().unwrap().push(reason.to_owned());
     };
-    let ended = run(cloud, &drill(), &step, Waiting::new(&wait, stop)).await;
+    let ended = run(cloud, &drill(), &step, &wait, stop).await;
     (ended, steps.into_inner().unwrap(), waits.into_inner().unwrap())
 }
 

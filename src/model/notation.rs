@@ -1,6 +1,7 @@
 //! How values are written in text for people: durations like `90s` and `1d`, points in time, counts, and long lists.
 
 use std::fmt::Display;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
@@ -25,6 +26,12 @@ pub fn duration_text(seconds: u64) -> String {
         Some((unit, length)) => format!("{}{unit}", seconds / length),
         None => "0s".to_owned(),
     }
+}
+
+/// The time of the local clock, in milliseconds of the Unix epoch.
+pub fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Milliseconds of the Unix epoch as a time in UTC, without fractions of a second.

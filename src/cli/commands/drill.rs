@@ -5,7 +5,6 @@ use tokio::sync::watch;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::Consent;
 use crate::cli::{Ending, failure, stages};
-use crate::cloud::{Waiting, now};
 use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
@@ -13,7 +12,7 @@ use crate::error::{Error, ErrorKind, Hint};
 use crate::model::answer::{Fault, FaultKind};
 use crate::model::instance::KUBERNETES_CLUSTER;
 use crate::model::name::{ClusterName, InstanceId};
-use crate::model::notation::parse_duration;
+use crate::model::notation::{now, parse_duration};
 use crate::reconcile::{Intent, NextStep, check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
@@ -213,8 +212,7 @@ async fn interrupt(
     // A closed stdout ends the command when the rest is written; what the drill made is removed first.
     let tell = |step: &StepReport| drop(show(hub, &text::drill_step(step, hub.ui.result_style().paint)));
     let wait = |reason: &str| hub.ui.note(&format!("waiting: {reason}"), &[]);
-    let running =
-        async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &tell, Waiting::new(&wait, &stop)).await;
+    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &tell, &wait, &stop).await;
     let (mut ended, signal) = hubs.stop.during(hubs.ui, |stop| vec![running(stop)]).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let Some(ended) = ended.pop().flatten() else {

@@ -7,11 +7,10 @@ use tokio::time::sleep;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
-use crate::cloud::now;
 use crate::error::{Error, Hint};
 use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
 use crate::model::name::ClusterName;
-use crate::model::notation::{counted, duration_text, parse_duration, parse_time, time_text};
+use crate::model::notation::{counted, duration_text, now, parse_duration, parse_time, time_text};
 use crate::reconcile::{Intent, NextStep, check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::{HubReport, text};

@@ -6,10 +6,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
-use crate::cloud::now;
 use crate::error::Error;
 use crate::model::name::ClusterName;
-use crate::model::notation::{parse_duration, time_text};
+use crate::model::notation::{now, parse_duration, time_text};
 use crate::reconcile::status::{StatusReport, guess, status};
 use crate::reconcile::{Blocked, ClusterSummary, Intent};
 use crate::ui::{HubReport, text};
