@@ -229,11 +229,13 @@ pub async fn run(
         role: Some(role),
         templates: Vec::new(),
     };
-    // An earlier warning of the instance is not that of this drill.
+    // An earlier warning of the instance is not that of this drill, nor is a message that is in flight already.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
+    let held = cloud.depth(&drill.queue).await.unwrap_or_default().unwrap_or_default();
     match begin(cloud, drill, &mut left, waiting).await {
         Ok(mut story) => {
-            ended.fault = watch(cloud, &mut story, &old, tell, waiting).await.err();
+            (story.old, story.held) = (old, held.in_flight);
+            ended.fault = watch(cloud, &mut story, tell, waiting).await.err();
             ended.steps = story.steps;
         }
         Err(fault) => ended.fault = Some(fault),
@@ -310,7 +312,6 @@ async fn lines(cloud: &impl DrillCloud, drill: &Drill, since: i64) -> Result<Vec
 async fn watch(
     cloud: &impl DrillCloud,
     story: &mut Story<'_>,
-    old: &[EventLine],
     tell: &(dyn Fn(&StepReport) + Sync),
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
@@ -322,12 +323,12 @@ async fn watch(
         }
         let is_late = !story.awaits(Step::Warning) && !story.awaits(Step::Terminated);
         pause(if is_late { LATE_PAUSE } else { PAUSE }, waiting).await?;
-        look(cloud, story, old).await;
+        look(cloud, story).await;
     }
 }
 
 /// Reads what can show a step that is awaited. What could not be read is read again; a step that stays away says why.
-async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>, old: &[EventLine]) {
+async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
     let (drill, mut fault) = (story.drill, None);
     let mut known = |error: Fault| fault = Some(error.to_string());
     if story.awaits(Step::Experiment)
@@ -344,7 +345,9 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>, old: &[EventLine])
     if story.awaits(Step::Warning) {
         let lines = lines(cloud, drill, story.begun).await;
         story.lines = lines.map_err(&mut known).unwrap_or_default();
-        story.lines.retain(|line| old.iter().all(|old| old.text != line.text));
+        story
+            .lines
+            .retain(|line| story.old.iter().all(|old| old.text != line.text));
     }
     if let Some(delivered) = story.delivered().filter(|_| story.awaits(Step::Karpenter)) {
         let depth = cloud.depth(&drill.queue).await.map_err(&mut known).unwrap_or_default();

@@ -83,6 +83,10 @@ pub(super) struct Story<'a> {
     pub(super) drill: &'a Drill,
     /// When the experiment was started, in milliseconds of the Unix epoch.
     pub(super) begun: i64,
+    /// The lines of the router from before it.
+    pub(super) old: Vec<EventLine>,
+    /// How many messages of the queue were in flight before it.
+    pub(super) held: u64,
     pub(super) steps: Vec<StepReport>,
     pub(super) experiment: Experiment,
     /// The lines of the router about the instance.
@@ -105,6 +109,8 @@ impl<'a> Story<'a> {
         Self {
             drill,
             begun,
+            old: Vec::new(),
+            held: 0,
             steps: Vec::new(),
             experiment,
             lines: Vec::new(),
@@ -236,7 +242,7 @@ impl<'a> Story<'a> {
         let late = depths.iter().filter(|(time, _)| *time >= delivered + COUNTED[0]);
         let counts = (waited || late.filter(|(_, depth)| is_empty(depth)).count() > 1) && at < delivered + COUNTED[1];
         let how = match depths.last() {
-            Some((_, depth)) if depth.in_flight > 0 => "a message of its queue is in flight".to_owned(),
+            Some((_, depth)) if depth.in_flight > self.held => "a message of its queue is in flight".to_owned(),
             Some((_, depth)) if counts && is_empty(depth) => "its queue is empty".to_owned(),
             _ if deleted > 0 => format!("{deleted} deleted from its queue"),
             _ => return None,

@@ -474,6 +474,15 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
             "78 Done taken by Karpenter: its queue is empty",
         ),
         (
+            "a message that was in flight before",
+            Fake {
+                depth: |_| [0, 1],
+                ..healthy()
+            },
+            false,
+            "900 NotKnown whether Karpenter took it is not known after 15m",
+        ),
+        (
             "a message that expired was not taken",
             Fake {
                 depth: |at| if at < 320 { [1, 0] } else { [0, 0] },
