@@ -144,7 +144,7 @@ impl Left {
 const NOT_ASSUMABLE: Duration = Duration::from_secs(60);
 /// How long an experiment may take to stop.
 const STOPS_IN: Duration = Duration::from_secs(5 * 60);
-/// The pause between two looks; once only Karpenter is waited for, and between two looks at metrics.
+/// The pause between two looks, and between those once only Karpenter is waited for.
 const PAUSE: Duration = Duration::from_secs(2);
 const LATE_PAUSE: Duration = Duration::from_secs(10);
 

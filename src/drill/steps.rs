@@ -77,7 +77,7 @@ pub struct StepReport {
     pub message: String,
 }
 
-/// The steps of a drill so far, and what was seen. What could not be read is as it was before.
+/// The steps of a drill so far, and what was seen. What could not be read shows nothing.
 #[derive(Debug)]
 pub(super) struct Story<'a> {
     pub(super) drill: &'a Drill,

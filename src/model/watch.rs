@@ -21,7 +21,7 @@ pub fn alarms(scope: &Scope, options: &HubOptions) -> Vec<Resource> {
     alarms.map(Resource::Alarm).collect()
 }
 
-/// Their ids, which take less time.
+/// The ids of these alarms, without the rest of each: every pass over a hub asks for them.
 pub fn alarm_ids(scope: &Scope, options: &HubOptions) -> BTreeSet<ResourceId> {
     let templates = templates(scope, options).into_iter();
     let names = templates.flat_map(|(template, values)| fill_members(template, "AlarmName", &values));

@@ -31,6 +31,14 @@ fn threshold(name: &str) -> u64 {
     alarm.definition.value()["Threshold"].as_u64().unwrap()
 }
 
+#[test]
+fn the_ids_are_those_of_the_alarms() {
+    for options in [HubOptions::default(), all_parts()] {
+        let all = alarms(&scope(), &options);
+        assert_eq!(alarm_ids(&scope(), &options), all.iter().map(Resource::id).collect());
+    }
+}
+
 /// Name, metric, dimension, statistic, when it goes off, and what no data means.
 #[test]
 fn each_alarm_has_its_definition() {
