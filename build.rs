@@ -27,9 +27,7 @@ fn main() {
     }
     let commit = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let commit = commit.ok().filter(|commit| commit.status.success());
-    let commit = commit.map_or("unknown".into(), |commit| {
-        String::from_utf8_lossy(&commit.stdout).into_owned()
-    });
+    let commit = commit.map_or("unknown".into(), |commit| String::from_utf8_lossy(&commit.stdout).into_owned());
     println!("cargo::rustc-env=KIBUS_COMMIT={}", commit.trim());
     #[cfg(feature = "carry")]
     if let Err(why) = carry::carry() {
@@ -51,10 +49,8 @@ mod carry {
 
     /// For each architecture of Lambda: its name, its variant of `Architecture`, the variable with the path of its router,
     /// and its machine number in an ELF header.
-    const ARCHITECTURES: [(&str, &str, &str, u16); 2] = [
-        ("x86_64", "X86_64", "KIBUS_ROUTER_X86_64", 62),
-        ("arm64", "Arm64", "KIBUS_ROUTER_ARM64", 183),
-    ];
+    const ARCHITECTURES: [(&str, &str, &str, u16); 2] =
+        [("x86_64", "X86_64", "KIBUS_ROUTER_X86_64", 62), ("arm64", "Arm64", "KIBUS_ROUTER_ARM64", 183)];
 
     /// Writes an archive for each router that the environment names, and `carried.rs`, which includes them. A relative path
     /// begins at the root of the package.
@@ -77,7 +73,7 @@ mod carry {
         }
         if routers.is_empty() {
             return Err(
-                "the feature `carry` embeds routers: set KIBUS_ROUTER_X86_64, KIBUS_ROUTER_ARM64 or both".into(),
+                "the feature `carry` embeds routers: set KIBUS_ROUTER_X86_64, KIBUS_ROUTER_ARM64 or both".into()
             );
         }
         fs::write(Path::new(&out).join("carried.rs"), format!("&[{routers}]")).map_err(|e| e.to_string())

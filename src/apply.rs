@@ -49,10 +49,7 @@ pub struct Outcome {
 impl Outcome {
     /// Before the first change of a plan.
     pub fn of(plan: &Plan) -> Self {
-        Self {
-            not_tried: (0..plan.changes.len()).collect(),
-            ..Self::default()
-        }
+        Self { not_tried: (0..plan.changes.len()).collect(), ..Self::default() }
     }
 
     pub fn is_complete(&self) -> bool {

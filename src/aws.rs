@@ -186,8 +186,7 @@ impl AwsCloud {
     where
         T: DeserializeOwned + Debug + Send + Sync + 'static,
     {
-        self.call(action, || client.call(operation(action), input.clone()))
-            .await
+        self.call(action, || client.call(operation(action), input.clone())).await
     }
 
     /// The items of every page of a list, of which `page` asks for one by its token. A page that is throttled is asked for
@@ -294,10 +293,7 @@ fn signed(number: u32) -> i32 {
 
 macro_rules! snapshot {
     ($kind:ident, $found:expr) => {
-        $found.map(|resource| Snapshot {
-            resource: Resource::$kind(resource),
-            status: None,
-        })
+        $found.map(|resource| Snapshot { resource: Resource::$kind(resource), status: None })
     };
     ($kind:ident, $found:expr, $status:ident) => {
         $found.map(|(resource, state)| Snapshot {
@@ -380,10 +376,7 @@ impl Write for AwsCloud {
     }
 
     async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let cloud = Self {
-            has_written: Arc::default(),
-            ..self.clone()
-        };
+        let cloud = Self { has_written: Arc::default(), ..self.clone() };
         let write = Writing { cloud: &cloud, waiting };
         if change.hands_over {
             write.new_grant_applies().await?;

@@ -67,11 +67,7 @@ impl CommandLine {
             return Err(error.kind.exit_code());
         }
         match parse::parse(&args) {
-            Ok(cli) => Ok(Self {
-                hubs: vec![cli.global.address()],
-                cli,
-                text: global::command_line(&args),
-            }),
+            Ok(cli) => Ok(Self { hubs: vec![cli.global.address()], cli, text: global::command_line(&args) }),
             Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
                 let written = plain_ui().out(&format!("kibus {}", commands::version::LONG));
                 Err(written.map_or_else(|error| error.kind.exit_code(), |()| 0))
@@ -83,10 +79,7 @@ impl CommandLine {
     /// Runs the command for all of its hubs, and returns the exit code: that of the worst ending of a hub.
     pub fn run(self) -> u8 {
         let global = &self.cli.global;
-        let talk = Talk {
-            quiet: global.quiet,
-            no_input: global.no_input,
-        };
+        let talk = Talk { quiet: global.quiet, no_input: global.no_input };
         let ui = Ui::new(global.output, global.color, global.verbose, talk);
         global::start_log(global.verbose);
         let result = tokio::runtime::Builder::new_multi_thread()
@@ -104,10 +97,7 @@ impl CommandLine {
                 // Wrong usage has no document: nothing was run.
                 match error.kind {
                     ErrorKind::Usage => Ok(()),
-                    _ => ui.report(&ui::Report {
-                        error: Some(error.clone()),
-                        ..ui::Report::default()
-                    }),
+                    _ => ui.report(&ui::Report { error: Some(error.clone()), ..ui::Report::default() }),
                 }
                 .map_or(ErrorKind::Failed, |()| error.kind)
                 .exit_code()
@@ -118,9 +108,7 @@ impl CommandLine {
     async fn run_with(self, ui: &Ui, stop: &Stop) -> Result<Ending, Error> {
         let Self { hubs, cli, text } = self;
         let Cli { global, command } = cli;
-        command
-            .run(ui, async || Hubs::open(&global, ui, stop, &text, &hubs).await)
-            .await
+        command.run(ui, async || Hubs::open(&global, ui, stop, &text, &hubs).await).await
     }
 }
 

@@ -254,10 +254,7 @@ impl<'a> Waiting<'a> {
 
     /// Reports to nobody, and nobody asks it to stop.
     pub fn unattended() -> Self {
-        Self {
-            report: &|_| {},
-            stop: None,
-        }
+        Self { report: &|_| {}, stop: None }
     }
 
     pub fn report(self, reason: &str) {

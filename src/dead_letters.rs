@@ -243,9 +243,7 @@ fn usefulness(signal: Option<Signal>, event: &Value, now: i64) -> (Useful, Optio
         }
         // AWS Health writes `Sat, 05 Dec 2026 05:00:00 GMT`.
         Some(Signal::ScheduledChange) => until(
-            ["endTime", "startTime"]
-                .iter()
-                .find_map(|name| millis(&event["detail"][name], Format::HttpDate)),
+            ["endTime", "startTime"].iter().find_map(|name| millis(&event["detail"][name], Format::HttpDate)),
             "the time of the scheduled change is over",
             "the event does not say when the change happens",
         ),
@@ -287,9 +285,7 @@ impl DeadLetterReport {
                 true => (LetterStatus::Unknown, "the command was stopped during its calls"),
                 false => (LetterStatus::Left, "not an event"),
             };
-            letter.result = known
-                .cloned()
-                .or_else(|| Some(LetterResult::new(status, Some(why.to_owned()), &[])));
+            letter.result = known.cloned().or_else(|| Some(LetterResult::new(status, Some(why.to_owned()), &[])));
         }
     }
 }
@@ -350,10 +346,7 @@ pub async fn read(cloud: &impl DeadLetters, scope: &Scope, count: u64, now: i64)
         action: None,
         letters: letters
             .into_iter()
-            .map(|letter| DeadLetter {
-                last_retry: retries.remove(&letter.id),
-                ..letter.with_event(now)
-            })
+            .map(|letter| DeadLetter { last_retry: retries.remove(&letter.id), ..letter.with_event(now) })
             .collect(),
         warnings,
     })

@@ -169,12 +169,7 @@ fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &
         let mut event = sample_event(&account.scope, signal, about);
         event["id"] = json!(what);
         event["time"] = json!(now);
-        Sent {
-            what: what.to_owned(),
-            event,
-            to: to.to_vec(),
-            dropped,
-        }
+        Sent { what: what.to_owned(), event, to: to.to_vec(), dropped }
     };
     let no_karpenter = Some("DroppedNoKarpenterMarker");
     let not_for_karpenter = Some("DroppedNotForKarpenter");
@@ -187,25 +182,13 @@ fn events<'a>(account: &DemoAccount, clusters: [&'a DemoCluster; 2], stranger: &
     }
     let [one, other] = clusters;
     let of_both = [one.instance.as_str(), &other.instance, stranger];
-    all.push(sent(
-        "scheduled change of both",
-        Signal::ScheduledChange,
-        &of_both,
-        &clusters,
-        no_karpenter,
-    ));
+    all.push(sent("scheduled change of both", Signal::ScheduledChange, &of_both, &clusters, no_karpenter));
     // A state that Karpenter does not act on.
     let what = format!("state change to running ({})", one.name);
     let mut running = sent(&what, Signal::StateChange, &[&one.instance], &[], not_for_karpenter);
     running.event["detail"]["state"] = json!("running");
     all.push(running);
-    all.push(sent(
-        "spot interruption (no cluster)",
-        Signal::SpotInterruption,
-        &[stranger],
-        &[],
-        no_karpenter,
-    ));
+    all.push(sent("spot interruption (no cluster)", Signal::SpotInterruption, &[stranger], &[], no_karpenter));
     // Anyone may put a probe that names a cluster on the event bus, and no cluster receives it.
     let what = format!("probe ({})", one.name);
     all.push(sent(&what, Signal::Probe, &[one.name.as_str()], &[], not_for_karpenter));
@@ -284,10 +267,8 @@ impl<'a> Ledger<'a> {
     }
 
     fn expected(&self) -> Results {
-        let mut expected = Results::from([(
-            (PROBE_QUEUE.to_owned(), PROBE.to_owned()),
-            BTreeSet::from([String::new()]),
-        )]);
+        let mut expected =
+            Results::from([((PROBE_QUEUE.to_owned(), PROBE.to_owned()), BTreeSet::from([String::new()]))]);
         let mut dropped: BTreeMap<&str, usize> = BTreeMap::new();
         for sent in &self.sent {
             for cluster in &sent.to {
@@ -298,12 +279,11 @@ impl<'a> Ledger<'a> {
                 *dropped.entry(metric).or_default() += 1;
             }
         }
-        expected.extend(dropped.into_iter().map(|(metric, count)| {
-            (
-                (ROUTER.to_owned(), metric.to_owned()),
-                BTreeSet::from([count.to_string()]),
-            )
-        }));
+        expected.extend(
+            dropped
+                .into_iter()
+                .map(|(metric, count)| ((ROUTER.to_owned(), metric.to_owned()), BTreeSet::from([count.to_string()]))),
+        );
         expected
     }
 }
@@ -321,9 +301,7 @@ async fn received(DemoAccount { cloud, scope, .. }: &DemoAccount, wanted: u64) -
         }
         if Instant::now() > deadline {
             let limit = TIMEOUT.as_secs();
-            return Err(Error::failed(format!(
-                "the delivery of every event did not happen within {limit}s"
-            )));
+            return Err(Error::failed(format!("the delivery of every event did not happen within {limit}s")));
         }
         sleep(Duration::from_millis(200)).await;
     }
@@ -331,10 +309,7 @@ async fn received(DemoAccount { cloud, scope, .. }: &DemoAccount, wanted: u64) -
 
 fn instances(event: &Value) -> String {
     let ids: Vec<&str> = match event["detail"]["affectedEntities"].as_array() {
-        Some(entities) => entities
-            .iter()
-            .filter_map(|entity| entity["entityValue"].as_str())
-            .collect(),
+        Some(entities) => entities.iter().filter_map(|entity| entity["entityValue"].as_str()).collect(),
         None => event["detail"]["instance-id"].as_str().into_iter().collect(),
     };
     ids.join(", ")

@@ -48,20 +48,13 @@ pub struct Discovery {
 
 /// What [`discovery`] will certainly ask for.
 pub fn guess(survey: &Survey) -> Query {
-    Query {
-        cluster_queues: [survey.queue_prefix()].into(),
-        listed_roles: true,
-        event_rules: true,
-        ..Query::default()
-    }
+    Query { cluster_queues: [survey.queue_prefix()].into(), listed_roles: true, event_rules: true, ..Query::default() }
 }
 
 /// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
 /// node termination handler.
 pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
-    let receiver = receivers(survey)
-        .remove(queue)
-        .filter(|receiver| !receiver.is_of_handler);
+    let receiver = receivers(survey).remove(queue).filter(|receiver| !receiver.is_of_handler);
     receiver.is_some_and(|receiver| {
         receiver.senders.iter().any(|sender| {
             let pattern = &sender.pattern;
@@ -136,16 +129,11 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
 fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let known = &survey.known;
     let each = [
-        (
-            "the targets of rules",
-            known.rule_targets.values().find_map(Fact::fault),
-        ),
+        ("the targets of rules", known.rule_targets.values().find_map(Fact::fault)),
         ("the tags of rules", known.rule_tags.values().find_map(Fact::fault)),
         ("the clusters of the bus", survey.discovered().fault()),
     ];
-    let each = each
-        .into_iter()
-        .filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
+    let each = each.into_iter().filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
     let (queues, faults): (Vec<_>, Vec<_>) = survey.observed.faults().unzip();
     let first = faults.first().map(|fault| (first_of(queues, 1), (*fault).clone()));
     each.chain(first).collect()
@@ -195,9 +183,7 @@ fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<
 
 /// What to do about queues whose rules are replaced, and whose clusters neither a tag nor a usual name tells.
 fn unnamed(survey: &Survey, queues: &[FoundQueue]) -> Option<Hint> {
-    let unnamed = queues
-        .iter()
-        .filter(|queue| queue.cluster.is_none() && queue.is_replaced());
+    let unnamed = queues.iter().filter(|queue| queue.cluster.is_none() && queue.is_replaced());
     let names: Vec<&QueueName> = unnamed.map(|queue| &queue.name).collect();
     let what = match names.len() {
         0 => return None,
@@ -224,9 +210,7 @@ fn of_clusters(queues: &[FoundQueue]) -> Moves<'_> {
 
 /// The clusters that move and whose tool is infrastructure as code, each with the format of the tool.
 fn by_code<'a>(queues: &'a [FoundQueue], moves: &Moves<'_>) -> impl Iterator<Item = (Format, &'a ClusterName)> {
-    let found = queues
-        .iter()
-        .filter_map(|queue| Some((queue.made_by.format()?, queue.cluster.as_ref()?)));
+    let found = queues.iter().filter_map(|queue| Some((queue.made_by.format()?, queue.cluster.as_ref()?)));
     let found: BTreeSet<_> = found.filter(|(_, cluster)| moves.contains_key(cluster)).collect();
     found.into_iter()
 }
@@ -255,9 +239,7 @@ fn most_common(moves: &Moves<'_>) -> (QueuePrefix, usize) {
         }
     }
     let default = default_queue_prefix();
-    let most = counts
-        .into_iter()
-        .max_by_key(|(prefix, count)| (*count, *prefix == default));
+    let most = counts.into_iter().max_by_key(|(prefix, count)| (*count, *prefix == default));
     most.unwrap_or((default, 0))
 }
 
@@ -286,10 +268,9 @@ fn add(survey: &Survey, clusters: &[&ClusterName], option: &str, text: &str) -> 
         match probable_role(survey, cluster) {
             Some(role) => hints.push(Hint::command(
                 format!("If the controller of {cluster} runs as role `{role}`:"),
-                survey.scope.kibus(format!(
-                    "add-cluster {cluster} --controller-role {}{option}",
-                    quoted(role.as_str())
-                )),
+                survey
+                    .scope
+                    .kibus(format!("add-cluster {cluster} --controller-role {}{option}", quoted(role.as_str()))),
             )),
             None => plain.push(cluster.as_str()),
         }

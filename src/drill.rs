@@ -53,10 +53,7 @@ impl Experiment {
     }
 
     fn has_ended(&self) -> bool {
-        matches!(
-            self.state.status.as_str(),
-            "completed" | "stopped" | "failed" | "cancelled"
-        )
+        matches!(self.state.status.as_str(), "completed" | "stopped" | "failed" | "cancelled")
     }
 }
 
@@ -164,10 +161,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
     };
     let is_ours = |template: &Template| Tags(template.tags.clone()).belong_to(&scope.bus);
     let templates = cloud.templates().await?.into_iter().filter(is_ours);
-    Ok(Left {
-        role,
-        templates: templates.map(|template| template.id).collect(),
-    })
+    Ok(Left { role, templates: templates.map(|template| template.id).collect() })
 }
 
 /// Removes what is left of drills: stops the experiments and waits for their end, and deletes the templates, then the role.
@@ -225,10 +219,7 @@ pub async fn run(
         ended.fault = Some(fault);
         return ended;
     }
-    let mut left = Left {
-        role: Some(role),
-        templates: Vec::new(),
-    };
+    let mut left = Left { role: Some(role), templates: Vec::new() };
     // An earlier warning of the instance is not that of this drill, nor is a message that is in flight already.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
     let held = cloud.depth(&drill.queue).await.unwrap_or_default().unwrap_or_default();
@@ -345,9 +336,7 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
     if story.awaits(Step::Warning) {
         let lines = lines(cloud, drill, story.begun).await;
         story.lines = lines.map_err(&mut known).unwrap_or_default();
-        story
-            .lines
-            .retain(|line| story.old.iter().all(|old| old.text != line.text));
+        story.lines.retain(|line| story.old.iter().all(|old| old.text != line.text));
     }
     if let Some(delivered) = story.delivered().filter(|_| story.awaits(Step::Karpenter)) {
         let depth = cloud.depth(&drill.queue).await.map_err(&mut known).unwrap_or_default();
@@ -402,11 +391,7 @@ impl Drill {
 
     /// Everything that the router's log says of the instance.
     fn wanted(&self) -> Wanted {
-        Wanted {
-            names: self.instance.as_str().parse().into_iter().collect(),
-            limit: 100,
-            ..Wanted::default()
-        }
+        Wanted { names: self.instance.as_str().parse().into_iter().collect(), limit: 100, ..Wanted::default() }
     }
 }
 

@@ -111,10 +111,7 @@ impl Hint {
 
     /// With a whole command, which stands alone on its line.
     pub fn command(text: impl Into<String>, command: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            command: Some(command.into()),
-        }
+        Self { text: text.into(), command: Some(command.into()) }
     }
 }
 
@@ -134,12 +131,7 @@ pub struct Progress {
 
 impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            done,
-            failed,
-            unknown,
-            not_tried,
-        } = *self;
+        let Self { done, failed, unknown, not_tried } = *self;
         write!(f, "{done} of {} changes applied", done + failed + unknown + not_tried)?;
         for (count, word) in [(failed, "failed"), (unknown, "unknown")] {
             if count > 0 {
@@ -179,13 +171,7 @@ pub struct Error {
 impl Error {
     /// Without notes and hints.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            notes: Vec::new(),
-            hints: Vec::new(),
-            progress: None,
-        }
+        Self { kind, message: message.into(), notes: Vec::new(), hints: Vec::new(), progress: None }
     }
 
     /// Something failed; the exit code is 1.
@@ -256,13 +242,9 @@ pub(crate) mod tests {
 
     #[test]
     fn an_excerpt_is_one_short_line() {
-        for (text, most, line) in [
-            ("", 3, ""),
-            ("a b", 3, "a b"),
-            (" a\n\tb ", 3, "a b"),
-            ("a bc", 3, "a b…"),
-            ("äöüß", 3, "äöü…"),
-        ] {
+        for (text, most, line) in
+            [("", 3, ""), ("a b", 3, "a b"), (" a\n\tb ", 3, "a b"), ("a bc", 3, "a b…"), ("äöüß", 3, "äöü…")]
+        {
             assert_eq!(excerpt(text, most), line, "{text:?}");
         }
         assert_eq!(excerpt(&"a ".repeat(5_000_000), 10).chars().count(), 11);
@@ -274,10 +256,7 @@ pub(crate) mod tests {
             "for program in kibus aws; do eval \"$program() {{ printf '%s\\0' $program \\\"\\$@\\\"; }}\"; done\n{line}"
         );
         let output = Command::new("sh").args(["-c", &script]).env_clear().output().unwrap();
-        assert!(
-            output.status.success() && output.stderr.is_empty(),
-            "{line}: {output:?}"
-        );
+        assert!(output.status.success() && output.stderr.is_empty(), "{line}: {output:?}");
         let words = String::from_utf8(output.stdout).unwrap();
         words.split_terminator('\0').map(str::to_owned).collect()
     }
@@ -307,11 +286,8 @@ pub(crate) mod tests {
                     None if name != "tests" => directories.push(path),
                     Some(kind) if kind == "rs" && !["tests.rs", "hostile.rs"].contains(&name) => {
                         let text = std::fs::read_to_string(&path).unwrap();
-                        let code = text
-                            .split("#[cfg(test)]\nmod ")
-                            .next()
-                            .unwrap()
-                            .split("#[cfg(test)]\npub(crate) mod");
+                        let code =
+                            text.split("#[cfg(test)]\nmod ").next().unwrap().split("#[cfg(test)]\npub(crate) mod");
                         let lines = code.take(1).flat_map(str::lines).map(str::trim);
                         let lines = lines.filter(|line| !line.starts_with("//"));
                         let spells = |line: &&str| {

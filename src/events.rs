@@ -96,13 +96,8 @@ impl Wanted {
     /// `FilterLogEvents`).
     fn pattern(&self) -> String {
         let is = |member: &str, value: &str| format!("$.{member} = \"{value}\"");
-        let mut parts = vec![
-            self.messages()
-                .iter()
-                .map(|message| is("message", message))
-                .collect::<Vec<_>>()
-                .join(" || "),
-        ];
+        let mut parts =
+            vec![self.messages().iter().map(|message| is("message", message)).collect::<Vec<_>>().join(" || ")];
         parts.extend(self.signal.map(|signal| is("signal", signal.slug())));
         parts.extend(self.node_pool.iter().map(|pool| is("nodepool", pool.as_str())));
         match self.names.as_slice() {
@@ -126,10 +121,7 @@ impl Wanted {
             && ((self.is_story() && !self.dropped) || self.messages().contains(&line.message.as_ref()))
             && (self.names.is_empty() || self.names.iter().any(is_named))
             && self.signal.is_none_or(is_signal)
-            && self
-                .node_pool
-                .as_ref()
-                .is_none_or(|pool| line.nodepool == pool.as_str())
+            && self.node_pool.as_ref().is_none_or(|pool| line.nodepool == pool.as_str())
     }
 }
 
@@ -205,10 +197,7 @@ pub async fn read(
     progress: &dyn Fn(usize, i64),
 ) -> Result<EventReport, Fault> {
     let (pattern, limit) = (wanted.pattern(), wanted.limit as usize);
-    let mut report = EventReport {
-        since: time_text(since),
-        ..EventReport::default()
-    };
+    let mut report = EventReport { since: time_text(since), ..EventReport::default() };
     let (mut parts, mut found, mut all): (Vec<VecDeque<EventLine>>, _, _) = (Vec::new(), 0, 0);
     let (mut begin, mut end, mut length) = (now.max(since + 1), None, FIRST_PART);
     let mut pause = interval(PAUSE);
@@ -240,9 +229,7 @@ pub async fn read(
         found += part.len();
         // The next part is as long as needed, if it has as many lines as this one, and a tenth more.
         let missing = (limit + 1).saturating_sub(found) * 11;
-        let ratio = missing
-            .checked_div(part.len())
-            .and_then(|ratio| i64::try_from(ratio).ok());
+        let ratio = missing.checked_div(part.len()).and_then(|ratio| i64::try_from(ratio).ok());
         let ratio = ratio.unwrap_or(i64::MAX);
         parts.push(part);
         (begin, end) = (start, Some(start - 1));

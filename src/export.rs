@@ -175,10 +175,7 @@ impl<'a> Contract<'a> {
             Value::Null | Value::String(_) => (name, value),
             other => (name, other.to_string().into()),
         }));
-        yaml(&fill_template(
-            include_str!("../templates/export/cluster.ack.json"),
-            &values,
-        ))
+        yaml(&fill_template(include_str!("../templates/export/cluster.ack.json"), &values))
     }
 
     /// The attributes of the queue besides its name, its policy and its tags. It has no dead-letter queue.
@@ -344,9 +341,7 @@ fn inline(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", listed(items.iter().map(inline).collect())),
         Value::Object(members) => {
-            let members = members
-                .iter()
-                .map(|(key, value)| format!("{} = {}", name(key), inline(value)));
+            let members = members.iter().map(|(key, value)| format!("{} = {}", name(key), inline(value)));
             format!("{{ {} }}", listed(members.collect()))
         }
         Value::String(text) => {

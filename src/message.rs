@@ -201,11 +201,7 @@ impl Message {
 
     /// A refusal with the code of its finding.
     pub(crate) fn refusal(code: FindingCode, about: impl Into<Subject>, sentence: impl Into<String>) -> Self {
-        Self {
-            severity: code.severity(),
-            code: Some(code),
-            ..Self::new(MessageKind::Refused, about, sentence)
-        }
+        Self { severity: code.severity(), code: Some(code), ..Self::new(MessageKind::Refused, about, sentence) }
     }
 
     /// With at most this severity.
@@ -332,12 +328,7 @@ pub fn explanation(fault: &Fault, scope: &Scope) -> (Vec<String>, Option<Hint>) 
 }
 
 fn notes(fault: &Fault) -> Vec<String> {
-    let Fault {
-        kind,
-        action,
-        code,
-        message,
-    } = fault;
+    let Fault { kind, action, code, message } = fault;
     vec![match kind {
         FaultKind::Denied { principal, resource } => {
             let part = |word, name: &Option<String>| match name {
@@ -387,10 +378,9 @@ fn notes(fault: &Fault) -> Vec<String> {
 fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
     let action = fault.action.as_str();
     Some(match &fault.kind {
-        FaultKind::Denied { .. } => Hint::command(
-            "grant the permissions that this command prints",
-            scope.kibus(printing(action)),
-        ),
+        FaultKind::Denied { .. } => {
+            Hint::command("grant the permissions that this command prints", scope.kibus(printing(action)))
+        }
         FaultKind::NoCredentials => Hint::text("set credentials in the environment, a profile (--profile) or a role"),
         FaultKind::ExpiredCredentials => Hint::command("with IAM Identity Center, sign in again", "aws sso login"),
         FaultKind::BadCredentials => Hint::text("check the access key, or use another profile with --profile"),
@@ -415,10 +405,9 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         FaultKind::NotManaged => {
             Hint::text("use another bus, cluster or queue prefix, or delete the resource if nothing needs it")
         }
-        FaultKind::ServiceDenied => Hint::command(
-            "compare the router role and its policy with their desired state",
-            scope.kibus("verify"),
-        ),
+        FaultKind::ServiceDenied => {
+            Hint::command("compare the router role and its policy with their desired state", scope.kibus("verify"))
+        }
         FaultKind::UnusableKey => Hint::text("enable the key, or set another one with --kms-key"),
         FaultKind::BoundaryMissing => Hint::text("create that policy, or set another one with --permissions-boundary"),
         FaultKind::Unsettled { advice } => Hint::text((*advice)?),
@@ -441,10 +430,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
 pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     Hint::command(
         "fix the reason and delete the function; bootstrap-hub then creates it again",
-        scope.aws(format!(
-            "lambda delete-function --region {} --function-name {function}",
-            scope.region
-        )),
+        scope.aws(format!("lambda delete-function --region {} --function-name {function}", scope.region)),
     )
 }
 
@@ -480,40 +466,18 @@ mod tests {
     fn a_failure_has_a_hint_that_helps() {
         use FaultKind as Kind;
         for (action, kind, text, command) in [
-            (
-                "sqs:ListQueues",
-                Kind::Unreachable,
-                "check the network, and that us-west-2 has this service",
-                None,
-            ),
+            ("sqs:ListQueues", Kind::Unreachable, "check the network, and that us-west-2 has this service", None),
             // The tagging API has no FIPS endpoint in any partition.
             ("tag:GetResources", Kind::Unreachable, "AWS_USE_FIPS_ENDPOINT", None),
-            (
-                "iam:GetRole",
-                Kind::Throttled,
-                "other programs of this account may use up the rate",
-                None,
-            ),
+            ("iam:GetRole", Kind::Throttled, "other programs of this account may use up the rate", None),
             (
                 "lambda:InvokeFunction",
                 Kind::ConcurrencyUsedUp { reserved: true },
                 "reserve more",
                 Some("kibus bootstrap-hub --reserved-concurrency NUMBER"),
             ),
-            (
-                "lambda:InvokeFunction",
-                Kind::ConcurrencyUsedUp { reserved: false },
-                "request more concurrency",
-                None,
-            ),
-            (
-                "x:Y",
-                Kind::Unsettled {
-                    advice: Some("check it"),
-                },
-                "check it",
-                None,
-            ),
+            ("lambda:InvokeFunction", Kind::ConcurrencyUsedUp { reserved: false }, "request more concurrency", None),
+            ("x:Y", Kind::Unsettled { advice: Some("check it") }, "check it", None),
             ("events:PutTargets", Kind::Limit, "a rule has at most 5", None),
             (
                 "iam:PutRolePolicy",
@@ -524,20 +488,12 @@ mod tests {
             ("x:Y", Kind::Limit, "remove what is not needed", None),
             (
                 "cloudwatch:GetDashboard",
-                Kind::Denied {
-                    principal: None,
-                    resource: None,
-                },
+                Kind::Denied { principal: None, resource: None },
                 "grant the permissions",
                 Some("kibus policy operator --for alarms"),
             ),
         ] {
-            let fault = Fault {
-                kind,
-                action: action.to_owned(),
-                code: None,
-                message: "no".to_owned(),
-            };
+            let fault = Fault { kind, action: action.to_owned(), code: None, message: "no".to_owned() };
             let hint = explanation(&fault, &scope()).1.unwrap();
             assert!(hint.text.contains(text), "{fault:?}: {hint:?}");
             assert_eq!(hint.command.as_deref(), command, "{fault:?}");
@@ -555,12 +511,7 @@ mod tests {
             FaultKind::Rejected,
             FaultKind::Unsettled { advice: None },
         ] {
-            let fault = Fault {
-                kind,
-                action: "x:Y".to_owned(),
-                code: None,
-                message: String::new(),
-            };
+            let fault = Fault { kind, action: "x:Y".to_owned(), code: None, message: String::new() };
             assert_eq!(explanation(&fault, &scope()).1, None, "{fault:?}");
         }
     }

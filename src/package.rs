@@ -70,14 +70,15 @@ pub(crate) fn package(
     hash: Option<&BinaryHash>,
     wanted: Architecture,
 ) -> Result<Package, PackageError> {
-    let is_named = |found: String| match hash {
-        Some(hash) if hash.0 != found => Err(Error::failed(format!(
-            "{router} is not the router binary that --router-sha256 names"
-        ))
-        .note(format!("its SHA-256 is {found}, not {hash}"))
-        .hint("compare both with the published checksum, and pass the file that has it with --router-binary FILE")),
-        _ => Ok(()),
-    };
+    let is_named =
+        |found: String| match hash {
+            Some(hash) if hash.0 != found => Err(Error::failed(format!(
+                "{router} is not the router binary that --router-sha256 names"
+            ))
+            .note(format!("its SHA-256 is {found}, not {hash}"))
+            .hint("compare both with the published checksum, and pass the file that has it with --router-binary FILE")),
+            _ => Ok(()),
+        };
     let path = match router {
         RouterSource::Carried(carried) => {
             is_named(carried.binary_sha256.to_owned())?;
@@ -108,14 +109,9 @@ pub(crate) fn package(
         let size = archive.len();
         let error = format!("the archive of {router} has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}");
         let text = "to build a smaller one, without debug information:";
-        return Err(Error::failed(error)
-            .hint_command(text, build(Architecture::X86_64))
-            .into());
+        return Err(Error::failed(error).hint_command(text, build(Architecture::X86_64)).into());
     }
-    Ok(Package {
-        code: Code::of_archive(version, sha256(&archive)),
-        archive,
-    })
+    Ok(Package { code: Code::of_archive(version, sha256(&archive)), archive })
 }
 
 /// Checks that a binary can run on `provided.al2023`: a whole Linux executable (ELF) of the right architecture that names no
@@ -125,11 +121,7 @@ fn check(binary: &[u8], wanted: Architecture) -> Result<(), Incompatible> {
     let header = binary.first_chunk::<64>();
     let header = header.filter(|header| header.starts_with(b"\x7fELF\x02\x01"));
     let header = header.ok_or(Incompatible::NotElf)?;
-    let number = |at: Range<usize>| {
-        header[at]
-            .iter()
-            .rfold(0, |high, byte| (high << 8) | usize::from(*byte))
-    };
+    let number = |at: Range<usize>| header[at].iter().rfold(0, |high, byte| (high << 8) | usize::from(*byte));
     let (kind, machine) = (number(16..18), number(18..20));
     // The table of the sections is the last part of a file, so one that was cut lacks it.
     let (sections, size, count) = (number(40..48), number(58..60), number(60..62));
@@ -190,10 +182,7 @@ impl RouterSource {
                 .note(format!("it has the router for {carried}"))
                 .hint(format!("to run the function on {carried}, pass --arch {carried}"))
                 .hint_command(use_it, build(wanted));
-            PackageError {
-                is_for_another: true,
-                ..error.into()
-            }
+            PackageError { is_for_another: true, ..error.into() }
         })
     }
 }
@@ -253,11 +242,7 @@ pub(crate) struct PackageError {
 
 impl From<Error> for PackageError {
     fn from(error: Error) -> Self {
-        Self {
-            error: Box::new(error),
-            cause: None,
-            is_for_another: false,
-        }
+        Self { error: Box::new(error), cause: None, is_for_another: false }
     }
 }
 
@@ -292,14 +277,9 @@ fn unreadable(path: &Path, e: &std::io::Error) -> PackageError {
     };
     let error = Error::failed(format!("cannot read the router binary `{}`", path.display()))
         .note(e.to_string())
-        .hint(format!(
-            "the default is {default}; pass --router-binary FILE to use another"
-        ))
+        .hint(format!("the default is {default}; pass --router-binary FILE to use another"))
         .hint_command("to build it:", build(Architecture::X86_64));
-    PackageError {
-        cause: Some(e.to_string()),
-        ..error.into()
-    }
+    PackageError { cause: Some(e.to_string()), ..error.into() }
 }
 
 fn unfit(router: &RouterSource, why: &Incompatible, wanted: Architecture) -> PackageError {
@@ -347,15 +327,10 @@ mod tests {
     fn an_embedded_router_has_the_facts_of_its_build() {
         let router = carried(b"router");
         let source = RouterSource::Carried(router);
-        let expected = Package {
-            archive: router.archive.to_vec(),
-            code: Code::of_archive(VERSION, router.archive_sha256),
-        };
+        let expected =
+            Package { archive: router.archive.to_vec(), code: Code::of_archive(VERSION, router.archive_sha256) };
         for hash in [None, Some(BinaryHash(sha256(b"router")))] {
-            assert_eq!(
-                package(&source, hash.as_ref(), Architecture::Arm64).ok(),
-                Some(expected.clone())
-            );
+            assert_eq!(package(&source, hash.as_ref(), Architecture::Arm64).ok(), Some(expected.clone()));
         }
         let other = package(&source, Some(&BinaryHash(sha256(b"other"))), Architecture::Arm64);
         assert_eq!(
@@ -377,10 +352,7 @@ mod tests {
     fn a_named_file_comes_before_an_embedded_router_and_that_before_a_file() {
         use Architecture::{Arm64, X86_64};
         let arm64 = carried(b"");
-        let x86_64 = CarriedRouter {
-            architecture: X86_64,
-            ..arm64
-        };
+        let x86_64 = CarriedRouter { architecture: X86_64, ..arm64 };
         let file = Path::new("file");
         let named = || Some(RouterSource::Named(file.into()));
         let beside = || Some(RouterSource::Beside(beside_executable()));
@@ -418,11 +390,7 @@ mod tests {
             ("a cut-off file", elf(3, 62, 65, b""), Err(NotElf)),
             ("a library of objects", elf(1, 62, 0, b""), Err(NotElf)),
             ("static", elf(2, 62, 64, b""), Ok(())),
-            (
-                "arm64",
-                elf(3, 183, 0, b""),
-                Err(Incompatible::Architecture(Architecture::Arm64)),
-            ),
+            ("arm64", elf(3, 183, 0, b""), Err(Incompatible::Architecture(Architecture::Arm64))),
             ("RISC-V", elf(3, 243, 0, b""), Err(OtherArchitecture)),
             ("of the runtime", elf(3, 62, 0, b"GLIBC_2.2.5\0GLIBC_2.34\0"), Ok(())),
             ("newer", elf(3, 62, 0, b"GLIBC_2.35\0GLIBC_2.4\0"), Err(Glibc((2, 35)))),
@@ -438,13 +406,7 @@ mod tests {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     fn an_executable_fits_only_its_own_architecture() {
         let executable = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-        assert_eq!(
-            check(&executable, Architecture::Arm64),
-            Err(Incompatible::Architecture(Architecture::X86_64))
-        );
-        assert!(matches!(
-            check(&executable, Architecture::X86_64),
-            Ok(()) | Err(Incompatible::Glibc(_))
-        ));
+        assert_eq!(check(&executable, Architecture::Arm64), Err(Incompatible::Architecture(Architecture::X86_64)));
+        assert!(matches!(check(&executable, Architecture::X86_64), Ok(()) | Err(Incompatible::Glibc(_))));
     }
 }

@@ -40,14 +40,9 @@ impl Plan {
 
     /// How many changes it has of each action: `13 to create, 1 to update`.
     pub fn counts(&self) -> String {
-        let counts = Action::ALL
-            .map(|action| (self.count(action), action.words()[0]))
-            .into_iter();
+        let counts = Action::ALL.map(|action| (self.count(action), action.words()[0])).into_iter();
         let counts = counts.filter(|(count, _)| *count > 0);
-        counts
-            .map(|(count, word)| format!("{count} to {word}"))
-            .collect::<Vec<_>>()
-            .join(", ")
+        counts.map(|(count, word)| format!("{count} to {word}")).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -228,9 +223,7 @@ impl Change {
 
 fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
     let tags = resource.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-    let tags = tags
-        .into_iter()
-        .map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
+    let tags = tags.into_iter().map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
     let fields = resource.fields().into_iter().map(|field| (field.path, field.value));
     fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
 }
@@ -298,9 +291,7 @@ fn is_being_deleted(observed: &Resource, wanted: &Resource, now: u64) -> bool {
         return false;
     };
     let created = |queue: &Queue| queue.policy.as_ref().and_then(QueueOrigin::of) == Some(QueueOrigin::Created);
-    let is_same = [BUS, CLUSTER]
-        .iter()
-        .all(|key| observed.tags.get(key) == wanted.tags.get(key));
+    let is_same = [BUS, CLUSTER].iter().all(|key| observed.tags.get(key) == wanted.tags.get(key));
     observed.tags.being_deleted(now) && is_same && created(observed) && created(wanted)
 }
 
@@ -345,10 +336,7 @@ fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fiel
     let untagged = removed.filter_map(FieldChange::tag).map(str::to_owned).collect();
     let first = diff(&between, &before, &BTreeSet::new());
     let last = diff(&after, &between, &untagged);
-    vec![
-        Change::update(cluster.clone(), before, between.clone(), first),
-        Change::update(cluster, between, after, last),
-    ]
+    vec![Change::update(cluster.clone(), before, between.clone(), first), Change::update(cluster, between, after, last)]
 }
 
 /// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that
@@ -393,10 +381,7 @@ impl<'a> Owners<'a> {
         let queues = desired.resources().chain(observed.resources());
         let clusters = queues.filter_map(|queue| queue.tags()?.cluster_of(&scope.bus));
         let policies = clusters.map(|cluster| (scope.controller_policy(&cluster), cluster));
-        Self {
-            scope,
-            policies: policies.collect(),
-        }
+        Self { scope, policies: policies.collect() }
     }
 
     fn of(&self, resource: &Resource) -> Option<ClusterName> {

@@ -59,13 +59,7 @@ pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
             Err(_) => break,
         }
     }
-    Probed {
-        cluster: None,
-        queue,
-        took,
-        sent,
-        result,
-    }
+    Probed { cluster: None, queue, took, sent, result }
 }
 
 /// Probes a cluster: invokes the router with an event for the cluster's queue, and watches whether it is received. `turns` limits
@@ -92,13 +86,7 @@ pub async fn cluster(
         }
     };
     let result = in_time(probing).await;
-    Probed {
-        cluster: Some(cluster),
-        queue,
-        took: clock.elapsed(),
-        sent: 1,
-        result,
-    }
+    Probed { cluster: Some(cluster), queue, took: clock.elapsed(), sent: 1, result }
 }
 
 /// Watches a queue that a probe was just delivered to, until it is known whether it is read. A consumer deletes each message,
@@ -144,9 +132,7 @@ fn judge(looks: &[(Duration, Look)]) -> Option<ProbeResult> {
         return Some(ProbeResult::Read);
     }
     let old = looks.iter().filter(|(before, _)| *at >= *before + STAYS);
-    old.flat_map(|(_, look)| look.0.keys())
-        .any(|id| last.0.contains_key(id))
-        .then_some(ProbeResult::NotRead)
+    old.flat_map(|(_, look)| look.0.keys()).any(|id| last.0.contains_key(id)).then_some(ProbeResult::NotRead)
 }
 
 /// The result after the last look, which has shown no message again: those of the first looks are gone if it shows all that waits.

@@ -175,11 +175,7 @@ impl<'a> Case<'a> {
         observed.extend(clusters.1);
         if survey.is_open() {
             // The plan is made once everything was read.
-            desired = desired
-                .resources()
-                .filter(|one| observed.get(&one.id()).is_asked())
-                .cloned()
-                .collect();
+            desired = desired.resources().filter(|one| observed.get(&one.id()).is_asked()).cloned().collect();
         }
         // A check reports what could not be read.
         if !target.is_check() {
@@ -301,18 +297,11 @@ fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
         Wish::Set(HubSetting::RollBack(_)) => {
             let live = router::live_alias(scope, &case.survey.observed).ok_or_else(|| blocked::no_hub(scope))?;
             let warning = router::not_newest_warning(case.survey);
-            format!(
-                "No changes. {}.",
-                warning.unwrap_or_else(|| router::live_sentence(live))
-            )
+            format!("No changes. {}.", warning.unwrap_or_else(|| router::live_sentence(live)))
         }
         Wish::Leave if case.set.is_empty() => {
             let are = if names.len() == 1 { "is" } else { "are" };
-            format!(
-                "No changes. {} {are} not registered on bus {}.",
-                names.join(", "),
-                scope.bus
-            )
+            format!("No changes. {} {are} not registered on bus {}.", names.join(", "), scope.bus)
         }
         Wish::Leave => match names.as_slice() {
             [one] => format!("No changes. {one} is up to date."),

@@ -107,10 +107,9 @@ impl Sandbox {
     /// The record of the user's server if it is running. An error if it does not respond.
     async fn responding(&self) -> Result<Option<ServerRecord>, Error> {
         match self.running()? {
-            Some(record) if !record.responds().await => Err(stuck(
-                record.pid,
-                &format!("does not respond on port {}", record.endpoint.port),
-            )),
+            Some(record) if !record.responds().await => {
+                Err(stuck(record.pid, &format!("does not respond on port {}", record.endpoint.port)))
+            }
             running => Ok(running),
         }
     }
@@ -197,17 +196,10 @@ impl Endpoint {
             // The AWS CLI and boto3 read only this one.
             ("AWS_DEFAULT_REGION", region.to_owned()),
         ];
-        let unset = [
-            "AWS_PROFILE",
-            "AWS_DEFAULT_PROFILE",
-            "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
-        ];
+        let unset = ["AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"];
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         let of_services = names.filter(|name| is_endpoint_of_service(name));
-        ShellVariables {
-            set: set.into(),
-            unset: unset.into_iter().map(str::to_owned).chain(of_services).collect(),
-        }
+        ShellVariables { set: set.into(), unset: unset.into_iter().map(str::to_owned).chain(of_services).collect() }
     }
 }
 

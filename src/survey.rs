@@ -57,11 +57,7 @@ pub enum SlowStep {
     /// The bus, if so, and this many clusters are probed.
     Probe { bus: bool, clusters: usize },
     /// Results of probes are missing, after this time.
-    ProbeGoesOn {
-        missing: usize,
-        all: usize,
-        after: Duration,
-    },
+    ProbeGoesOn { missing: usize, all: usize, after: Duration },
 }
 
 /// A survey asks at most this often: each time it asks, it knows more.
@@ -307,9 +303,7 @@ impl Survey {
     /// The clusters whose queues have the tags of the bus and are not external, without a statement of kibus in their policies.
     pub fn only_tagged(&self) -> BTreeMap<ClusterName, &Queue> {
         let others = self.tagged().filter(|(_, queue)| !self.is_of_cluster(queue));
-        others
-            .filter(|(_, queue)| !queue.tags.being_deleted(self.now))
-            .collect()
+        others.filter(|(_, queue)| !queue.tags.being_deleted(self.now)).collect()
     }
 
     /// The queues with the tags of a cluster of the bus. Kibus did not create one that has another name.

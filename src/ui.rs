@@ -90,10 +90,7 @@ impl Ui {
 
     /// The same for a command that another command runs: it writes no document.
     pub fn part(&self) -> Self {
-        Self {
-            is_part: true,
-            ..self.clone()
-        }
+        Self { is_part: true, ..self.clone() }
     }
 
     /// Refuses JSON output for a command that writes text of a format of its own.

@@ -8,10 +8,7 @@ pub mod ec2;
 pub(crate) mod signed_call;
 pub mod sns;
 #[cfg(test)]
-#[cfg_attr(
-    not(feature = "cli"),
-    expect(dead_code, reason = "the router speaks no JSON protocol")
-)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the router speaks no JSON protocol"))]
 mod test_service;
 
 pub use signed_call::custom_endpoint;

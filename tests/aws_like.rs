@@ -135,9 +135,7 @@ impl AwsLike {
 
     /// The behaviors that struck since the last call.
     pub(crate) fn take_struck(&self) -> Vec<Behavior> {
-        std::mem::take(&mut *self.0.struck.lock().unwrap())
-            .into_iter()
-            .collect()
+        std::mem::take(&mut *self.0.struck.lock().unwrap()).into_iter().collect()
     }
 
     /// Waits until everything late has arrived.
@@ -155,11 +153,7 @@ impl AwsLike {
     /// Handles one call.
     pub(crate) async fn pass(&self, request: Request<Bytes>, caller: Caller) -> Result<Answer, Broken> {
         let call = Call::read(&request, caller);
-        let at = At {
-            like: self,
-            call: &call,
-            request: &request,
-        };
+        let at = At { like: self, call: &call, request: &request };
         let inner = &*self.0;
         if let Some(recorded) = inner.playback.next(&call) {
             return Ok(recorded.answer());
@@ -291,10 +285,7 @@ impl Denials {
 
     fn begin(&self, at: &At<'_>, key: &str) {
         at.begin(&[Behavior::I9]);
-        self.0
-            .lock()
-            .unwrap()
-            .insert(key.to_owned(), (Instant::now(), Self::CALLS));
+        self.0.lock().unwrap().insert(key.to_owned(), (Instant::now(), Self::CALLS));
     }
 
     /// Whether a call about this resource is denied.
@@ -332,19 +323,14 @@ fn every_scenario() {
 #[test]
 #[ignore = "takes minutes; prints how many succeeded, and the wall times"]
 fn ten_first_hubs() {
-    let hubs: Vec<_> = (0..10)
-        .map(|number| std::thread::spawn(move || all_together::first_hub(number)))
-        .collect();
+    let hubs: Vec<_> = (0..10).map(|number| std::thread::spawn(move || all_together::first_hub(number))).collect();
     let hubs: Vec<_> = hubs.into_iter().map(|hub| hub.join().unwrap()).collect();
     for step in 0..hubs[0].len() {
         let runs: Vec<_> = hubs.iter().map(|hub| &hub[step]).collect();
         let good = runs.iter().filter(|run| run.came.succeeded()).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
-        println!(
-            "{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s",
-            runs[0].line, took[0], took[9], took[5]
-        );
+        println!("{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s", runs[0].line, took[0], took[9], took[5]);
     }
     let failed = hubs.iter().flatten().filter(|run| !run.came.succeeded());
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();

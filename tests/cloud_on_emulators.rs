@@ -42,10 +42,7 @@ async fn e11_an_event_that_is_refused_alone_is_a_fault() {
     let bench = Bench::new(&emulator).await;
     let event = json!({"source": "aws.ec2", "detail-type": "x", "detail": {}});
     let fault = bench.cloud.put_event(&event).await.unwrap_err();
-    assert_eq!(
-        (fault.kind, fault.message.as_str()),
-        (FaultKind::Rejected, "Not authorized for the source.")
-    );
+    assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Rejected, "Not authorized for the source."));
 }
 
 #[tokio::test]
@@ -84,11 +81,8 @@ fn clusters_of_eks_are_read_beyond_the_first_page() {
 async fn law(kind: Kind) {
     let emulator = Emulator::start(kind).await;
     let bench = Bench::new(&emulator).await;
-    let hub = bench.hub(HubOptions {
-        alarms: Some("true".parse().unwrap()),
-        dashboard: Some(true),
-        ..HubOptions::default()
-    });
+    let hub =
+        bench.hub(HubOptions { alarms: Some("true".parse().unwrap()), dashboard: Some(true), ..HubOptions::default() });
     bench.reach(&hub).await;
     // The other rules differ from this one only in their patterns, the other alarms in what they watch.
     let distinct = |resource: &&Resource| match resource {
@@ -96,16 +90,8 @@ async fn law(kind: Kind) {
         Resource::Alarm(alarm) => alarm.name.as_str() == "kibus-heartbeat",
         _ => true,
     };
-    join_all(
-        hub.resources()
-            .filter(distinct)
-            .map(|resource| bench.try_variants(resource)),
-    )
-    .await;
-    let with_this_path = HubOptions {
-        role_path: None,
-        ..all_options()
-    };
+    join_all(hub.resources().filter(distinct).map(|resource| bench.try_variants(resource))).await;
+    let with_this_path = HubOptions { role_path: None, ..all_options() };
     bench.reach(&bench.hub(with_this_path)).await;
     bench.reach(&bench.hub(HubOptions::default())).await;
     bench.reach(&Desired::default()).await;
@@ -140,10 +126,7 @@ impl Bench {
         if field == "path" {
             return;
         }
-        for (what, wanted) in [
-            (format!("with another {field}"), variant),
-            (format!("{field} as before"), resource),
-        ] {
+        for (what, wanted) in [(format!("with another {field}"), variant), (format!("{field} as before"), resource)] {
             let from = self.cloud.read(&wanted.id()).await.unwrap().unwrap();
             let fields = diff(wanted, &from, &BTreeSet::from([USER_TAG.to_owned()]));
             self.write(&Change::update(None, from, wanted.clone(), fields)).await;
@@ -170,11 +153,7 @@ impl Bench {
 
 fn all_options() -> HubOptions {
     HubOptions {
-        tag: Some(
-            ["team=a b", "x/y="]
-                .map(|tag| OrNone(Some(tag.parse().unwrap())))
-                .into(),
-        ),
+        tag: Some(["team=a b", "x/y="].map(|tag| OrNone(Some(tag.parse().unwrap()))).into()),
         kms_key: Some(OrNone(Some(KEY.parse().unwrap()))),
         retention: Some("7200".parse().unwrap()),
         permissions_boundary: Some(OrNone(Some(BOUNDARY.parse().unwrap()))),
@@ -211,9 +190,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.queue("policy", |q| q.policy = None);
             variants.queue("policy", |q| q.policy = Some(policy("Other")));
             variants.queue("encryption", |q| q.encryption = Encryption::Kms(KEY.parse().unwrap()));
-            variants.queue("encryption", |q| {
-                q.encryption = Encryption::OtherKms("alias/aws/sqs".to_owned())
-            });
+            variants.queue("encryption", |q| q.encryption = Encryption::OtherKms("alias/aws/sqs".to_owned()));
             variants.queue("redrive", |q| q.redrive = None);
             variants.queue("redrive.max_receives", |q| {
                 q.redrive = q.redrive.take().map(|r| Redrive { max_receives: 3, ..r });
@@ -226,9 +203,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
         Resource::Role(_) => {
             variants.role("path", |r| r.path = "/a/b/".parse().unwrap());
             variants.role("trust", |r| r.trust = trust("ü%20+ec2.amazonaws.com"));
-            variants.role("permissions_boundary", |r| {
-                r.permissions_boundary = Some(BOUNDARY.parse().unwrap())
-            });
+            variants.role("permissions_boundary", |r| r.permissions_boundary = Some(BOUNDARY.parse().unwrap()));
         }
         Resource::RolePolicy(_) => {
             variants.change("document", |r| {
@@ -255,9 +230,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.function("environment.X", |f| {
                 f.settings.environment.insert("X".to_owned(), "y".to_owned());
             });
-            variants.function("code", |f| {
-                f.settings.code = Code::of_archive("0.2.0", sha256(ARCHIVES[1]))
-            });
+            variants.function("code", |f| f.settings.code = Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
             variants.function("reserved_concurrency", |f| f.reserved_concurrency = Some(7));
         }
         // The version of an alias changes with the function; another test covers it.
@@ -271,27 +244,22 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.mapping("enabled", |m| m.enabled = false);
         }
         Resource::Alarm(_) => {
-            for (field, changed) in [
-                ("Threshold", json!(5)),
-                ("OKActions", json!(["arn:aws:sns:us-west-2:111122223333:x"])),
-            ] {
+            for (field, changed) in
+                [("Threshold", json!(5)), ("OKActions", json!(["arn:aws:sns:us-west-2:111122223333:x"]))]
+            {
                 variants.alarm("definition", |a| a.definition.value_mut()[field] = changed);
             }
         }
         Resource::Dashboard(_) => variants.dashboard("body", |d| d.body.value_mut()["start"] = json!("-P1D")),
         Resource::Rule(_) => {
             variants.rule("description", |r| r.description = "other".to_owned());
-            variants.rule("pattern", |r| {
-                r.pattern = Document::new(json!({"source": ["other", "another"]}))
-            });
+            variants.rule("pattern", |r| r.pattern = Document::new(json!({"source": ["other", "another"]})));
             variants.rule("schedule", |r| r.schedule = Some("rate(1 day)".to_owned()));
             variants.rule("enabled", |r| r.enabled = false);
             variants.rule("target", |r| r.target = None);
             variants.rule("target.retries", |r| r.target.as_mut().unwrap().retries = 0);
             variants.rule("target.retry_age", |r| r.target.as_mut().unwrap().retry_age = 60);
-            variants.rule("target.dead_letters", |r| {
-                r.target.as_mut().unwrap().dead_letters = None
-            });
+            variants.rule("target.dead_letters", |r| r.target.as_mut().unwrap().dead_letters = None);
             variants.rule("target.arn", |r| r.target.as_mut().unwrap().arn.push('x'));
             variants.rule("target.rewrite", |r| {
                 r.target.as_mut().unwrap().rewrite = Some(Document::new(json!({
@@ -305,10 +273,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             r.tags_mut().unwrap().0.insert(USER_TAG.to_owned(), "a b".to_owned());
         });
         variants.change("value of a tag", |r| {
-            r.tags_mut()
-                .unwrap()
-                .0
-                .insert("kibus:bus".to_owned(), "other".to_owned());
+            r.tags_mut().unwrap().0.insert("kibus:bus".to_owned(), "other".to_owned());
         });
         variants.change("tags than any", |r| r.tags_mut().unwrap().0.clear());
     }

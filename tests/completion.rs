@@ -56,11 +56,7 @@ async fn bash_completes_names() {
         "add-cluster tenant-1 tenant-2 base --no-controller-role --yes",
     ] {
         let output = stage.kibus(line).output().unwrap();
-        assert!(
-            output.status.success(),
-            "{line}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }
     let directory = TempDir::new().unwrap();
     let folder = directory.path().join("a folder");
@@ -73,43 +69,22 @@ async fn bash_completes_names() {
     let reached = format!("--region us-west-2 --endpoint-url http://127.0.0.1:{port}");
     let with_equals = format!("--region=us-west-2 --endpoint-url=http://127.0.0.1:{port}");
     let rows = [
-        (
-            format!("kibus {reached} status ten"),
-            format!("kibus {reached} status tenant-1 tenant-2"),
-        ),
-        (
-            format!("kibus {with_equals} verify ba"),
-            format!("kibus {with_equals} verify base"),
-        ),
+        (format!("kibus {reached} status ten"), format!("kibus {reached} status tenant-1 tenant-2")),
+        (format!("kibus {with_equals} verify ba"), format!("kibus {with_equals} verify base")),
         (
             format!("kibus remove-cluster {reached} tenant-1 "),
             format!("kibus remove-cluster {reached} tenant-1 base tenant-2"),
         ),
-        (
-            format!("kibus {reached} --bus "),
-            format!("kibus {reached} --bus kibus second"),
-        ),
+        (format!("kibus {reached} --bus "), format!("kibus {reached} --bus kibus second")),
         // Bash divides words at `=`, and clap completes no part of a word.
-        (
-            format!("kibus {with_equals} --bus=sec"),
-            format!("kibus {with_equals} --bus=sec"),
-        ),
+        (format!("kibus {with_equals} --bus=sec"), format!("kibus {with_equals} --bus=sec")),
         (
             format!("kibus {with_equals} --bus=second status ten"),
             format!("kibus {with_equals} --bus=second status ten"),
         ),
-        (
-            format!("kibus {reached} --bus second status ten"),
-            format!("kibus {reached} --bus second status ten"),
-        ),
-        (
-            "kibus --region us-gov-".to_owned(),
-            "kibus --region us-gov-east-1 us-gov-west-1".to_owned(),
-        ),
-        (
-            "kibus list --profile ".to_owned(),
-            "kibus list --profile dev prod".to_owned(),
-        ),
+        (format!("kibus {reached} --bus second status ten"), format!("kibus {reached} --bus second status ten")),
+        ("kibus --region us-gov-".to_owned(), "kibus --region us-gov-east-1 us-gov-west-1".to_owned()),
+        ("kibus list --profile ".to_owned(), "kibus list --profile dev prod".to_owned()),
         ("kibus explain K106".to_owned(), "kibus explain K106".to_owned()),
     ];
     let lines: Vec<String> = rows.iter().map(|(line, _)| line.clone()).collect();
@@ -129,29 +104,15 @@ async fn no_answer_is_no_error() {
     // A port on which nothing listens.
     let endpoint = format!("http://127.0.0.1:{}", Port::open().await.number());
     let keys = [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
-    let words = [
-        "kibus",
-        "--region",
-        "us-west-2",
-        "--endpoint-url",
-        &endpoint,
-        "status",
-        "te",
-    ];
+    let words = ["kibus", "--region", "us-west-2", "--endpoint-url", &endpoint, "status", "te"];
     for (words, variables) in [
         (&words[..], &keys[..]),
         (&words, &[]),
         // No Region.
         (&["kibus", "status", "te"], &keys),
         (&["kibus", "--bus", "Not A Bus", "status", "te"], &keys),
-        (
-            &["kibus", "--profile", "te"],
-            &[("AWS_CONFIG_FILE", "/dev/null/config")],
-        ),
-        (
-            &["kibus", "status", "--sandbox", "te"],
-            &[("KIBUS_SANDBOX_HOME", "/dev/null")],
-        ),
+        (&["kibus", "--profile", "te"], &[("AWS_CONFIG_FILE", "/dev/null/config")]),
+        (&["kibus", "status", "--sandbox", "te"], &[("KIBUS_SANDBOX_HOME", "/dev/null")]),
         (&[], &[]),
     ] {
         let output = ask(words, variables);
@@ -180,20 +141,13 @@ fn credentials_that_wait_for_a_person_are_given_up() {
     let config = directory.path().join("config");
     // What the process starts holds the pipe open while it runs.
     let process = format!("sh -c 'sleep 3600 & wait' > {}", alive.display());
-    fs::write(
-        &config,
-        format!("[default]\nregion = us-west-2\ncredential_process = {process}\n"),
-    )
-    .unwrap();
+    fs::write(&config, format!("[default]\nregion = us-west-2\ncredential_process = {process}\n")).unwrap();
     // Ends when all that holds the pipe open has ended.
     let ended = thread::spawn(move || fs::read(alive).unwrap());
     for _ in 0..ATTEMPTS {
         let output = ask(
             &["kibus", "status", "te"],
-            &[
-                ("AWS_CONFIG_FILE", config.to_str().unwrap()),
-                ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
-            ],
+            &[("AWS_CONFIG_FILE", config.to_str().unwrap()), ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")],
         );
         assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()));
         if ended.is_finished() {

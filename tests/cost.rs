@@ -78,11 +78,7 @@ fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
         Arrival::Burst => 0.1,
     };
     let requests = clusters * (1.0 + receives + 1.0);
-    Cost {
-        messages: clusters,
-        requests,
-        cost: requests * price::SQS_REQUESTS,
-    }
+    Cost { messages: clusters, requests, cost: requests * price::SQS_REQUESTS }
 }
 
 /// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
@@ -90,13 +86,7 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
     // Events per invocation, events per receive and per send, clusters and round trips per invocation.
     let (routed, batch, together, served, round_trips) = match arrival {
         Arrival::Single => (1.0, 1.0, 1.0, 1.0, 2.0),
-        Arrival::Burst => (
-            200.0,
-            10.0,
-            (200.0 / clusters).clamp(1.0, 10.0),
-            f64::min(clusters, 200.0),
-            4.0,
-        ),
+        Arrival::Burst => (200.0, 10.0, (200.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 200.0), 4.0),
     };
     // Lambda, or in a storm the router, receives and deletes a batch at a time.
     let hub = 1.0 + 2.0 / batch;
@@ -106,11 +96,7 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
     let millions = 1.0e6;
     let function = invocations * (price::INVOCATIONS + millions * round_trips * ROUND_TRIP * MEMORY * price::GB_SECOND);
     let log = millions * (invocations * (LOG + served * LOG_OF_CLUSTER) + LOG_OF_DELIVERY) * price::LOG_GB;
-    Cost {
-        messages: 2.0,
-        requests,
-        cost: requests * price::SQS_REQUESTS + function + log,
-    }
+    Cost { messages: 2.0, requests, cost: requests * price::SQS_REQUESTS + function + log }
 }
 
 /// The monthly cost of one bus without events: Lambda polls the hub queue with five long polls of 20s, and CloudWatch
@@ -180,16 +166,8 @@ const ONE_BUS: [Line; 5] = [
         how: "N × 3,000 instances × 2 events × $3.63 a million",
         cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * one_bus(clusters, Arrival::Single).cost,
     },
-    Line {
-        what: "metrics of the bus",
-        how: "15 × $0.30",
-        cost: |_| monthly().1,
-    },
-    Line {
-        what: "one metric per cluster",
-        how: "N × $0.30",
-        cost: |clusters| clusters * monthly().2,
-    },
+    Line { what: "metrics of the bus", how: "15 × $0.30", cost: |_| monthly().1 },
+    Line { what: "one metric per cluster", how: "N × $0.30", cost: |clusters| clusters * monthly().2 },
 ];
 
 /// One bus without a metric per cluster: all but the last line.
@@ -211,30 +189,19 @@ const ON_REQUEST: [Line; 5] = [
             8_640.0 / 1.0e6 * event + price::METRIC
         },
     },
-    Line {
-        what: "alarms (`--alarms`)",
-        how: "26 × $0.10",
-        cost: |_| alarms() * price::ALARM,
-    },
+    Line { what: "alarms (`--alarms`)", how: "26 × $0.10", cost: |_| alarms() * price::ALARM },
     // An alarm costs as much as the metrics that it evaluates.
     Line {
         what: "alarms on clusters (`--reader-alarms`)",
         how: "N × 2 metrics × $0.10",
         cost: |clusters| clusters * 2.0 * price::ALARM,
     },
-    Line {
-        what: "dashboard (`--dashboard`)",
-        how: "$3.00",
-        cost: |_| price::DASHBOARD,
-    },
+    Line { what: "dashboard (`--dashboard`)", how: "$3.00", cost: |_| price::DASHBOARD },
 ];
 
 /// How many alarms a hub has with `--alarms`.
 fn alarms() -> f64 {
-    let options = HubOptions {
-        alarms: Some("true".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { alarms: Some("true".parse().unwrap()), ..HubOptions::default() };
     let scope = Scope {
         bus: "kibus".parse().unwrap(),
         account: "111122223333".parse().unwrap(),
@@ -260,11 +227,7 @@ const RULES_FOR_EACH: [Line; 2] = [
 /// For each queue and principal, SQS requests a data key from KMS every five minutes: two requests for one that sends, one
 /// for one that receives (SQS developer guide, "Key management"). Each queue of the bus has one of each.
 const KEY: [Line; 2] = [
-    Line {
-        what: "the key",
-        how: "$1.00",
-        cost: |_| price::KEY,
-    },
+    Line { what: "the key", how: "$1.00", cost: |_| price::KEY },
     Line {
         what: "requests of KMS",
         how: "(N + 1) queues × 8,640 × 3 requests × $0.03 per 10,000",
@@ -348,10 +311,7 @@ fn one_bus_sends_fewer_messages_for_three_clusters_or_more() {
     for clusters in [3.0, 10.0, 200.0] {
         for arrival in [Arrival::Single, Arrival::Burst] {
             let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
-            assert!(
-                one.messages < each.messages && one.requests <= each.requests,
-                "{clusters}"
-            );
+            assert!(one.messages < each.messages && one.requests <= each.requests, "{clusters}");
         }
     }
 }

@@ -68,12 +68,7 @@ impl Bench {
 
     async fn has_mark(&self) -> bool {
         let tags = self.sqs.list_queue_tags().queue_url(self.url().await);
-        tags.send()
-            .await
-            .unwrap()
-            .tags
-            .unwrap_or_default()
-            .contains_key(DELETING)
+        tags.send().await.unwrap().tags.unwrap_or_default().contains_key(DELETING)
     }
 }
 
@@ -117,11 +112,7 @@ fn s9_a_delete_is_requested_once_a_read_shows_the_mark() {
             "body": json!({"Tags": bench.queue.tags().unwrap().0}).to_string(),
         });
         let recording = json!({"format": 1, "rows": [], "place": "", "seen": [], "answers": [without, without]});
-        bench
-            .behaving
-            .proxy
-            .like
-            .play(serde_json::from_value(recording).unwrap());
+        bench.behaving.proxy.like.play(serde_json::from_value(recording).unwrap());
         let delete = Change::delete(None, bench.queue.clone());
         bench.write(&delete, Waiting::unattended()).await.unwrap();
         assert_eq!(bench.behaving.proxy.like.not_played(), [""; 0]);

@@ -24,18 +24,11 @@ fn without_chance(output: &str) -> String {
         seconds.map_or_else(|| word.to_owned(), |_| "TIME".to_owned())
     };
     // `  11-24 03:12:41   spot   i-...   delivered in 84 ms`, and the slowest of a cluster.
-    let is_event = |line: &str| {
-        line.split_whitespace()
-            .nth(1)
-            .is_some_and(|time| time.split(':').count() == 3)
-    };
+    let is_event = |line: &str| line.split_whitespace().nth(1).is_some_and(|time| time.split(':').count() == 3);
     // `    3s  ✓ warning at the hub, delivered to karpenter-tenant-1 in 79 ms`
     let step = |line: &str| {
         let (_, rest) = line.split_once("s  ✓ ")?;
-        Some(format!(
-            "{} TIME",
-            rest.trim_end_matches(|c: char| c.is_ascii_digit() || " ms".contains(c))
-        ))
+        Some(format!("{} TIME", rest.trim_end_matches(|c: char| c.is_ascii_digit() || " ms".contains(c))))
     };
     // `Spot instance i-... · ip-... · m5.large, us-east-1a · pool default, 1 of 1 node · 3s old`
     let word = |text: &str| match text.starts_with("ip-")
@@ -61,9 +54,7 @@ fn without_chance(output: &str) -> String {
     };
     let mut lines: Vec<String> = output.lines().map(line).collect();
     let is_masked = |line: &String| line.starts_with("  TIME ");
-    lines
-        .chunk_by_mut(|a, b| is_masked(a) && is_masked(b))
-        .for_each(<[String]>::sort);
+    lines.chunk_by_mut(|a, b| is_masked(a) && is_masked(b)).for_each(<[String]>::sort);
     lines.join("\n")
 }
 
@@ -110,27 +101,12 @@ fn the_picture_is_drawn_from_the_page_and_needs_nothing_else() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let picture = fs::read_to_string(Path::new(ROOT).join("docs/demo.svg")).unwrap();
     assert!(picture.len() < 300_000, "{} bytes", picture.len());
-    for part in [
-        "<script",
-        "<foreignObject",
-        "<image",
-        "href",
-        "@import",
-        "@font-face",
-        "url(http",
-    ] {
+    for part in ["<script", "<foreignObject", "<image", "href", "@import", "@font-face", "url(http"] {
         assert!(!picture.contains(part), "{part}");
     }
     let page = fs::read_to_string(Path::new(ROOT).join("docs/demo.md")).unwrap();
     for line in recorded(&page).1.lines() {
-        let line = line
-            .trim()
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;");
-        assert!(
-            picture.contains(&format!(">{line}</text>")) || line.is_empty(),
-            "{line}"
-        );
+        let line = line.trim().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        assert!(picture.contains(&format!(">{line}</text>")) || line.is_empty(), "{line}");
     }
 }

@@ -23,10 +23,7 @@ fn what_a_name_cannot_say_has_a_comment() {
 #[test]
 fn an_item_without_a_comment_is_found() {
     for (text, lines) in [
-        (
-            "/// X.\npub trait X {\n    fn f();\n}\n\npub trait Y {}\n\npub struct Z;",
-            &[6][..],
-        ),
+        ("/// X.\npub trait X {\n    fn f();\n}\n\npub trait Y {}\n\npub struct Z;", &[6][..]),
         (
             "/// X.\n#[expect(dead_code, reason = \"x\")]\npub const X: u8 = 1;\n\npub static Y: u8 = 2;\npub const fn f() {}",
             &[5],
@@ -39,10 +36,7 @@ fn an_item_without_a_comment_is_found() {
             "pub fn f(a: u8, b: u8) {}\npub fn g<T: Into<(u8, u8)>>(a: T, b: u8) {}\npub fn h(a: &[u8; 2], b: impl Fn(u8) -> u8) {}",
             &[1],
         ),
-        (
-            "$(#[$doc])*\npub trait $name {}\npub use x::Y;\npub mod z;\npub(crate) fn h(a: u8, b: u8) {}",
-            &[],
-        ),
+        ("$(#[$doc])*\npub trait $name {}\npub use x::Y;\npub mod z;\npub(crate) fn h(a: u8, b: u8) {}", &[]),
     ] {
         assert_eq!(undocumented(text), lines, "{text}");
     }
@@ -93,10 +87,7 @@ fn has_same_types(function: &str) -> bool {
         }
         depth += i32::from("([<".contains(c)) - i32::from(")]>".contains(c));
     }
-    let types: Vec<&str> = list
-        .lines()
-        .filter_map(|argument| argument.split_once(": "))
-        .map(|(_, of)| of.trim())
-        .collect();
+    let types: Vec<&str> =
+        list.lines().filter_map(|argument| argument.split_once(": ")).map(|(_, of)| of.trim()).collect();
     types.iter().collect::<BTreeSet<_>>().len() < types.len()
 }

@@ -66,9 +66,7 @@ async fn every_command_writes_one_document_or_is_refused() {
     let home = TempDir::new().unwrap();
     for (line, members) in COMMANDS {
         let mut command = stage.kibus(line);
-        command
-            .args(["--output", "json"])
-            .env("KIBUS_SANDBOX_HOME", home.path());
+        command.args(["--output", "json"]).env("KIBUS_SANDBOX_HOME", home.path());
         let output = command.output().unwrap();
         if members.is_empty() {
             assert_eq!((output.status.code(), output.stdout.len()), (Some(64), 0), "{line}");
@@ -86,32 +84,18 @@ async fn every_command_writes_one_document_or_is_refused() {
 #[test]
 fn the_demo_writes_one_document() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
-    command
-        .args(["sandbox", "demo", "--output", "json"])
-        .env("AWS_EC2_METADATA_DISABLED", "true");
+    command.args(["sandbox", "demo", "--output", "json"]).env("AWS_EC2_METADATA_DISABLED", "true");
     let output = command.output().unwrap();
     let document = document("sandbox demo", &output);
-    assert!(
-        output.status.success() && document["demo"]["sent"].as_u64() > Some(0),
-        "{document}"
-    );
+    assert!(output.status.success() && document["demo"]["sent"].as_u64() > Some(0), "{document}");
 }
 
 #[test]
 fn the_table_has_every_command() {
     let pages = TempDir::new().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
-    assert!(
-        command
-            .args(["man", "--directory"])
-            .arg(pages.path())
-            .status()
-            .unwrap()
-            .success()
-    );
-    let names = fs::read_dir(pages.path())
-        .unwrap()
-        .map(|page| page.unwrap().file_name());
+    assert!(command.args(["man", "--directory"]).arg(pages.path()).status().unwrap().success());
+    let names = fs::read_dir(pages.path()).unwrap().map(|page| page.unwrap().file_name());
     let names: BTreeSet<String> = names.map(|name| name.into_string().unwrap()).collect();
     let page = |line: &str| {
         let words: Vec<&str> = line.split(' ').collect();
@@ -121,8 +105,6 @@ fn the_table_has_every_command() {
     let lines = COMMANDS.iter().map(|(line, _)| *line).chain(["sandbox demo"]);
     let tested: BTreeMap<String, &str> = lines.filter_map(|line| Some((page(line)?, line))).collect();
     let groups = ["kibus.1", "kibus-export.1", "kibus-policy.1", "kibus-sandbox.1"];
-    let untested = names
-        .iter()
-        .filter(|name| !tested.contains_key(*name) && !groups.contains(&name.as_str()));
+    let untested = names.iter().filter(|name| !tested.contains_key(*name) && !groups.contains(&name.as_str()));
     assert_eq!(untested.collect::<Vec<_>>(), Vec::<&String>::new());
 }

@@ -55,17 +55,8 @@ async fn two_versions_before_the_live_one_are_kept() {
         bench.reach(&with_code(&hub, &code)).await;
     }
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
-    let answer = lambda
-        .list_versions_by_function()
-        .function_name("kibus-router")
-        .send()
-        .await
-        .unwrap();
-    let versions: Vec<_> = answer
-        .versions()
-        .iter()
-        .filter_map(|version| version.version())
-        .collect();
+    let answer = lambda.list_versions_by_function().function_name("kibus-router").send().await.unwrap();
+    let versions: Vec<_> = answer.versions().iter().filter_map(|version| version.version()).collect();
     assert_eq!(versions, ["$LATEST", "3", "4", "5"]);
 }
 
@@ -79,13 +70,7 @@ async fn a_foreign_version_is_replaced_by_a_new_one() {
     let to = changed.get(&id).unwrap().clone();
     let fields = diff(&to, &from, &BTreeSet::new());
     bench.write(&Change::update(None, from, to, fields)).await;
-    let theirs = lambda
-        .publish_version()
-        .function_name("kibus-router")
-        .description("mine")
-        .send()
-        .await
-        .unwrap();
+    let theirs = lambda.publish_version().function_name("kibus-router").description("mine").send().await.unwrap();
     assert_eq!(theirs.version(), Some("2"));
     bench.reach(&changed).await;
 }
@@ -94,18 +79,11 @@ async fn a_foreign_version_is_replaced_by_a_new_one() {
 async fn an_alias_without_its_version_is_fixed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
-    let call = lambda
-        .update_alias()
-        .function_name("kibus-router")
-        .name(LIVE)
-        .function_version("77");
+    let call = lambda.update_alias().function_name("kibus-router").name(LIVE).function_version("77");
     call.send().await.unwrap();
     let id = ResourceId::Alias(bench.scope.router_function(), LIVE.to_owned());
     let read = bench.cloud.read(&id).await.unwrap().unwrap();
-    assert!(
-        !diff(hub.get(&id).unwrap(), &read, &BTreeSet::new()).is_empty(),
-        "{read:?}"
-    );
+    assert!(!diff(hub.get(&id).unwrap(), &read, &BTreeSet::new()).is_empty(), "{read:?}");
     bench.reach(&hub).await;
 }
 
@@ -117,20 +95,11 @@ async fn a_second_mapping_is_found_and_removed() {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     for alias in [LIVE, "other"] {
         if alias != LIVE {
-            let call = lambda
-                .create_alias()
-                .function_name("kibus-router")
-                .name(alias)
-                .function_version("1");
+            let call = lambda.create_alias().function_name("kibus-router").name(alias).function_version("1");
             call.send().await.unwrap();
         }
-        let call = lambda
-            .create_event_source_mapping()
-            .event_source_arn(scope.queue_arn(&scope.hub_queue()));
-        call.function_name(scope.alias_arn(&scope.router_function(), alias))
-            .send()
-            .await
-            .unwrap();
+        let call = lambda.create_event_source_mapping().event_source_arn(scope.queue_arn(&scope.hub_queue()));
+        call.function_name(scope.alias_arn(&scope.router_function(), alias)).send().await.unwrap();
     }
     match bench.cloud.read(&id).await {
         Ok(Some(Resource::EventSourceMapping(mapping))) => assert_eq!(mapping.duplicates.len(), 1),
@@ -138,11 +107,7 @@ async fn a_second_mapping_is_found_and_removed() {
     }
     bench.reach(&hub).await;
     let left = lambda.list_event_source_mappings().send().await.unwrap();
-    assert_eq!(
-        left.event_source_mappings().len(),
-        2,
-        "ours, and that of the other alias"
-    );
+    assert_eq!(left.event_source_mappings().len(), 2, "ours, and that of the other alias");
 }
 
 #[tokio::test]
@@ -150,13 +115,8 @@ async fn a_foreign_target_is_kept() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
     let name = bench.scope.rule(Signal::Probe);
-    let theirs = aws_sdk_eventbridge::types::Target::builder()
-        .id("theirs")
-        .arn("arn:aws:sqs:us-west-2:1:x");
-    let call = events
-        .put_targets()
-        .rule(name.as_str())
-        .targets(theirs.build().unwrap());
+    let theirs = aws_sdk_eventbridge::types::Target::builder().id("theirs").arn("arn:aws:sqs:us-west-2:1:x");
+    let call = events.put_targets().rule(name.as_str()).targets(theirs.build().unwrap());
     call.send().await.unwrap();
     let call = events.put_rule().name(name.as_str()).schedule_expression("rate(1 day)");
     call.send().await.unwrap();
@@ -174,9 +134,7 @@ async fn a_policy_that_is_not_json_is_read_and_fixed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let sqs = aws_sdk_sqs::Client::new(&emulator.sdk());
     let queue = bench.scope.hub_queue();
-    let call = sqs
-        .set_queue_attributes()
-        .queue_url(bench.scope.queue_url(Some(&emulator.endpoint), &queue));
+    let call = sqs.set_queue_attributes().queue_url(bench.scope.queue_url(Some(&emulator.endpoint), &queue));
     let call = call.attributes(aws_sdk_sqs::types::QueueAttributeName::Policy, "{");
     call.send().await.unwrap();
     match bench.cloud.read(&ResourceId::Queue(queue)).await {
@@ -221,10 +179,7 @@ async fn l10_only_the_planned_code_is_published() {
         ("none", "is not router 0.1.0 with SHA-256", &["$LATEST", "1", "2"]),
     ] {
         let proxy = Proxy::start(port.parse().unwrap(), ids).await;
-        let connect = Connect {
-            endpoint_url: Some(proxy.url),
-            ..emulator.connect()
-        };
+        let connect = Connect { endpoint_url: Some(proxy.url), ..emulator.connect() };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
         let fault = cloud.write(&update, Waiting::unattended()).await.unwrap_err();
         assert!(fault.message.contains(says), "{ids}: {fault:?}");
@@ -249,18 +204,12 @@ async fn versions_are_listed_once_for_the_alias_and_the_permissions() {
         counted.fetch_add(usize::from(is_list), Ordering::Relaxed);
         forward(port, request)
     });
-    let connect = Connect {
-        endpoint_url: Some(url),
-        ..emulator.connect()
-    };
+    let connect = Connect { endpoint_url: Some(url), ..emulator.connect() };
     let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
     let function = bench.scope.router_function();
     let id = ResourceId::Alias(function.clone(), LIVE.to_owned());
     let (alias, permissions) = tokio::join!(cloud.read(&id), cloud.function_permissions());
-    assert_eq!(
-        alias.unwrap().unwrap().as_alias().unwrap().versions,
-        BTreeSet::from([1])
-    );
+    assert_eq!(alias.unwrap().unwrap().as_alias().unwrap().versions, BTreeSet::from([1]));
     assert_eq!(permissions, Ok(Some(BTreeSet::new())));
     assert_eq!(lists.load(Ordering::Relaxed), 1);
 }
@@ -273,10 +222,7 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
         sqs.create_queue().queue_name(name).send().await.unwrap();
     }
     for (prefix, expected) in [
-        (
-            "karpenter-",
-            vec!["karpenter-base", "karpenter-untagged", "kibus-probe"],
-        ),
+        ("karpenter-", vec!["karpenter-base", "karpenter-untagged", "kibus-probe"]),
         ("unrelated", vec!["karpenter-base", "kibus-probe", "unrelated"]),
     ] {
         let found = bench.cloud.cluster_queues(&prefix.parse().unwrap()).await.unwrap();
@@ -284,14 +230,7 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
         assert_eq!(found, expected, "prefix {prefix}");
     }
     assert_eq!(
-        bench
-            .cloud
-            .listed_roles()
-            .await
-            .unwrap()
-            .unwrap()
-            .into_keys()
-            .collect::<Vec<_>>(),
+        bench.cloud.listed_roles().await.unwrap().unwrap().into_keys().collect::<Vec<_>>(),
         [bench.scope.router_role()]
     );
 }
@@ -351,16 +290,11 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
             |lambda, _, scope| {
                 let (lambda, account) = (lambda.clone(), scope.account.clone());
                 let system = FileSystemConfig::builder()
-                    .arn(format!(
-                        "arn:aws:elasticfilesystem:us-west-2:{account}:access-point/fsap-1"
-                    ))
+                    .arn(format!("arn:aws:elasticfilesystem:us-west-2:{account}:access-point/fsap-1"))
                     .local_mount_path("/mnt/x");
                 Box::pin(async move {
                     let content = LayerVersionContentInput::builder().zip_file(Blob::new(ARCHIVES[0]));
-                    let call = lambda
-                        .publish_layer_version()
-                        .layer_name("theirs")
-                        .content(content.build());
+                    let call = lambda.publish_layer_version().layer_name("theirs").content(content.build());
                     let layer = call.send().await.unwrap().layer_version_arn.unwrap();
                     let call = lambda.update_function_configuration().function_name("kibus-router");
                     let call = call.layers(layer).file_system_configs(system.build().unwrap());
@@ -392,9 +326,7 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
 /// The UUID of the only mapping.
 async fn mapping(lambda: &aws_sdk_lambda::Client) -> String {
     let answer = lambda.list_event_source_mappings().send().await.unwrap();
-    let [mapping] = answer.event_source_mappings() else {
-        panic!("{answer:?}")
-    };
+    let [mapping] = answer.event_source_mappings() else { panic!("{answer:?}") };
     mapping.uuid().unwrap().to_owned()
 }
 
@@ -408,11 +340,7 @@ async fn foreign_settings_on_the_hub_are_found_and_removed() {
         let mut seen = Vec::new();
         for resource in hub.resources().filter(|resource| resource.id().kind() == kind) {
             let read = bench.cloud.read(&resource.id()).await.unwrap().unwrap();
-            seen.extend(
-                diff(resource, &read, &BTreeSet::new())
-                    .into_iter()
-                    .map(|field| field.path),
-            );
+            seen.extend(diff(resource, &read, &BTreeSet::new()).into_iter().map(|field| field.path));
         }
         for path in expected {
             assert!(seen.iter().any(|found| found == path), "{name}: {path} among {seen:?}");

@@ -83,13 +83,7 @@ fn credentials_and_region_are_checked_first() {
         ),
         (
             "an unknown profile, although the environment has credentials",
-            vec![
-                "verify",
-                "--region=us-west-2",
-                "--endpoint-url",
-                unused_port,
-                "--profile=nope",
-            ],
+            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port, "--profile=nope"],
             &keys[..],
             64,
             "no profile `nope` in the AWS configuration",
@@ -109,32 +103,12 @@ fn an_error_names_the_variable_that_set_the_value() {
     let sandbox = ["list", "--sandbox"];
     for (arguments, variable, flag, says) in [
         (&bootstrap, "KIBUS_RETENTION=5s", None, "'5s' for 'KIBUS_RETENTION'"),
-        (
-            &bootstrap,
-            "KIBUS_RETENTION=1d",
-            Some("--retention=5s"),
-            "'5s' for '--retention <DURATION>'",
-        ),
-        (
-            &bootstrap,
-            "KIBUS_LOG_RETENTION=2d",
-            None,
-            "'2d' for 'KIBUS_LOG_RETENTION'",
-        ),
-        (
-            &bootstrap,
-            "KIBUS_REBALANCE=maybe",
-            None,
-            "'maybe' for 'KIBUS_REBALANCE'",
-        ),
+        (&bootstrap, "KIBUS_RETENTION=1d", Some("--retention=5s"), "'5s' for '--retention <DURATION>'"),
+        (&bootstrap, "KIBUS_LOG_RETENTION=2d", None, "'2d' for 'KIBUS_LOG_RETENTION'"),
+        (&bootstrap, "KIBUS_REBALANCE=maybe", None, "'maybe' for 'KIBUS_REBALANCE'"),
         (&bootstrap, "KIBUS_TAG=team", None, "'team' for 'KIBUS_TAG'"),
         (&bootstrap, "KIBUS_OUTPUT=xml", None, "'xml' for 'KIBUS_OUTPUT'"),
-        (
-            &bootstrap,
-            "KIBUS_OUTPUT=json",
-            Some("-oxml"),
-            "'xml' for '--output <OUTPUT>'",
-        ),
+        (&bootstrap, "KIBUS_OUTPUT=json", Some("-oxml"), "'xml' for '--output <OUTPUT>'"),
         (&bootstrap, "KIBUS_BUS=A", None, "'A' for 'KIBUS_BUS'"),
         (&bootstrap, "KIBUS_CONCURRENCY=0", None, "'0' for 'KIBUS_CONCURRENCY'"),
         (&sandbox, "KIBUS_PROFILE=a", None, "'KIBUS_PROFILE'"),
@@ -152,15 +126,8 @@ fn an_error_names_the_variable_that_set_the_value() {
 fn empty_variables_count_as_unset() {
     let named = kibus(&["bootstrap-hub", "--help"], Stdio::piped(), &[]);
     let help = String::from_utf8(named.stdout).unwrap();
-    let variables: Vec<&str> = help
-        .split("[env: ")
-        .skip(1)
-        .filter_map(|rest| rest.split(']').next())
-        .collect();
-    assert!(
-        variables.contains(&"KIBUS_RETENTION") && variables.len() > 15,
-        "{variables:?}"
-    );
+    let variables: Vec<&str> = help.split("[env: ").skip(1).filter_map(|rest| rest.split(']').next()).collect();
+    assert!(variables.contains(&"KIBUS_RETENTION") && variables.len() > 15, "{variables:?}");
     let empty: Vec<(&str, &str)> = variables.iter().map(|name| (*name, "")).collect();
     let run = |environment: &[(&str, &str)]| {
         let mut environment = environment.to_vec();
@@ -170,11 +137,7 @@ fn empty_variables_count_as_unset() {
         (output.status.code(), stderr(&output))
     };
     assert_eq!(run(&empty), run(&[]));
-    assert!(
-        run(&empty).1.starts_with("error: no AWS Region is set"),
-        "{:?}",
-        run(&empty)
-    );
+    assert!(run(&empty).1.starts_with("error: no AWS Region is set"), "{:?}", run(&empty));
 }
 
 #[test]
@@ -184,10 +147,7 @@ fn wrong_usage_prints_no_document_and_every_other_error_does() {
         (vec!["nothing"], 64),
         (vec!["man", "nothing"], 64),
         (vec!["verify", "--region=us-west-2", "--profile=nope"], 64),
-        (
-            vec!["verify", "--region=us-west-2", "--endpoint-url=http://127.0.0.1:1"],
-            1,
-        ),
+        (vec!["verify", "--region=us-west-2", "--endpoint-url=http://127.0.0.1:1"], 1),
     ] {
         let arguments: Vec<&str> = arguments.into_iter().chain(["--output=json"]).collect();
         let environment = [
@@ -210,10 +170,6 @@ fn every_document_ends_silently_at_a_closed_pipe() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = kibus(arguments, writer.into(), &[]);
-        assert_eq!(
-            (output.status.code(), stderr(&output)),
-            (Some(1), String::new()),
-            "{arguments:?}"
-        );
+        assert_eq!((output.status.code(), stderr(&output)), (Some(1), String::new()), "{arguments:?}");
     }
 }

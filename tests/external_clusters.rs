@@ -46,10 +46,7 @@ fn hubs() -> Vec<HubOptions> {
         tag: Some(vec![tag("team", "a b"), tag("on", "yes")]),
         ..HubOptions::default()
     };
-    let none = HubOptions {
-        queue_prefix: Some("".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let none = HubOptions { queue_prefix: Some("".parse().unwrap()), ..HubOptions::default() };
     vec![HubOptions::default(), all, none]
 }
 
@@ -79,10 +76,7 @@ fn wanted(scope: &Scope, settings: &Settings, cluster: &ClusterName, role: &str,
     let desired = cluster.desired(scope, settings);
     let queue: Vec<&Queue> = desired.resources().filter_map(Resource::as_queue).collect();
     let policy = desired.resources().find_map(Resource::as_role_policy).unwrap();
-    without_names(Asked {
-        queue: queue[0].clone(),
-        controller: Some((name, policy.document.clone())),
-    })
+    without_names(Asked { queue: queue[0].clone(), controller: Some((name, policy.document.clone())) })
 }
 
 #[test]
@@ -151,10 +145,7 @@ fn granted(mut asked: Asked, queue_arn: &str, role_arn: &str) -> Asked {
 
 #[test]
 fn a_tag_is_never_an_expression() {
-    let options = HubOptions {
-        tag: Some(vec![tag("a", "${path.root}%{x}")]),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { tag: Some(vec![tag("a", "${path.root}%{x}")]), ..HubOptions::default() };
     let settings: Settings = options.into();
     let (scope, name) = (scope("aws", "us-west-2"), "base".parse().unwrap());
     let role = Some("arn:aws:iam::111122223333:role/r");
@@ -196,15 +187,8 @@ fn terraform_would_not_lay_the_texts_out_otherwise() {
         let settings = Settings::from(options);
         let name = "base".parse().unwrap();
         let contract = Contract::new(&scope, &settings, &name, None, Format::Terraform);
-        for text in [
-            contract.terraform(false),
-            contract.terraform(true),
-            export::hub(&scope, &settings),
-        ] {
-            assert!(
-                text.lines().all(|line| line.len() <= 140 && line.trim_end() == line),
-                "{text}"
-            );
+        for text in [contract.terraform(false), contract.terraform(true), export::hub(&scope, &settings)] {
+            assert!(text.lines().all(|line| line.len() <= 140 && line.trim_end() == line), "{text}");
             assert!(text.ends_with("}\n") && !text.contains("\n\n\n"), "{text}");
             if applied::terraform_found() {
                 let folder = tempfile::TempDir::new().unwrap();

@@ -15,14 +15,8 @@ const TEMPLATE: &str = "website/content/en/preview/getting-started/getting-start
 
 /// What the script looks for, in the places where Karpenter has it.
 const SOURCES: &[(&str, &str)] = &[
-    (
-        "pkg/controllers/interruption/messages/types.go",
-        "package messages\n\nconst SpotKind = \"spot\"\n",
-    ),
-    (
-        "pkg/controllers/interruption/messages/suite_test.go",
-        "package messages_test\n",
-    ),
+    ("pkg/controllers/interruption/messages/types.go", "package messages\n\nconst SpotKind = \"spot\"\n"),
+    ("pkg/controllers/interruption/messages/suite_test.go", "package messages_test\n"),
     (
         "pkg/utils/utils.go",
         "package utils\n\nfunc GetTags(name string) map[string]string {\n\treturn nil\n}\n\nfunc Other() {}\n",
@@ -79,19 +73,8 @@ impl Repository {
     }
 
     fn git(&self, arguments: &[&str]) {
-        let who = [
-            "-c",
-            "user.name=test",
-            "-c",
-            "user.email=test@example.com",
-            "-c",
-            "commit.gpgsign=false",
-        ];
-        let command = Command::new("git")
-            .current_dir(self.0.path())
-            .args(who)
-            .args(arguments)
-            .output();
+        let who = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+        let command = Command::new("git").current_dir(self.0.path()).args(who).args(arguments).output();
         let output = command.unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
@@ -106,9 +89,7 @@ impl Repository {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.path("bin").display());
         let mut command = Command::new("python3");
-        command
-            .arg(Path::new(ROOT).join(".ci/karpenter-check"))
-            .arg(self.0.path());
+        command.arg(Path::new(ROOT).join(".ci/karpenter-check")).arg(self.0.path());
         command.arg("--file").arg(self.path("record.json")).args(arguments);
         command.env("PATH", path).current_dir(self.0.path()).output().unwrap()
     }
@@ -131,32 +112,16 @@ fn a_release_is_reported_if_it_changes_what_kibus_rests_on() {
     let parser = format!("{MESSAGES}/newkind/parser.go");
     let rows: &[Row] = &[
         ("nothing", &|_| (), None),
-        (
-            "a new message",
-            &|repository| repository.write(&parser, "package newkind\n"),
-            Some("messages"),
-        ),
-        (
-            "a test",
-            &|repository| repository.write(&format!("{MESSAGES}/suite_test.go"), "package changed\n"),
-            None,
-        ),
+        ("a new message", &|repository| repository.write(&parser, "package newkind\n"), Some("messages")),
+        ("a test", &|repository| repository.write(&format!("{MESSAGES}/suite_test.go"), "package changed\n"), None),
         (
             "a comment",
             &|repository| {
-                repository.replace(
-                    &format!("{MESSAGES}/types.go"),
-                    "package",
-                    "/* License */\n// Doc.\npackage",
-                )
+                repository.replace(&format!("{MESSAGES}/types.go"), "package", "/* License */\n// Doc.\npackage")
             },
             None,
         ),
-        (
-            "alignment",
-            &|repository| repository.replace("pkg/apis/v1/labels.go", "TagKey =", "TagKey       ="),
-            None,
-        ),
+        ("alignment", &|repository| repository.replace("pkg/apis/v1/labels.go", "TagKey =", "TagKey       ="), None),
         (
             "a tag",
             &|repository| repository.replace("pkg/apis/v1/labels.go", "eks-cluster-name", "cluster"),
@@ -180,11 +145,7 @@ fn a_release_is_reported_if_it_changes_what_kibus_rests_on() {
         (
             "the value of the chart",
             &|repository| {
-                repository.replace(
-                    "charts/karpenter/values.yaml",
-                    "interruptionQueue",
-                    "interruptionQueueName",
-                )
+                repository.replace("charts/karpenter/values.yaml", "interruptionQueue", "interruptionQueueName")
             },
             Some("chart"),
         ),
@@ -198,11 +159,7 @@ fn a_release_is_reported_if_it_changes_what_kibus_rests_on() {
             &|repository| repository.replace(TEMPLATE, "Pattern: spot", "Pattern: none"),
             Some("CloudFormation"),
         ),
-        (
-            "a role",
-            &|repository| repository.replace(TEMPLATE, "AWS::IAM::Role", "AWS::IAM::Role\n    Path: /"),
-            None,
-        ),
+        ("a role", &|repository| repository.replace(TEMPLATE, "AWS::IAM::Role", "AWS::IAM::Role\n    Path: /"), None),
         (
             "the template and a message",
             &|repository| {
@@ -241,9 +198,7 @@ fn each_new_release_is_compared_with_the_one_before_it() {
         repository.release(tag);
     }
     let expected = rows.iter().filter(|(.., reported)| *reported);
-    let expected: Vec<_> = expected
-        .map(|(tag, ..)| format!("Karpenter {tag} changed: messages"))
-        .collect();
+    let expected: Vec<_> = expected.map(|(tag, ..)| format!("Karpenter {tag} changed: messages")).collect();
     assert_eq!(repository.reported(), expected);
 
     assert!(repository.check(&["--record"]).status.success());
@@ -267,17 +222,10 @@ fn an_issue_names_what_changed_and_is_opened_once() {
         let output = repository.check(&["--issues"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let titles = fs::read_to_string(repository.path("titles")).unwrap();
-        assert_eq!(
-            titles, "Karpenter v1.5.0\nKarpenter v1.5.0 changed: CloudFormation\n",
-            "run {run}"
-        );
+        assert_eq!(titles, "Karpenter v1.5.0\nKarpenter v1.5.0 changed: CloudFormation\n", "run {run}");
     }
     let body = fs::read_to_string(repository.path("bodies")).unwrap();
-    for part in [
-        "between v1.4.2 and v1.5.0",
-        "-    Pattern: spot\n+    Pattern: none",
-        "docs/karpenter.md",
-    ] {
+    for part in ["between v1.4.2 and v1.5.0", "-    Pattern: spot\n+    Pattern: none", "docs/karpenter.md"] {
         assert!(body.contains(part), "no {part} in:\n{body}");
     }
 }
@@ -293,10 +241,7 @@ fn a_record_that_is_not_of_this_repository_is_refused() {
     let output = repository.check(&["--issues"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("the record differs from v1.4.2") && said.contains("chart"),
-        "{said}"
-    );
+    assert!(said.contains("the record differs from v1.4.2") && said.contains("chart"), "{said}");
 }
 
 #[test]
@@ -317,12 +262,7 @@ fn the_page_and_the_record_are_of_the_same_release() {
     let record = fs::read_to_string(Path::new(ROOT).join(".ci/karpenter.json")).unwrap();
     let record: Value = serde_json::from_str(&record).unwrap();
     let number = |tag: &str| -> Vec<u32> { tag[1..].split('.').map(|part| part.parse().unwrap()).collect() };
-    let newest = record
-        .as_object()
-        .unwrap()
-        .keys()
-        .max_by_key(|tag| number(tag))
-        .unwrap();
+    let newest = record.as_object().unwrap().keys().max_by_key(|tag| number(tag)).unwrap();
     let page = fs::read_to_string(Path::new(ROOT).join("docs/karpenter.md")).unwrap();
     let expected = format!("The source was read up to {newest}");
     assert!(page.contains(&expected), "docs/karpenter.md should say: {expected}");
@@ -339,9 +279,6 @@ fn the_workflow_runs_weekly_and_may_only_read_and_write_issues() {
     );
     let job = &workflow["jobs"]["compare"];
     assert_eq!(workflow["permissions"], serde_json::json!({}));
-    assert_eq!(
-        job["permissions"],
-        serde_json::json!({ "contents": "read", "issues": "write" })
-    );
+    assert_eq!(job["permissions"], serde_json::json!({ "contents": "read", "issues": "write" }));
     assert!(job["steps"].to_string().contains(".ci/karpenter-check"));
 }

@@ -10,12 +10,8 @@ use kibus::model::resource::{Code, Kind, ResourceId};
 use kibus::model::scope::{GlobalOptions, Scope};
 
 /// The bus, the Region, the queue prefix and the cluster in names, and what stands for them on the page.
-const STAND_INS: [(&str, &str); 4] = [
-    ("bus0", "BUS"),
-    ("us-west-2", "REGION"),
-    ("prefix0", "PREFIX"),
-    ("cluster0", "CLUSTER"),
-];
+const STAND_INS: [(&str, &str); 4] =
+    [("bus0", "BUS"), ("us-west-2", "REGION"), ("prefix0", "PREFIX"), ("cluster0", "CLUSTER")];
 
 /// Compares the text of a page between two marks, which stay.
 fn assert_between(page: &str, marks: [&str; 2], expected: &str) {
@@ -56,10 +52,7 @@ fn the_names_of_every_kind_are_in_the_concepts() {
     let queue = scope.cluster_queue(&prefix.parse().unwrap(), &cluster);
     add(&ResourceId::Queue(queue), "of a cluster: ");
     let role = scope.controller_policy(&cluster).as_str().parse().unwrap();
-    add(
-        &ResourceId::RolePolicy(role, scope.controller_policy(&cluster)),
-        "of a cluster: ",
-    );
+    add(&ResourceId::RolePolicy(role, scope.controller_policy(&cluster)), "of a cluster: ");
     add(&Cluster::alarm_id(&scope, &cluster), "of a cluster: ");
     let code = Code::of_archive("0.0.0", "0".repeat(64));
     let hub = Hub::new(&scope, HubOptions::all_parts(), code).desired();
@@ -73,11 +66,7 @@ fn the_names_of_every_kind_are_in_the_concepts() {
         let has_tag = if tagged(*kind) { "yes" } else { "" };
         table.push_str(&format!("| {label} | {} | {has_tag} |\n", names.join(", ")));
     }
-    assert_between(
-        "docs/concepts.md",
-        ["<!-- names -->", "\n<!-- end of names -->"],
-        &table,
-    );
+    assert_between("docs/concepts.md", ["<!-- names -->", "\n<!-- end of names -->"], &table);
 }
 
 #[test]
@@ -87,9 +76,5 @@ fn the_readme_shows_the_plan_of_a_first_hub() {
     let plan = plan.split_once("\n! error: not confirmed").unwrap().0;
     let plan = plan.replace("VERSION", env!("CARGO_PKG_VERSION"));
     let asks = plan.replace(" to create; -v", " to create. Nothing is changed yet; -v");
-    assert_between(
-        "README.md",
-        ["```console\n$ kibus bootstrap-hub\nkibus · ", "\nApply? [y/N]"],
-        &asks,
-    );
+    assert_between("README.md", ["```console\n$ kibus bootstrap-hub\nkibus · ", "\nApply? [y/N]"], &asks);
 }

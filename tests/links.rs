@@ -10,9 +10,7 @@ fn documents() -> Vec<PathBuf> {
     let folders = [root.to_owned(), root.join("docs"), root.join("docs/decisions")];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .filter(|path| path.extension().is_some_and(|e| e == "md"))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|e| e == "md")).collect()
 }
 
 /// The lines of a document outside of its code blocks.
@@ -27,10 +25,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 
 /// The targets of the links in a line: what stands between `](` and `)`.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|(target, _)| target)
+    line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
 /// The anchor that GitHub gives to a heading: lower case, without punctuation, with `-` for spaces.
@@ -91,10 +86,7 @@ fn every_decision_is_listed_once_and_in_order() {
         .collect();
     expected.sort();
     let text = fs::read_to_string(docs.join("README.md")).unwrap();
-    let listed: Vec<_> = prose(&text)
-        .flat_map(targets)
-        .filter(|t| t.starts_with("decisions/"))
-        .collect();
+    let listed: Vec<_> = prose(&text).flat_map(targets).filter(|t| t.starts_with("decisions/")).collect();
     assert_eq!(listed, expected);
 }
 

@@ -44,10 +44,7 @@ fn page(request: &Value) -> Value {
         None => unset,
     };
     let start = request["nextToken"].as_str().map(|token| token.parse().unwrap());
-    let (start, end) = (
-        start.unwrap_or_else(|| at(&request["startTime"], 0)),
-        at(&request["endTime"], LINES),
-    );
+    let (start, end) = (start.unwrap_or_else(|| at(&request["startTime"], 0)), at(&request["endTime"], LINES));
     let (mut events, mut bytes, mut number) = (Vec::new(), 0, start);
     while number < end && events.len() < PAGE_LINES {
         let message = line(number);
@@ -116,11 +113,7 @@ async fn measure(arguments: &str) -> (f64, usize, u64) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert!(child.wait().unwrap().success());
-    (
-        began.elapsed().as_secs_f64(),
-        calls.load(Ordering::Relaxed),
-        peak / 1024,
-    )
+    (began.elapsed().as_secs_f64(), calls.load(Ordering::Relaxed), peak / 1024)
 }
 
 /// `cargo test --test main million_events -- --ignored --nocapture`
@@ -128,15 +121,9 @@ async fn measure(arguments: &str) -> (f64, usize, u64) {
 #[ignore = "takes minutes; docs/performance.md has its numbers"]
 async fn a_million_lines_are_read_in_five_minutes() {
     let mut rows = String::new();
-    for arguments in [
-        "events --since 7d",
-        "events --since 7d --limit 100000",
-        "events --since 7d --limit 1000000",
-    ] {
+    for arguments in ["events --since 7d", "events --since 7d --limit 100000", "events --since 7d --limit 1000000"] {
         let (seconds, calls, memory) = measure(arguments).await;
-        rows.push_str(&format!(
-            "| `{arguments}` | {seconds:.1} s | {calls} | {memory} MiB |\n"
-        ));
+        rows.push_str(&format!("| `{arguments}` | {seconds:.1} s | {calls} | {memory} MiB |\n"));
         assert!(seconds < 300.0, "{rows}");
     }
     // Where `--nocapture` shows it.

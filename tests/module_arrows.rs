@@ -64,19 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("plan", &["iam", "message", "model"]),
     ("cloud", &["model", "plan"]),
     ("wire", &["model"]),
-    (
-        "aws",
-        &[
-            "cloud",
-            "dead_letters",
-            "drill",
-            "events",
-            "iam",
-            "model",
-            "plan",
-            "wire",
-        ],
-    ),
+    ("aws", &["cloud", "dead_letters", "drill", "events", "iam", "model", "plan", "wire"]),
     ("apply", &["cloud", "model", "plan"]),
     ("survey", &["cloud", "model", "probe"]),
     ("preflight", &["iam", "message", "model", "plan", "survey"]),
@@ -85,25 +73,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("drill", &["cloud", "events", "model", "plan"]),
     ("events", &["model"]),
     ("export", &["model"]),
-    (
-        "reconcile",
-        &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"],
-    ),
+    ("reconcile", &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"]),
     ("discover", &["export", "iam", "model", "survey"]),
     (
         "ui",
-        &[
-            "apply",
-            "dead_letters",
-            "discover",
-            "drill",
-            "events",
-            "message",
-            "model",
-            "plan",
-            "preflight",
-            "reconcile",
-        ],
+        &["apply", "dead_letters", "discover", "drill", "events", "message", "model", "plan", "preflight", "reconcile"],
     ),
     ("cli", STAGES),
     ("demo", &["aws", "cloud", "dead_letters", "model", "plan", "ui", "wire"]),
@@ -126,10 +100,8 @@ const WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// Pure modules, and the words that they must not contain.
-const PURE: (&[&str], &[&str]) = (
-    &["discover", "export", "iam", "message", "model", "plan", "reconcile"],
-    &["async", "await", "tokio"],
-);
+const PURE: (&[&str], &[&str]) =
+    (&["discover", "export", "iam", "message", "model", "plan", "reconcile"], &["async", "await", "tokio"]);
 
 #[test]
 fn modules_name_only_what_they_may() {
@@ -145,52 +117,24 @@ fn violations_are_found() {
     for (path, text, expected) in [
         ("plan/check.rs", "use crate::model::resource::Desired;", &[] as &[&str]),
         ("plan/check.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
-        (
-            "plan/check.rs",
-            "use crate::{model::inventory, aws, error::Error};",
-            &["plan names aws"],
-        ),
-        (
-            "plan/check.rs",
-            "use crate::{\n    model::{self, tags},\n    ui::{a, b::{c}},\n};",
-            &["plan names ui"],
-        ),
+        ("plan/check.rs", "use crate::{model::inventory, aws, error::Error};", &["plan names aws"]),
+        ("plan/check.rs", "use crate::{\n    model::{self, tags},\n    ui::{a, b::{c}},\n};", &["plan names ui"]),
         ("plan/check.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
-        (
-            "plan/check.rs",
-            "use super::super::apply::Event;",
-            &["plan names apply"],
-        ),
+        ("plan/check.rs", "use super::super::apply::Event;", &["plan names apply"]),
         ("plan.rs", "use super::{model, apply};", &["plan names apply"]),
         ("plan/check.rs", "use super::order;", &[]),
         ("plan/check.rs", "mod tests { use super::super::order; }", &[]),
-        (
-            "plan/check.rs",
-            "mod tests { use super::super::super::cli; }",
-            &["plan names cli"],
-        ),
-        (
-            "plan/check.rs",
-            "fn f() { mod x { } } use super::super::ui;",
-            &["plan names ui"],
-        ),
+        ("plan/check.rs", "mod tests { use super::super::super::cli; }", &["plan names cli"]),
+        ("plan/check.rs", "fn f() { mod x { } } use super::super::ui;", &["plan names ui"]),
         ("cloud.rs", "use super::aws;", &["cloud names aws"]),
         ("aws/queue.rs", "pub(crate) fn f() {} pub(super) fn g() {}", &[]),
-        (
-            "model/name.rs",
-            "// use crate::ui;\n/* crate::ui */ const X: &str = \"crate::ui \\\" crate::cli\";",
-            &[],
-        ),
+        ("model/name.rs", "// use crate::ui;\n/* crate::ui */ const X: &str = \"crate::ui \\\" crate::cli\";", &[]),
         (
             "model/name.rs",
             "const X: &str = r#\"crate::ui\"#; const Y: char = '\"'; use crate::ui;",
             &["model names ui"],
         ),
-        (
-            "model/name.rs",
-            "fn f<'a>(x: &'a str) {} use crate::ui;",
-            &["model names ui"],
-        ),
+        ("model/name.rs", "fn f<'a>(x: &'a str) {} use crate::ui;", &["model names ui"]),
         ("model/name.rs", "pub async fn f() {}", &["model says async"]),
         ("plan.rs", "use tokio::sync::watch;", &["plan says tokio"]),
         ("plan.rs", "use aws_sdk_sqs::Client;", &["plan says aws_sdk_sqs"]),
@@ -206,10 +150,8 @@ fn violations_are_found() {
         ("helpers.rs", "", &["helpers is not in the table of modules"]),
         ("model/new.rs", "use crate::fleet;", &["model names fleet"]),
     ] {
-        let found: Vec<String> = violations(path, text)
-            .iter()
-            .map(|v| v[v.find(": ").unwrap() + 2..].to_owned())
-            .collect();
+        let found: Vec<String> =
+            violations(path, text).iter().map(|v| v[v.find(": ").unwrap() + 2..].to_owned()).collect();
         assert_eq!(found, expected, "{path}: {text}");
     }
 }
@@ -240,11 +182,7 @@ fn violations(path: &str, text: &str) -> Vec<String> {
 /// Every word, macros with their `!`.
 fn words(tokens: &[String]) -> BTreeSet<String> {
     let next = tokens.iter().skip(1).map(String::as_str).chain([""]);
-    tokens
-        .iter()
-        .zip(next)
-        .map(|(word, next)| if next == "!" { format!("{word}!") } else { word.clone() })
-        .collect()
+    tokens.iter().zip(next).map(|(word, next)| if next == "!" { format!("{word}!") } else { word.clone() }).collect()
 }
 
 /// The top-level modules that paths in a file name.
@@ -320,9 +258,7 @@ fn tokens(source: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
-        let raw = rest
-            .strip_prefix('r')
-            .map(|raw| raw.len() - raw.trim_start_matches('#').len());
+        let raw = rest.strip_prefix('r').map(|raw| raw.len() - raw.trim_start_matches('#').len());
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {

@@ -35,9 +35,7 @@ async fn moves_over(server: &Server, account: &str, prefix: &str) {
     for setup in &setups {
         let adopt = if setup.way == Way::Adopt { " --adopt" } else { "" };
         let (cluster, role) = (setup.cluster, setup.role);
-        fleet
-            .kibus(&format!("add-cluster {cluster} --controller-role {role}{adopt} --yes"))
-            .await;
+        fleet.kibus(&format!("add-cluster {cluster} --controller-role {role}{adopt} --yes")).await;
         flow.goes_on().await;
         flow.reads(setup, fleet.queue(setup));
         flow.registers(setup);
@@ -50,9 +48,7 @@ async fn moves_over(server: &Server, account: &str, prefix: &str) {
         flow.goes_on().await;
     }
     let adopted_names = names(adopted());
-    fleet
-        .kibus(&format!("add-cluster {adopted_names} --drop-old-senders --yes"))
-        .await;
+    fleet.kibus(&format!("add-cluster {adopted_names} --drop-old-senders --yes")).await;
     flow.goes_on().await;
     let verified = fleet.kibus(&format!("verify --probe {all}")).await;
     assert!(!verified.contains("K313") && !verified.contains("K314"), "{verified}");
@@ -108,12 +104,7 @@ fn each_setup_has_its_own_names() {
             assert_ne!(setup.cluster, other.cluster);
             assert_ne!(setup.queue, other.queue);
             assert_ne!(setup.role, other.role);
-            assert!(
-                setup
-                    .rules
-                    .iter()
-                    .all(|(rule, _)| !other.rules.iter().any(|(name, _)| name == rule))
-            );
+            assert!(setup.rules.iter().all(|(rule, _)| !other.rules.iter().any(|(name, _)| name == rule)));
         }
     }
 }

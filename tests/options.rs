@@ -29,19 +29,13 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     // Three options are in the handler.
-    const HANDLERS: [&str; 2] = [
-        "kibus/a-/metrics=nodepool/notify=team-a",
-        "kibus/b-/metrics=none/notify=team-b",
-    ];
+    const HANDLERS: [&str; 2] = ["kibus/a-/metrics=nodepool/notify=team-a", "kibus/b-/metrics=none/notify=team-b"];
     const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
     const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
     const OTHER_KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/b";
-    let (hub, role, function) = (
-        ("queue", "kibus-hub"),
-        ("role", "kibus-router-us-west-2"),
-        ("function", "kibus-router"),
-    );
+    let (hub, role, function) =
+        (("queue", "kibus-hub"), ("role", "kibus-router-us-west-2"), ("function", "kibus-router"));
     let log_group = ("log-group", "/aws/lambda/kibus-router");
     let rule = ("rule", "kibus-rebalance-recommendation");
     let case = |flag, (kind, name): (_, _), path, default, environment, given| Case {
@@ -53,30 +47,9 @@ fn cases() -> Vec<Case> {
     };
     let none = Value::Null;
     vec![
-        case(
-            "tag",
-            hub,
-            "tags.team",
-            none.clone(),
-            ("team=a", json!("a")),
-            ("team=b", json!("b")),
-        ),
-        case(
-            "kms-key",
-            hub,
-            "encryption",
-            json!("SSE-SQS"),
-            (KEY, json!(KEY)),
-            (OTHER_KEY, json!(OTHER_KEY)),
-        ),
-        case(
-            "retention",
-            hub,
-            "retention",
-            json!(86400),
-            ("7200", json!(7200)),
-            ("90m", json!(5400)),
-        ),
+        case("tag", hub, "tags.team", none.clone(), ("team=a", json!("a")), ("team=b", json!("b"))),
+        case("kms-key", hub, "encryption", json!("SSE-SQS"), (KEY, json!(KEY)), (OTHER_KEY, json!(OTHER_KEY))),
+        case("retention", hub, "retention", json!(86400), ("7200", json!(7200)), ("90m", json!(5400))),
         case(
             "permissions-boundary",
             role,
@@ -85,14 +58,7 @@ fn cases() -> Vec<Case> {
             (BOUNDARY, json!(BOUNDARY)),
             (OTHER_BOUNDARY, json!(OTHER_BOUNDARY)),
         ),
-        case(
-            "role-path",
-            role,
-            "path",
-            json!("/"),
-            ("/a/", json!("/a/")),
-            ("/b/", json!("/b/")),
-        ),
+        case("role-path", role, "path", json!("/"), ("/a/", json!("/a/")), ("/b/", json!("/b/"))),
         case(
             "queue-prefix",
             function,
@@ -117,38 +83,10 @@ fn cases() -> Vec<Case> {
             ("team-a", json!(HANDLERS[0])),
             ("team-b", json!(HANDLERS[1])),
         ),
-        case(
-            "memory",
-            function,
-            "memory",
-            json!(256),
-            ("512", json!(512)),
-            ("128", json!(128)),
-        ),
-        case(
-            "reserved-concurrency",
-            function,
-            "reserved_concurrency",
-            none.clone(),
-            ("5", json!(5)),
-            ("7", json!(7)),
-        ),
-        case(
-            "log-retention",
-            log_group,
-            "retention_days",
-            json!(14),
-            ("30", json!(30)),
-            ("7d", json!(7)),
-        ),
-        case(
-            "rebalance",
-            rule,
-            "enabled",
-            none.clone(),
-            ("yes", json!(true)),
-            ("0", none.clone()),
-        ),
+        case("memory", function, "memory", json!(256), ("512", json!(512)), ("128", json!(128))),
+        case("reserved-concurrency", function, "reserved_concurrency", none.clone(), ("5", json!(5)), ("7", json!(7))),
+        case("log-retention", log_group, "retention_days", json!(14), ("30", json!(30)), ("7d", json!(7))),
+        case("rebalance", rule, "enabled", none.clone(), ("yes", json!(true)), ("0", none.clone())),
         case(
             "alarms",
             ("alarm", "kibus-dead-letters"),
@@ -175,14 +113,7 @@ fn cases() -> Vec<Case> {
             ("0", none),
         ),
         // The field is the whole policy.
-        case(
-            "lock-queues",
-            hub,
-            "policy",
-            json!(true),
-            ("no", json!(false)),
-            ("1", json!(true)),
-        ),
+        case("lock-queues", hub, "policy", json!(true), ("no", json!(false)), ("1", json!(true))),
         case(
             "tag-conditions",
             ("role-policy", "kibus-router-us-west-2"),
@@ -296,60 +227,35 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     for case in &cases {
         let flag = case.flag;
         assert_eq!(shown(&neither, case), case.default, "--{flag} by default");
-        assert_eq!(
-            shown(&by_variable, case),
-            case.environment.1,
-            "the variable of --{flag}"
-        );
+        assert_eq!(shown(&by_variable, case), case.environment.1, "the variable of --{flag}");
         assert_eq!(shown(&both, case), case.given.1, "--{flag} beside its variable");
     }
 
-    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"]
-        .into_iter()
-        .chain(flags.iter().copied())
-        .collect();
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags.iter().copied()).collect();
     bench.done(&set_up);
     assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
     let keys = ["kibus:bus", "kibus:cluster", "team"].map(str::to_owned);
     assert_eq!(bench.tag_keys().await, keys.into(), "no tag holds an option");
     let saved = options(cases.iter().map(|case| (case.flag, case.given.0)));
-    assert_eq!(
-        bench.settings().await["options"],
-        typed(saved),
-        "what was given is saved"
-    );
+    assert_eq!(bench.settings().await["options"], typed(saved), "what was given is saved");
     // The path of a role cannot change.
     let (fixed, cases): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.flag == "role-path");
-    let (environment, given) = (
-        variables(&cases, |case| case.environment.0),
-        variables(&cases, |case| case.given.0),
-    );
+    let (environment, given) = (variables(&cases, |case| case.environment.0), variables(&cases, |case| case.given.0));
     let by_variable = dry(&[], &environment);
     for case in &cases {
         let expected = case.environment.1.clone();
-        assert_eq!(
-            shown(&by_variable, case),
-            expected,
-            "the variable of --{}, after the flag",
-            case.flag
-        );
+        assert_eq!(shown(&by_variable, case), expected, "the variable of --{}, after the flag", case.flag);
     }
     let empty: Vec<(String, &str)> = environment.iter().map(|(name, _)| (name.clone(), "")).collect();
     assert_eq!(dry(&[], &empty), BTreeMap::new(), "an empty variable counts as unset");
     let unprefixed = dry(&["--queue-prefix="], &[]);
     let handler = cases.iter().find(|case| case.flag == "queue-prefix").unwrap();
-    assert_eq!(
-        shown(&unprefixed, handler),
-        json!("kibus//metrics=none/notify=team-b"),
-        "an empty flag is a value"
-    );
+    assert_eq!(shown(&unprefixed, handler), json!("kibus//metrics=none/notify=team-b"), "an empty flag is a value");
 
     // Someone else writes other options.
     let fixed = fixed.iter().map(|case| (case.flag, case.given.0));
     let saved = options(cases.iter().map(|case| (case.flag, case.environment.0)).chain(fixed));
-    bench
-        .write_settings(&json!({ "format": 1, "options": saved }).to_string())
-        .await;
+    bench.write_settings(&json!({ "format": 1, "options": saved }).to_string()).await;
     let by_parameter = dry(&[], &[]);
     for case in &cases {
         let expected = case.environment.1.clone();
@@ -380,10 +286,7 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
     bench.done(&["bootstrap-hub", "--yes", "--tag=team=a", "--tag=env=x"]);
     let (document, _) = bench.json(&["bootstrap-hub", "--yes", "--tag=team=b"], &[]);
     let plan = planned(&document);
-    let tag = |key: &str| {
-        plan.get(&("queue".to_owned(), "kibus-hub".to_owned(), format!("tags.{key}")))
-            .cloned()
-    };
+    let tag = |key: &str| plan.get(&("queue".to_owned(), "kibus-hub".to_owned(), format!("tags.{key}"))).cloned();
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));
     bench.done(&["bootstrap-hub", "--yes", "--tag=none"]);
     for id in hub::ids(bench.cloud.scope(), [&HubOptions::all_parts()]) {
@@ -400,50 +303,27 @@ async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base").await;
     bench.done(&["bootstrap-hub", "--yes"]);
-    let variables = [
-        ("KIBUS_KARPENTER_VERSION", "1.0.0"),
-        ("KIBUS_NO_CONTROLLER_ROLE", "true"),
-    ];
+    let variables = [("KIBUS_KARPENTER_VERSION", "1.0.0"), ("KIBUS_NO_CONTROLLER_ROLE", "true")];
     let flags = ["--karpenter-version=0.31.4", "--no-controller-role=false"];
     let dry = |more: &[&str], environment: &[(&str, &str)]| {
-        let arguments: Vec<&str> = ["add-cluster", "base", "--dry-run"]
-            .iter()
-            .chain(more)
-            .copied()
-            .collect();
+        let arguments: Vec<&str> = ["add-cluster", "base", "--dry-run"].iter().chain(more).copied().collect();
         let plan = planned(&bench.json(&arguments, environment).0);
         let tag = |key: &str| {
-            plan.get(&(
-                "queue".to_owned(),
-                "karpenter-base".to_owned(),
-                format!("tags.kibus:{key}"),
-            ))
-            .cloned()
+            plan.get(&("queue".to_owned(), "karpenter-base".to_owned(), format!("tags.kibus:{key}"))).cloned()
         };
         (tag("karpenter-version"), tag("controller-role"))
     };
     let role = Some(json!("KarpenterServiceAccount-base"));
     assert_eq!(dry(&[], &[]), (None, role.clone()), "by default");
-    assert_eq!(
-        dry(&[], &variables),
-        (Some(json!("1.0.0")), None),
-        "from the environment"
-    );
+    assert_eq!(dry(&[], &variables), (Some(json!("1.0.0")), None), "from the environment");
     assert_eq!(dry(&flags, &variables), (Some(json!("0.31.4")), role), "from flags");
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
     assert_eq!(dry(&[], &[]), (None, None), "role and version are kept");
-    assert_eq!(
-        dry(&[], &variables),
-        (Some(json!("1.0.0")), Some(Value::Null)),
-        "the environment, after flags"
-    );
+    assert_eq!(dry(&[], &variables), (Some(json!("1.0.0")), Some(Value::Null)), "the environment, after flags");
 
-    for (version, says) in [
-        ("0.31.4", "kubectl patch configmap"),
-        ("1.0.0", "it panics at its next start"),
-    ] {
+    for (version, says) in [("0.31.4", "kubectl patch configmap"), ("1.0.0", "it panics at its next start")] {
         bench.done(&["add-cluster", "base", "--yes", "--karpenter-version", version]);
         for command in [&["remove-cluster", "base", "--dry-run"][..], &["teardown", "--dry-run"]] {
             let warnings = bench.json(command, &[]).0["hubs"][0]["warnings"].to_string();
@@ -484,10 +364,7 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     const ARM64: u8 = 183;
     let bench = Bench::new().await;
     let folder = tempfile::tempdir().unwrap();
-    let (mine, theirs) = (
-        router(folder.path(), X86_64, "9.1.1"),
-        router(folder.path(), ARM64, "9.2.2"),
-    );
+    let (mine, theirs) = (router(folder.path(), X86_64, "9.1.1"), router(folder.path(), ARM64, "9.2.2"));
     let dry = |more: &[&str], environment: &[(&str, &str)]| {
         let arguments: Vec<&str> = ["bootstrap-hub", "--dry-run"].iter().chain(more).copied().collect();
         let (document, code) = bench.json(&arguments, environment);
@@ -498,31 +375,18 @@ async fn router_binary_and_architecture_follow_the_same_order() {
             plan.get(&path).cloned().unwrap_or_default()
         };
         let code = field("alias", "kibus-router:live", "code");
-        (
-            field("function", "kibus-router", "architecture"),
-            code["version"].clone(),
-        )
+        (field("function", "kibus-router", "architecture"), code["version"].clone())
     };
     let arm64 = [("KIBUS_ARCH", "arm64"), ("KIBUS_ROUTER_BINARY", theirs.as_str())];
     let flags = ["--arch=x86_64", "--router-binary", &mine];
     let own = json!(env!("CARGO_PKG_VERSION"));
     assert_eq!(dry(&[], &[]), (json!("x86_64"), own), "by default");
-    assert_eq!(
-        dry(&[], &arm64),
-        (json!("arm64"), json!("9.2.2")),
-        "from the environment"
-    );
+    assert_eq!(dry(&[], &arm64), (json!("arm64"), json!("9.2.2")), "from the environment");
     assert_eq!(dry(&flags, &arm64), (json!("x86_64"), json!("9.1.1")), "from flags");
 
     bench.done(&["bootstrap-hub", "--yes"]);
-    bench
-        .write_settings(r#"{"format": 1, "options": {"arch": "arm64"}}"#)
-        .await;
+    bench.write_settings(r#"{"format": 1, "options": {"arch": "arm64"}}"#).await;
     let before = dry(&["--router-binary", &theirs], &[]);
     assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the parameter");
-    assert_eq!(
-        dry(&["--arch=x86_64"], &[]),
-        (Value::Null, Value::Null),
-        "a flag, after that"
-    );
+    assert_eq!(dry(&["--arch=x86_64"], &[]), (Value::Null, Value::Null), "a flag, after that");
 }

@@ -47,9 +47,7 @@ fn scope(partition: &str, region: &str) -> Scope {
 /// Hub options with every option that contains an ARN.
 fn options(scope: &Scope) -> HubOptions {
     let Scope { partition, region, .. } = scope;
-    let key: KmsKey = format!("arn:{partition}:kms:{region}:111122223333:key/1")
-        .parse()
-        .unwrap();
+    let key: KmsKey = format!("arn:{partition}:kms:{region}:111122223333:key/1").parse().unwrap();
     let boundary = format!("arn:{partition}:iam::111122223333:policy/boundary");
     HubOptions {
         kms_key: Some(OrNone(Some(key))),
@@ -111,21 +109,11 @@ fn every_arn_is_in_the_callers_partition() {
             }],
             ..Report::default()
         };
-        let shown = text::plan(
-            &Heading::from(&scope),
-            &plan,
-            true,
-            text::Style {
-                verbose: 1,
-                ..text::Style::default()
-            },
-        );
+        let shown =
+            text::plan(&Heading::from(&scope), &plan, true, text::Style { verbose: 1, ..text::Style::default() });
         let queue = scope.hub_queue();
         let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
-        let bounded = HubOptions {
-            permissions_boundary: Some(OrNone(boundary)),
-            ..options.clone()
-        };
+        let bounded = HubOptions { permissions_boundary: Some(OrNone(boundary)), ..options.clone() };
         let roles = BTreeSet::from([scope.roles_arn("r")]);
         let document = |document: Document| document.compact();
         for (what, text) in [
@@ -133,31 +121,19 @@ fn every_arn_is_in_the_callers_partition() {
             ("the changes", format!("{:?}", plan.changes)),
             ("the plan as text", shown),
             ("the plan as JSON", report.to_json().to_string()),
-            (
-                "the operator's policy",
-                document(operator_policy::operator(&scope, &bounded, &BTreeSet::new())),
-            ),
+            ("the operator's policy", document(operator_policy::operator(&scope, &bounded, &BTreeSet::new()))),
             (
                 "the operator's policy, for named roles",
                 document(operator_policy::operator(&scope, &HubOptions::default(), &roles)),
             ),
             ("the router's policy", document(policy::router_policy(&scope, &options))),
-            (
-                "a controller's policy",
-                document(policy::controller_policy(&scope, &queue, key(&options))),
-            ),
+            ("a controller's policy", document(policy::controller_policy(&scope, &queue, key(&options)))),
         ] {
             let (partitions, count) = arns(&text);
             assert!(count > 0, "no ARN in {what}: {text}");
             assert_eq!(partitions, BTreeSet::from([partition]), "{what} in {region}: {text}");
-            assert!(
-                !text.contains("us-west-2") || region == "us-west-2",
-                "{what} in {region}: {text}"
-            );
-            let text = scope
-                .sqs_services()
-                .iter()
-                .fold(text, |text, name| text.replace(name, ""));
+            assert!(!text.contains("us-west-2") || region == "us-west-2", "{what} in {region}: {text}");
+            let text = scope.sqs_services().iter().fold(text, |text, name| text.replace(name, ""));
             // A service has one name in every partition (aws/aws-cdk#2198, terraform-aws-modules/terraform-aws-eks#2932).
             for (at, domain) in text.match_indices(".amazonaws.com") {
                 let (before, after) = (&text[..at], &text[at + domain.len()..]);
@@ -174,10 +150,7 @@ async fn queue_urls_match_the_endpoints_of_the_sdk() {
         let params = Params::builder().region(region).build().unwrap();
         let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.unwrap();
         let scope = scope(partition, region);
-        assert_eq!(
-            scope.queue_url(None, &scope.hub_queue()),
-            format!("{}/111122223333/kibus-hub", endpoint.url())
-        );
+        assert_eq!(scope.queue_url(None, &scope.hub_queue()), format!("{}/111122223333/kibus-hub", endpoint.url()));
     }
 }
 
@@ -193,13 +166,7 @@ async fn a_hub_in_each_partition_matches_its_plan() {
         let mut desired = Hub::new(&bench.scope, options.clone(), code).desired();
         let queue_only = |resource: &kibus::model::resource::Resource| resource.tags().is_some();
         // The controller role does not exist.
-        desired.extend(
-            cluster(&bench.scope, &options)
-                .resources()
-                .filter(|r| queue_only(r))
-                .cloned()
-                .collect(),
-        );
+        desired.extend(cluster(&bench.scope, &options).resources().filter(|r| queue_only(r)).cloned().collect());
         bench.reach(&desired).await;
         for resource in desired.resources() {
             let read = bench.cloud.read(&resource.id()).await.unwrap();

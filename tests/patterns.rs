@@ -20,17 +20,11 @@ use crate::support::workbench::Bench;
 /// would distort its latency metric.
 const SAMPLES: [(&str, Option<Signal>); 26] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
-    (
-        "capacity-reservation-interruption-older-name",
-        Some(Signal::CapacityReservation),
-    ),
+    ("capacity-reservation-interruption-older-name", Some(Signal::CapacityReservation)),
     ("health-ec2-account-notification-ignored", None),
     ("health-ec2-issue-ignored", None),
     ("health-lambda-scheduled-change-ignored", None),
-    (
-        "health-scheduled-change-arn-entity-no-resources",
-        Some(Signal::ScheduledChange),
-    ),
+    ("health-scheduled-change-arn-entity-no-resources", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-backup-region", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-multi", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
@@ -98,10 +92,7 @@ async fn a_replay_of_an_archive_reaches_no_queue_of_the_hub() {
     let call = bus.events.start_replay().replay_name("again").destination(destination);
     let call = call.set_event_source_arn(archive.archive_arn);
     let call = call.event_start_time(DateTime::from_secs(0));
-    call.event_end_time(DateTime::from_secs(4_000_000_000))
-        .send()
-        .await
-        .unwrap();
+    call.event_end_time(DateTime::from_secs(4_000_000_000)).send().await.unwrap();
     assert_eq!(bus.arrived("replays").await.len(), 1, "it was replayed");
     assert_eq!(bus.arrived("kibus-hub").await, Vec::<Value>::new());
 }
@@ -119,9 +110,7 @@ async fn opt_in_events_match_on_request() {
 #[test]
 fn every_sample_and_every_signal_is_in_the_table() {
     let files = std::fs::read_dir(directory()).unwrap();
-    let files: BTreeSet<String> = files
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let files: BTreeSet<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(files, SAMPLES.map(|(name, _)| format!("{name}.json")).into());
     let signals: BTreeSet<Signal> = SAMPLES.iter().filter_map(|(_, signal)| *signal).collect();
     assert_eq!(signals, Signal::ALL.into());
@@ -130,11 +119,7 @@ fn every_sample_and_every_signal_is_in_the_table() {
 async fn samples_match_their_rules(on_request: bool) {
     let emulator = Emulator::start(Kind::Moto).await;
     let bench = Bench::new(&emulator).await;
-    let options = HubOptions {
-        rebalance: Some(on_request),
-        heartbeat: Some(on_request),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { rebalance: Some(on_request), heartbeat: Some(on_request), ..HubOptions::default() };
     bench.reach(&bench.hub(options.clone())).await;
     let expected = |signal: Option<Signal>| signal.filter(|signal| options.has_rule(*signal));
     let mut bus = RuleQueues::new(&emulator).await;
@@ -142,11 +127,7 @@ async fn samples_match_their_rules(on_request: bool) {
         let event = sample(name);
         bus.put(&event).await;
         let arrived = bus.arrived("kibus-hub").await;
-        assert_eq!(
-            arrived.len(),
-            usize::from(expected(signal).is_some()),
-            "{name}: {arrived:?}"
-        );
+        assert_eq!(arrived.len(), usize::from(expected(signal).is_some()), "{name}: {arrived:?}");
         for arrived in &arrived {
             for member in ["source", "detail-type", "detail"] {
                 assert_eq!(arrived[member], event[member], "{name}");
@@ -184,13 +165,7 @@ impl RuleQueues {
         let sdk = emulator.sdk();
         // This emulator would run the function in a container. Without the mapping, messages stay in the hub queue.
         let lambda = aws_sdk_lambda::Client::new(&sdk);
-        for mapping in lambda
-            .list_event_source_mappings()
-            .send()
-            .await
-            .unwrap()
-            .event_source_mappings()
-        {
+        for mapping in lambda.list_event_source_mappings().send().await.unwrap().event_source_mappings() {
             let call = lambda.update_event_source_mapping().uuid(mapping.uuid().unwrap());
             let call = call.enabled(false);
             call.send().await.unwrap();
@@ -199,21 +174,14 @@ impl RuleQueues {
         let hub = sqs.get_queue_url().queue_name("kibus-hub").send().await.unwrap();
         let rules = events.list_rules().send().await.unwrap();
         let rules = rules.rules().iter().map(|rule| rule.name().unwrap().to_owned());
-        Self {
-            queues: [("kibus-hub".to_owned(), hub.queue_url.unwrap())].into(),
-            rules: rules.collect(),
-            events,
-            sqs,
-        }
+        Self { queues: [("kibus-hub".to_owned(), hub.queue_url.unwrap())].into(), rules: rules.collect(), events, sqs }
     }
 
     /// Makes each rule send to a queue of its own instead of the hub queue. (This emulator fails at a second target.)
     async fn give_each_rule_a_queue(&mut self, scope: &Scope) {
         for rule in self.rules.clone() {
             let targets = self.events.list_targets_by_rule().rule(&rule).send().await.unwrap();
-            let [target] = targets.targets() else {
-                panic!("{rule} has {:?}", targets.targets())
-            };
+            let [target] = targets.targets() else { panic!("{rule} has {:?}", targets.targets()) };
             self.give_a_queue(scope, &rule, target.id()).await;
         }
     }

@@ -39,12 +39,7 @@ use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
 /// customer key, and the third for the tags in `GetFunction`. The last says who else wrote settings at the same time.
-const NO_CALL: [&str; 4] = [
-    "iam:PassRole",
-    "kms:Decrypt",
-    "lambda:ListTags",
-    "ssm:GetParameterHistory",
-];
+const NO_CALL: [&str; 4] = ["iam:PassRole", "kms:Decrypt", "lambda:ListTags", "ssm:GetParameterHistory"];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
@@ -91,11 +86,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let root = account.root();
     let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
     let keys = account.user("operator").await;
-    let mut operator = Operator {
-        account: &account,
-        keys,
-        called: BTreeSet::new(),
-    };
+    let mut operator = Operator { account: &account, keys, called: BTreeSet::new() };
 
     let boundary = account.managed("boundary", &everything()).await;
     // A name that Terraform generates from `tenant-1-karpenter`.
@@ -112,32 +103,18 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let inventory = Inventory::new(&root);
     let before = inventory.all("").await.unwrap();
     let key = account.key().await;
-    let document = account
-        .document(&format!(
-            "policy operator base --controller-role {generated} --kms-key {key}"
-        ))
-        .await;
+    let document =
+        account.document(&format!("policy operator base --controller-role {generated} --kms-key {key}")).await;
     account.allow("operator", "kibus-operator", &document).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
+    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
 
     let router = operator.document("policy router").await;
-    let own = account
-        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
-        .await;
+    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
     // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(
-        operator.kibus("bootstrap-hub --yes"),
-        attach_to_router(&iam, ROUTER_ROLE, &own)
-    );
+    tokio::join!(operator.kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
     check::expects_the_calls_of_a_first_hub(&operator.called);
     let has = role_document(&iam).await;
-    assert_eq!(
-        Document::new(has),
-        Document::new(router.clone()),
-        "what is printed is what it has"
-    );
+    assert_eq!(Document::new(has), Document::new(router.clone()), "what is printed is what it has");
     operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
@@ -157,16 +134,11 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     an_event_reaches_its_cluster(&account, &sqs).await;
     let keys = account.user("sender").await;
     account.allow("sender", "sends", &sends()).await;
-    assert_eq!(
-        not_denied(&denied::to_a_sender(&account, &keys).await),
-        Vec::<String>::new()
-    );
+    assert_eq!(not_denied(&denied::to_a_sender(&account, &keys).await), Vec::<String>::new());
 
     let alarms = operator.document("policy operator --for alarms").await;
     account.allow("operator", "kibus-alarms", &alarms).await;
-    account
-        .allow("operator", "emulators-own-of-alarms", &emulators_own::of_alarms(arn))
-        .await;
+    account.allow("operator", "emulators-own-of-alarms", &emulators_own::of_alarms(arn)).await;
     let topic = account.topic("pager").await;
     let options = format!(
         "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --alarms={topic} \
@@ -237,11 +209,7 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
 async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, alarms: &Value) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
-    let mut reader = Operator {
-        account,
-        keys: account.user("reader").await,
-        called: BTreeSet::new(),
-    };
+    let mut reader = Operator { account, keys: account.user("reader").await, called: BTreeSet::new() };
     account.allow("reader", "kibus-reader", &document).await;
     account.allow("reader", "kibus-alarms-reader", alarms).await;
     for (name, own) in [
@@ -258,10 +226,7 @@ async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, alarms: 
     called.retain(|call| !MAY_BE_DENIED[1..].contains(&call.as_str()));
     let documents = &actions(&document) | &actions(alarms);
     let allowed: BTreeSet<_> = documents.difference(&of(&NO_CALL)).cloned().collect();
-    assert_eq!(
-        called, allowed,
-        "the read-only document allows what these commands call"
-    );
+    assert_eq!(called, allowed, "the read-only document allows what these commands call");
     let denied = reader.account.kibus(&reader.keys, "verify --probe").await;
     assert_ne!(denied.code, Some(0), "a probe sends an event: {}", denied.stdout);
 }
@@ -284,10 +249,7 @@ async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) -> Infalli
 /// The router runs with its own role here, so a missing permission fails the test.
 async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     let instance = "i-0123456789abcdef0";
-    let tags = [
-        ("eks:eks-cluster-name", "tenant-1"),
-        ("karpenter.sh/nodepool", "default"),
-    ];
+    let tags = [("eks:eks-cluster-name", "tenant-1"), ("karpenter.sh/nodepool", "default")];
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(&account.root());
     create_tags(&ec2, instance, &tags).await.unwrap();
@@ -326,9 +288,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
 async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &Sqs) {
     let call = sqs.create_queue().queue_name("karpenter-adopted");
     let url = call.send().await.unwrap().queue_url.unwrap();
-    operator
-        .kibus("add-cluster adopted --no-controller-role --adopt=unproven --yes")
-        .await;
+    operator.kibus("add-cluster adopted --no-controller-role --adopt=unproven --yes").await;
     operator.kibus("remove-cluster adopted --yes").await;
     sqs.delete_queue().queue_url(url).send().await.unwrap();
 }
@@ -342,9 +302,7 @@ async fn drift_is_fixed(operator: &mut Operator<'_>) {
     let call = lambda.update_function_code().function_name("kibus-router");
     call.zip_file(Blob::new(ARCHIVES[0])).send().await.unwrap();
     let mappings = lambda.list_event_source_mappings().send().await.unwrap();
-    let [mapping] = mappings.event_source_mappings() else {
-        panic!("one mapping is there")
-    };
+    let [mapping] = mappings.event_source_mappings() else { panic!("one mapping is there") };
     let call = lambda.update_event_source_mapping().uuid(mapping.uuid().unwrap());
     call.batch_size(1).send().await.unwrap();
     operator.kibus_ends("verify", 2).await;
@@ -404,12 +362,8 @@ fn of(words: &[&str]) -> BTreeSet<String> {
 /// The permissions boundaries that a document requires.
 fn bounded(document: &Value) -> Vec<&str> {
     let statements = document["Statement"].as_array().unwrap();
-    let conditions = statements
-        .iter()
-        .map(|statement| &statement["Condition"]["StringEquals"]);
-    conditions
-        .filter_map(|condition| condition["iam:PermissionsBoundary"].as_str())
-        .collect()
+    let conditions = statements.iter().map(|statement| &statement["Condition"]["StringEquals"]);
+    conditions.filter_map(|condition| condition["iam:PermissionsBoundary"].as_str()).collect()
 }
 
 fn actions(document: &Value) -> BTreeSet<String> {

@@ -20,10 +20,7 @@ type Row = (&'static [&'static str], &'static [(&'static str, u8)], i32);
 #[test]
 fn a_hub_that_fails_stops_no_other_and_decides_the_exit_code() {
     let page = include_str!("../docs/pipelines.md");
-    let mut blocks = page
-        .split("```bash\n")
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap());
+    let mut blocks = page.split("```bash\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let script = blocks.find(|block| block.starts_with("#!")).unwrap();
 
     let rows: [Row; 7] = [
@@ -47,10 +44,7 @@ fn a_hub_that_fails_stops_no_other_and_decides_the_exit_code() {
         }
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let mut run = Command::new("bash");
-        run.args(["hubs.sh", "hubs.txt"])
-            .args(arguments)
-            .env("PATH", path)
-            .current_dir(folder.path());
+        run.args(["hubs.sh", "hubs.txt"]).args(arguments).env("PATH", path).current_dir(folder.path());
         let output = run.output().unwrap();
         assert_eq!(output.status.code(), Some(expected), "{arguments:?} {codes:?}");
 

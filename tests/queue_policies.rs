@@ -65,11 +65,7 @@ impl Sender {
             ("aws:PrincipalIsAWSService", "false".to_owned()),
             ("aws:SecureTransport", "true".to_owned()),
         ];
-        Self {
-            context: context.into(),
-            service: None,
-            own_policies_allow: true,
-        }
+        Self { context: context.into(), service: None, own_policies_allow: true }
     }
 
     /// A service that sends for a resource.
@@ -79,11 +75,7 @@ impl Sender {
             ("aws:PrincipalIsAWSService", "true".to_owned()),
             ("aws:SecureTransport", "true".to_owned()),
         ];
-        Self {
-            context: context.into(),
-            service: Some(name),
-            own_policies_allow: false,
-        }
+        Self { context: context.into(), service: Some(name), own_policies_allow: false }
     }
 
     /// The same for a resource of this account, as far as AWS says so.
@@ -96,10 +88,7 @@ impl Sender {
     /// condition that this does not know fails the test.
     pub(crate) fn may_send(&self, policy: &Document) -> bool {
         let says = |effect: &str| {
-            policy
-                .statements()
-                .into_iter()
-                .any(|statement| statement["Effect"] == effect && self.is_meant(statement))
+            policy.statements().into_iter().any(|statement| statement["Effect"] == effect && self.is_meant(statement))
         };
         !says("Deny") && (self.own_policies_allow || says("Allow"))
     }
@@ -118,10 +107,7 @@ impl Sender {
         principal
             && actions.iter().any(|action| matches_action(action, "sqs:SendMessage"))
             && conditions.into_iter().all(|(operator, keys)| {
-                keys.as_object()
-                    .unwrap()
-                    .iter()
-                    .all(|(key, values)| self.holds(operator, key, &texts(Some(values))))
+                keys.as_object().unwrap().iter().all(|(key, values)| self.holds(operator, key, &texts(Some(values))))
             })
     }
 
@@ -147,11 +133,7 @@ impl Sender {
 /// operators").
 fn arn_like(pattern: &str, arn: &str) -> bool {
     let (pattern, arn): (Vec<_>, Vec<_>) = (pattern.splitn(6, ':').collect(), arn.splitn(6, ':').collect());
-    pattern.len() == arn.len()
-        && pattern
-            .into_iter()
-            .zip(arn)
-            .all(|(pattern, part)| matches(pattern, part))
+    pattern.len() == arn.len() && pattern.into_iter().zip(arn).all(|(pattern, part)| matches(pattern, part))
 }
 
 /// Everyone here except services may send to every queue by their own policies.
@@ -161,10 +143,7 @@ fn only_the_bus_sends_to_its_queues() {
     let role = scope.router_role();
     let iam = |resource: &str| Sender::principal(format!("arn:aws:iam::111122223333:{resource}"));
     let events = |rule: &str| {
-        Sender::service(
-            "events.amazonaws.com",
-            format!("arn:aws:events:ap-southeast-4:111122223333:rule/{rule}"),
-        )
+        Sender::service("events.amazonaws.com", format!("arn:aws:events:ap-southeast-4:111122223333:rule/{rule}"))
     };
     let our_rule = scope.rule(Signal::SpotInterruption);
     let nothing = Sender::default();
@@ -174,36 +153,11 @@ fn only_the_bus_sends_to_its_queues() {
         ("the root user", iam("root"), nowhere, everywhere),
         ("another role", iam("role/deploy"), nowhere, everywhere),
         ("the router", iam(&format!("role/{role}")), clusters, everywhere),
-        (
-            "the router at a path",
-            iam(&format!("role/x/y/{role}")),
-            clusters,
-            everywhere,
-        ),
-        (
-            "a role whose name ends alike",
-            iam(&format!("role/x-{role}")),
-            nowhere,
-            everywhere,
-        ),
-        (
-            "a role whose name begins alike",
-            iam(&format!("role/{role}-x")),
-            nowhere,
-            everywhere,
-        ),
-        (
-            "a role at a path that is named alike",
-            iam(&format!("role/{role}/x")),
-            nowhere,
-            everywhere,
-        ),
-        (
-            "a user with the name of the role",
-            iam(&format!("user/{role}")),
-            nowhere,
-            everywhere,
-        ),
+        ("the router at a path", iam(&format!("role/x/y/{role}")), clusters, everywhere),
+        ("a role whose name ends alike", iam(&format!("role/x-{role}")), nowhere, everywhere),
+        ("a role whose name begins alike", iam(&format!("role/{role}-x")), nowhere, everywhere),
+        ("a role at a path that is named alike", iam(&format!("role/{role}/x")), nowhere, everywhere),
+        ("a user with the name of the role", iam(&format!("user/{role}")), nowhere, everywhere),
         (
             "such a role of another account",
             Sender::principal(format!("arn:aws:iam::999999999999:role/{role}")),
@@ -224,11 +178,7 @@ fn only_the_bus_sends_to_its_queues() {
             for (queue, policy) in policies(lock) {
                 let of_hub = queue == scope.hub_queue() || queue == scope.dead_letter_queue();
                 let expected = expected[usize::from(!of_hub)];
-                assert_eq!(
-                    request.may_send(&policy),
-                    expected,
-                    "{sender} to {queue}, lock {lock:?}"
-                );
+                assert_eq!(request.may_send(&policy), expected, "{sender} to {queue}, lock {lock:?}");
             }
         }
     }
@@ -260,12 +210,7 @@ fn an_adopted_queue_is_locked_too() {
         ("the router at a path", iam(&format!("role/x/{role}")), true, true),
         ("an old rule", rule().of_account("111122223333"), true, true),
         ("an old rule, without an account", rule(), true, true),
-        (
-            "a rule of another account",
-            rule().of_account("999999999999"),
-            false,
-            true,
-        ),
+        ("a rule of another account", rule().of_account("999999999999"), false, true),
         (
             "another service",
             Sender::service("sns.amazonaws.com", String::new()).of_account("111122223333"),
@@ -279,18 +224,10 @@ fn an_adopted_queue_is_locked_too() {
         }
     }
     let policy = policy(Senders::Locked);
-    assert_eq!(
-        without_ours(&policy),
-        Some(owner.clone()),
-        "what is left when it is handed back"
-    );
+    assert_eq!(without_ours(&policy), Some(owner.clone()), "what is left when it is handed back");
     let dropped = adopted_queue_policy(&scope, &queue, Senders::Locked, without_permissions(&owner).as_ref());
     assert!(!rule().may_send(&dropped), "its senders are dropped");
-    assert_eq!(
-        dropped.statements()[0]["Sid"],
-        "DenyHTTP",
-        "a denial of the owner stays"
-    );
+    assert_eq!(dropped.statements()[0]["Sid"], "DenyHTTP", "a denial of the owner stays");
 }
 
 /// The label of `AddPermission` becomes the Sid of a statement that allows: none can make kibus delete a queue.
@@ -311,43 +248,16 @@ fn a_policy_says_how_kibus_came_by_a_queue() {
         ("created", created.clone(), Some(Created)),
         ("adopted", adopted.clone(), Some(Adopted)),
         ("of another tool", owner.clone(), None),
-        (
-            "of another tool, labeled",
-            with(&owner, "KibusCreated", "Allow"),
-            Some(Adopted),
-        ),
-        (
-            "created, labeled",
-            with(&created, "KibusAdopted", "Allow"),
-            Some(Adopted),
-        ),
-        (
-            "created, with another label",
-            with(&created, "KibusX", "Allow"),
-            Some(Created),
-        ),
-        (
-            "adopted, labeled",
-            with(&adopted, "KibusCreated", "Allow"),
-            Some(Adopted),
-        ),
-        (
-            "one statement of kibus is left",
-            with(&owner, "KibusRouterOnly", "Deny"),
-            Some(Adopted),
-        ),
+        ("of another tool, labeled", with(&owner, "KibusCreated", "Allow"), Some(Adopted)),
+        ("created, labeled", with(&created, "KibusAdopted", "Allow"), Some(Adopted)),
+        ("created, with another label", with(&created, "KibusX", "Allow"), Some(Created)),
+        ("adopted, labeled", with(&adopted, "KibusCreated", "Allow"), Some(Adopted)),
+        ("one statement of kibus is left", with(&owner, "KibusRouterOnly", "Deny"), Some(Adopted)),
     ] {
         assert_eq!(QueueOrigin::of(&policy), origin, "{case}");
     }
-    let two = Scope {
-        bus: "two".parse().unwrap(),
-        ..scope.clone()
-    };
-    assert_eq!(
-        bus_of_queue_policy(&two, &created),
-        Some(scope.bus.clone()),
-        "the lock names the router of the bus"
-    );
+    let two = Scope { bus: "two".parse().unwrap(), ..scope.clone() };
+    assert_eq!(bus_of_queue_policy(&two, &created), Some(scope.bus.clone()), "the lock names the router of the bus");
     assert_eq!(bus_of_queue_policy(&scope, &owner), None);
 }
 
@@ -355,10 +265,7 @@ fn a_policy_says_how_kibus_came_by_a_queue() {
 /// absence.
 #[test]
 fn what_has_no_context_is_not_denied_at_the_dead_letter_queue() {
-    let itself = Sender {
-        own_policies_allow: true,
-        ..Sender::default()
-    };
+    let itself = Sender { own_policies_allow: true, ..Sender::default() };
     assert!(itself.may_send(&policies(None)[&scope().dead_letter_queue()]));
 }
 
@@ -378,12 +285,7 @@ fn s8_a_policy_uses_less_than_half_of_each_limit() {
         let statements = policy.statements();
         let actions = statements.iter().map(|statement| count(&statement["Action"])).max();
         let conditions: usize = statements.iter().map(|statement| operators(statement)).sum();
-        let used = [
-            policy.compact().len(),
-            statements.len(),
-            conditions,
-            actions.unwrap_or_default(),
-        ];
+        let used = [policy.compact().len(), statements.len(), conditions, actions.unwrap_or_default()];
         for (used, limit) in used.into_iter().zip([8192, 20, 10, 7]) {
             assert!(used * 2 < limit, "{used} of {limit}: {}", policy.pretty());
         }
@@ -393,9 +295,7 @@ fn s8_a_policy_uses_less_than_half_of_each_limit() {
 /// The condition keys of a statement.
 fn operators(statement: &Value) -> usize {
     let operators = statement["Condition"].as_object().into_iter().flatten();
-    operators
-        .map(|(_, keys)| keys.as_object().map_or(0, serde_json::Map::len))
-        .sum()
+    operators.map(|(_, keys)| keys.as_object().map_or(0, serde_json::Map::len)).sum()
 }
 
 /// S7: a principal of IAM that was just created is refused for some seconds; a service never is.

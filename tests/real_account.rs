@@ -59,13 +59,7 @@ async fn whole() -> Result<(), String> {
     let story = spawn_local({
         let run = run.clone();
         // A panic in one of them ends the other. Without a box, their futures would not fit on the stack of a test.
-        async move {
-            tokio::join!(
-                Box::pin(story::tell(&run)),
-                Box::pin(observation::all(&run, recordings()))
-            )
-            .1
-        }
+        async move { tokio::join!(Box::pin(story::tell(&run)), Box::pin(observation::all(&run, recordings()))).1 }
     });
     let stop = story.abort_handle();
     let interrupted = spawn_local(async move {
@@ -82,11 +76,7 @@ async fn whole() -> Result<(), String> {
     let seen = match ended {
         Ok(seen) => seen,
         Err(error) => {
-            let why = if error.is_cancelled() {
-                "was interrupted"
-            } else {
-                "failed; the reason is above"
-            };
+            let why = if error.is_cancelled() { "was interrupted" } else { "failed; the reason is above" };
             return Err(match cleaned {
                 Ok(()) => format!("The run {why}. Nothing is left."),
                 Err(left) => format!("The run {why}. {left}"),
@@ -102,10 +92,8 @@ async fn whole() -> Result<(), String> {
 
 /// The directory for the answers of AWS.
 fn recordings() -> PathBuf {
-    std::env::var_os(RECORDINGS_VARIABLE).map_or_else(
-        || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("real-account"),
-        PathBuf::from,
-    )
+    std::env::var_os(RECORDINGS_VARIABLE)
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("real-account"), PathBuf::from)
 }
 
 fn listen(kind: SignalKind) -> tokio::signal::unix::Signal {

@@ -14,12 +14,8 @@ pub(crate) use clean::Secrets;
 const FORMAT: u32 = 1;
 
 /// The headers of an answer that say what it means.
-pub(crate) const HEADERS: [&str; 4] = [
-    "content-type",
-    "x-amz-function-error",
-    "x-amzn-errortype",
-    "x-amzn-query-error",
-];
+pub(crate) const HEADERS: [&str; 4] =
+    ["content-type", "x-amz-function-error", "x-amzn-errortype", "x-amzn-query-error"];
 
 /// The answers of one observation, in the order in which they came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,12 +37,7 @@ impl Row {
     /// What is wrong with the row's last cell.
     fn problems(&self) -> Vec<String> {
         let cell = &self.cells[3];
-        let tests: Vec<&str> = cell
-            .split('`')
-            .skip(1)
-            .step_by(2)
-            .filter(|name| name.contains("::"))
-            .collect();
+        let tests: Vec<&str> = cell.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
         let mut problems: Vec<_> = tests
             .iter()
             .filter(|name| !is_test(name))
@@ -74,10 +69,7 @@ fn every_row_names_a_test_that_exists_or_a_reason() {
 
 #[test]
 fn a_name_of_no_test_is_found() {
-    let row = |cell: &str| Row {
-        id: "S1".to_owned(),
-        cells: ["", "", "", cell].map(str::to_owned).to_vec(),
-    };
+    let row = |cell: &str| Row { id: "S1".to_owned(), cells: ["", "", "", cell].map(str::to_owned).to_vec() };
     for (cell, problems) in [
         ("`reliability::every_behavior_of_aws_has_one_row`", &[] as &[&str]),
         ("`scenario::eventual_consistency`", &[]),
@@ -106,20 +98,13 @@ fn rows() -> Vec<Row> {
     let document = include_str!("../docs/reliability.md");
     let letters: BTreeSet<char> = TABLES.iter().map(|table| table.0).collect();
     let row = |line: &str| {
-        let cells = line
-            .strip_prefix("| ")?
-            .strip_suffix(" |")?
-            .split(" | ")
-            .map(str::to_owned);
+        let cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").map(str::to_owned);
         let cells: Vec<_> = cells.collect();
         let (id, rest) = cells.split_first()?;
         let number = id.strip_prefix(|letter| letters.contains(&letter))?;
         number.parse::<u32>().ok()?;
         assert_eq!(rest.len(), 4, "{id} has another number of cells");
-        Some(Row {
-            id: id.clone(),
-            cells: rest.to_vec(),
-        })
+        Some(Row { id: id.clone(), cells: rest.to_vec() })
     };
     document.lines().filter_map(row).collect()
 }
@@ -154,13 +139,9 @@ fn source(root: &Path, modules: &str) -> Option<PathBuf> {
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
     let function = format!("fn {name}(");
-    let at = lines
-        .iter()
-        .position(|line| line.trim_start_matches("async ").starts_with(&function));
+    let at = lines.iter().position(|line| line.trim_start_matches("async ").starts_with(&function));
     at.is_some_and(|at| {
         let above = lines[..at].iter().rev();
-        above
-            .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
-            .any(|line| line.contains("test"))
+        above.take_while(|line| line.starts_with("#[") || line.starts_with("//")).any(|line| line.contains("test"))
     })
 }

@@ -28,10 +28,7 @@ struct Hub {
 
 impl Hub {
     async fn open() -> Self {
-        Self {
-            stage: Stage::open().await,
-            files: TempDir::new().unwrap(),
-        }
+        Self { stage: Stage::open().await, files: TempDir::new().unwrap() }
     }
 
     fn kibus(&self, arguments: &str) -> Ran {
@@ -42,9 +39,8 @@ impl Hub {
     fn router(&self, name: &str, text: &str, other: &str) -> PathBuf {
         assert_eq!(text.len(), other.len());
         let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
-        let places: Vec<usize> = (0..binary.len() - text.len())
-            .filter(|at| binary[*at..].starts_with(text.as_bytes()))
-            .collect();
+        let places: Vec<usize> =
+            (0..binary.len() - text.len()).filter(|at| binary[*at..].starts_with(text.as_bytes())).collect();
         assert!(!places.is_empty(), "{text} is not in the router");
         for at in places {
             binary[at..at + text.len()].copy_from_slice(other.as_bytes());
@@ -55,11 +51,7 @@ impl Hub {
     }
 
     fn router_of_version(&self, version: &str) -> PathBuf {
-        self.router(
-            version,
-            &format!("<kibus-router {OURS}>"),
-            &format!("<kibus-router {version}>"),
-        )
+        self.router(version, &format!("<kibus-router {OURS}>"), &format!("<kibus-router {version}>"))
     }
 
     /// The live version, its router, and the version that the settings pin.
@@ -68,11 +60,7 @@ impl Hub {
         let id = ResourceId::Parameter(self.stage.cloud.scope().settings_parameter());
         let parameter = self.stage.cloud.read(&id).await.unwrap().unwrap();
         let settings = parameter.as_parameter().unwrap().settings.clone().unwrap();
-        (
-            alias.version.unwrap(),
-            alias.settings.code.version,
-            settings.pinned_version,
-        )
+        (alias.version.unwrap(), alias.settings.code.version, settings.pinned_version)
     }
 
     async fn versions(&self) -> Vec<u64> {
@@ -146,18 +134,11 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     };
     for _ in 0..2 {
         let stays = format!("alias `live` stays at version {}", first.0);
-        hub.kibus(&with(&newer_and_bad, ""))
-            .is(1, &[&failure[..], &[&stays]].concat());
+        hub.kibus(&with(&newer_and_bad, "")).is(1, &[&failure[..], &[&stays]].concat());
         assert_eq!(hub.standing().await, first);
     }
-    hub.kibus("verify").is(
-        2,
-        &[
-            "K220 function kibus-router: code changed",
-            "the function has other code",
-            "failed its self-test",
-        ],
-    );
+    hub.kibus("verify")
+        .is(2, &["K220 function kibus-router: code changed", "the function has other code", "failed its self-test"]);
     // It was never live, so this kibus replaces it, and neither version nor tag prevents that.
     hub.kibus("bootstrap-hub --yes").is(0, &["Updated 1"]);
     hub.kibus("verify").is(0, &["No findings"]);
@@ -170,8 +151,7 @@ async fn a_router_is_replaced_and_rolled_back() {
     let newer = hub.router_of_version("9.0.0");
     let newest = hub.router_of_version("9.1.0");
     hub.kibus("bootstrap-hub --yes").is(0, &[]);
-    hub.kibus("rollback --yes")
-        .is(4, &["no version of the router is available for rollback"]);
+    hub.kibus("rollback --yes").is(4, &["no version of the router is available for rollback"]);
     hub.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
     hub.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(hub.standing().await, (3, "9.1.0".to_owned(), None));
@@ -181,25 +161,14 @@ async fn a_router_is_replaced_and_rolled_back() {
     hub.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Repeating a rollback changes nothing. Without confirmation nothing changes.
-    hub.kibus("rollback")
-        .is(3, &["pinned_version not set → 2", "2 to update"]);
+    hub.kibus("rollback").is(3, &["pinned_version not set → 2", "2 to update"]);
     assert_eq!(hub.standing().await.0, 3);
-    hub.kibus("rollback --yes").is(
-        0,
-        &[
-            "Updated 2",
-            "To end the rollback and upgrade again: kibus bootstrap-hub --router-latest",
-        ],
-    );
+    hub.kibus("rollback --yes")
+        .is(0, &["Updated 2", "To end the rollback and upgrade again: kibus bootstrap-hub --router-latest"]);
     let back = (2, "9.0.0".to_owned(), Some(2));
     assert_eq!(hub.standing().await, back);
-    hub.kibus("rollback --yes").is(
-        0,
-        &[
-            "No changes",
-            "version 2 of the function is live (router 9.0.0): rolled back from version 3",
-        ],
-    );
+    hub.kibus("rollback --yes")
+        .is(0, &["No changes", "version 2 of the function is live (router 9.0.0): rolled back from version 3"]);
     assert_eq!(hub.standing().await, back);
     let says = [
         "No findings",
@@ -218,24 +187,12 @@ async fn a_router_is_replaced_and_rolled_back() {
     hub.stage.cloud.write(&delete, Waiting::unattended()).await.unwrap();
     hub.kibus("verify").is(2, &["K108", "kibus bootstrap-hub"]);
     let kept = with(&newest, "");
-    hub.kibus(&kept).is(
-        0,
-        &[
-            "Created 1",
-            "rolled back from version 3",
-            "kibus bootstrap-hub --router-latest",
-        ],
-    );
+    hub.kibus(&kept).is(0, &["Created 1", "rolled back from version 3", "kibus bootstrap-hub --router-latest"]);
     assert_eq!(hub.standing().await, (1, OURS.to_owned(), Some(1)));
     hub.kibus(&kept).is(0, &["No changes"]);
     hub.kibus("verify").is(0, &["No findings"]);
-    hub.kibus(&with(&newest, "--memory 512")).is(
-        4,
-        &[
-            "a new version is needed to change: `memory`",
-            "kibus bootstrap-hub --router-latest --memory 512",
-        ],
-    );
+    hub.kibus(&with(&newest, "--memory 512"))
+        .is(4, &["a new version is needed to change: `memory`", "kibus bootstrap-hub --router-latest --memory 512"]);
 
     // Upgrade again, once.
     let forward = with(&newest, "--router-latest");
@@ -277,11 +234,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let role = Change::create(None, Resource::Role(role));
     hub.stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     hub.kibus("add-cluster base --yes").is(0, &[]);
-    let queue = hub
-        .stage
-        .cloud
-        .scope()
-        .cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
+    let queue = hub.stage.cloud.scope().cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
 
     // A reader like Karpenter: it receives all messages and deletes unknown ones.
     let over = Arc::new(AtomicBool::new(false));
@@ -300,20 +253,12 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     over.store(true, Ordering::Relaxed);
     read.is(0, &["Karpenter reads queue `karpenter-base`"]);
     let taken = reader.await.unwrap();
-    let times: Vec<Value> = taken
-        .iter()
-        .map(|body| serde_json::from_str::<Value>(body).unwrap()["time"].clone())
-        .collect();
+    let times: Vec<Value> =
+        taken.iter().map(|body| serde_json::from_str::<Value>(body).unwrap()["time"].clone()).collect();
     assert_eq!(times.len(), 1, "{taken:?}");
-    assert!(
-        times.iter().all(Value::is_string),
-        "Karpenter measures by `time`: {taken:?}"
-    );
+    assert!(times.iter().all(Value::is_string), "Karpenter measures by `time`: {taken:?}");
 
     let missing = hub.kibus("verify --probe other");
     missing.is(2, &[]);
-    assert!(
-        missing.out.contains("K110  cluster other: not registered"),
-        "{missing:?}"
-    );
+    assert!(missing.out.contains("K110  cluster other: not registered"), "{missing:?}");
 }

@@ -37,11 +37,9 @@ async fn agrees(kind: Kind) {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document(NOBODY).send().await.unwrap();
     }
-    for (role, policy, text) in [
-        ("full", "first", EVERYTHING),
-        ("full", "second", DENIAL),
-        ("another", "third", DENIAL),
-    ] {
+    for (role, policy, text) in
+        [("full", "first", EVERYTHING), ("full", "second", DENIAL), ("another", "third", DENIAL)]
+    {
         let call = iam.put_role_policy().role_name(role).policy_name(policy);
         call.policy_document(text).send().await.unwrap();
     }
@@ -62,16 +60,10 @@ async fn agrees(kind: Kind) {
 async fn a_report_is_read_to_its_last_page() {
     let emulator = Emulator::start(Kind::Ministack).await;
     let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
-    let connect = Connect {
-        endpoint_url: Some(with_two_pages(port.parse().unwrap()).await),
-        ..emulator.connect()
-    };
+    let connect = Connect { endpoint_url: Some(with_two_pages(port.parse().unwrap()).await), ..emulator.connect() };
     let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
     let found = reported(&cloud, &roles(&["on-the-first", "on-the-second", "missing"])).await;
-    assert_eq!(
-        found.keys().map(RoleName::as_str).collect::<Vec<_>>(),
-        ["on-the-first", "on-the-second"]
-    );
+    assert_eq!(found.keys().map(RoleName::as_str).collect::<Vec<_>>(), ["on-the-first", "on-the-second"]);
 }
 
 fn roles(names: &[&str]) -> BTreeSet<RoleName> {
@@ -81,9 +73,7 @@ fn roles(names: &[&str]) -> BTreeSet<RoleName> {
 async fn reported(cloud: &AwsCloud, roles: &BTreeSet<RoleName>) -> BTreeMap<RoleName, Policies> {
     let found = cloud.inline_policies(roles).await.unwrap().into_iter();
     let texts = |policies: Vec<InlinePolicy>| policies.into_iter().map(|policy| (policy.name, policy.text));
-    found
-        .map(|(role, policies)| (role, texts(policies).collect()))
-        .collect()
+    found.map(|(role, policies)| (role, texts(policies).collect())).collect()
 }
 
 async fn one_by_one(cloud: &AwsCloud, role: &RoleName) -> Option<Policies> {

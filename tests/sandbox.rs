@@ -75,13 +75,7 @@ fn no_command_uses_a_record_that_others_could_have_written() {
     let (code, out, err) = run("sandbox status");
     assert!(code == Some(0) && out.contains("does not respond"), "{out}{err}");
     home.open_record(0o606);
-    for line in [
-        "sandbox env",
-        "sandbox status",
-        "sandbox up",
-        "sandbox down",
-        "status --sandbox",
-    ] {
+    for line in ["sandbox env", "sandbox status", "sandbox up", "sandbox down", "status --sandbox"] {
         let (code, out, err) = run(line);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{line}: {err}");
         let reason = format!("error: other users have access to `{}`", home.record().display());
@@ -142,10 +136,7 @@ impl Drop for Private {
 /// The command that a text prints after this line.
 fn after<'a>(text: &'a str, line: &str) -> &'a str {
     let mut lines = text.lines().skip_while(|other| !other.ends_with(line)).skip(1);
-    lines
-        .next()
-        .and_then(|command| command.trim().strip_prefix("kibus "))
-        .unwrap()
+    lines.next().and_then(|command| command.trim().strip_prefix("kibus ")).unwrap()
 }
 
 /// What a new user would type: each step is the one that the step before prints.
@@ -163,8 +154,5 @@ fn the_printed_steps_work_in_the_sandbox() {
     assert_eq!(verified, "No findings. Hub kibus and 1 cluster are up to date.\n");
     let (script, said) = sandbox.kibus("sandbox env");
     assert!(script.contains("export AWS_ENDPOINT_URL=http://127.0.0.1:"), "{script}");
-    assert!(
-        said.contains("In version 1, `aws sqs` also needs --endpoint-url"),
-        "{said}"
-    );
+    assert!(said.contains("In version 1, `aws sqs` also needs --endpoint-url"), "{said}");
 }

@@ -165,9 +165,7 @@ scenarios! {
 #[test]
 fn every_scenario_file_has_a_test() {
     let files = std::fs::read_dir(directory()).unwrap();
-    let mut files: Vec<_> = files
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
     let mut names: Vec<_> = ALL.iter().map(|name| format!("{name}.txt")).collect();
     names.sort();
@@ -191,9 +189,7 @@ fn two_hundred_clusters_are_throttled() {
 /// The actual output of a scenario, in the account of a way to play it.
 fn played(name: &str, way: usize, text: &str) -> String {
     let server = Server::shared();
-    server
-        .runtime
-        .block_on(async { Scenario::new(name, server, way).await.play(text).await })
+    server.runtime.block_on(async { Scenario::new(name, server, way).await.play(text).await })
 }
 
 /// Runs a scenario and compares its output with the file.
@@ -209,11 +205,7 @@ fn play(name: &str) {
         return;
     }
     let diff = similar::TextDiff::from_lines(&wanted, &got);
-    panic!(
-        "{}\n{}",
-        path.display(),
-        diff.unified_diff().header("the file", "what came")
-    );
+    panic!("{}\n{}", path.display(), diff.unified_diff().header("the file", "what came"));
 }
 
 /// A running scenario, with its own account and its own proxy to the server.
@@ -292,9 +284,11 @@ impl Scenario {
                 }
                 let in_full = std::mem::take(&mut self.in_full);
                 let came = self.step(&step).await;
-                let came = self.instances.iter().zip(1..).fold(came, |came, (id, number)| {
-                    came.replace(id, &format!("INSTANCE_{number}"))
-                });
+                let came = self
+                    .instances
+                    .iter()
+                    .zip(1..)
+                    .fold(came, |came, (id, number)| came.replace(id, &format!("INSTANCE_{number}")));
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
                 let came = self.shown.show(&came, in_full);
                 if !came.trim().is_empty() {

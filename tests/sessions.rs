@@ -16,11 +16,7 @@ async fn a_session_knows_account_region_and_partition() {
     for (kind, account) in [(Kind::Ministack, ACCOUNT), (Kind::Moto, "123456789012")] {
         let emulator = Emulator::start(kind).await;
         let session = emulator.session().await;
-        let identity = (
-            session.account.as_str(),
-            session.region.as_str(),
-            session.partition.as_str(),
-        );
+        let identity = (session.account.as_str(), session.region.as_str(), session.partition.as_str());
         assert_eq!(identity, (account, "us-west-2", "aws"), "{kind:?}");
         assert_eq!(session.config().endpoint_url(), Some(emulator.endpoint.as_str()));
     }
@@ -38,44 +34,22 @@ async fn the_endpoint_does_not_respond() {
     };
     let error = connect.connect().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
-    assert_eq!(
-        error.message,
-        format!("endpoint `http://127.0.0.1:{port}` does not answer")
-    );
+    assert_eq!(error.message, format!("endpoint `http://127.0.0.1:{port}` does not answer"));
 }
 
 #[tokio::test]
 async fn no_region_is_configured() {
-    let connect = Connect {
-        isolated: true,
-        ..Connect::default()
-    };
+    let connect = Connect { isolated: true, ..Connect::default() };
     assert_eq!(connect.connect().await.unwrap_err().message, "no AWS Region is set");
 }
 
 #[test]
 fn calls_follow_the_proxies_of_the_environment() {
     for (variables, endpoint, expected) in [
-        (
-            &["HTTPS_PROXY"][..],
-            "https://sts.invalid",
-            Some("CONNECT sts.invalid:443 HTTP/1.1"),
-        ),
-        (
-            &["https_proxy"],
-            "https://sts.invalid",
-            Some("CONNECT sts.invalid:443 HTTP/1.1"),
-        ),
-        (
-            &["ALL_PROXY"],
-            "https://sts.invalid",
-            Some("CONNECT sts.invalid:443 HTTP/1.1"),
-        ),
-        (
-            &["HTTP_PROXY"],
-            "http://sts.invalid",
-            Some("POST http://sts.invalid/ HTTP/1.1"),
-        ),
+        (&["HTTPS_PROXY"][..], "https://sts.invalid", Some("CONNECT sts.invalid:443 HTTP/1.1")),
+        (&["https_proxy"], "https://sts.invalid", Some("CONNECT sts.invalid:443 HTTP/1.1")),
+        (&["ALL_PROXY"], "https://sts.invalid", Some("CONNECT sts.invalid:443 HTTP/1.1")),
+        (&["HTTP_PROXY"], "http://sts.invalid", Some("POST http://sts.invalid/ HTTP/1.1")),
         (&["HTTP_PROXY"], "https://sts.invalid", None),
         // Nothing listens there.
         (&["HTTP_PROXY", "ALL_PROXY"], "http://127.0.0.1:1", None),
@@ -132,33 +106,14 @@ fn no_call_goes_to_another_host_without_encryption() {
     std::fs::write(&config, profile).unwrap();
     let config = config.to_str().unwrap();
     for (arguments, variables, expected) in [
-        (
-            &["--endpoint-url", "http://all.invalid"][..],
-            &[][..],
-            "`http://all.invalid` of CloudWatch",
-        ),
-        (
-            &[],
-            &[("KIBUS_ENDPOINT_URL", "http://all.invalid")],
-            "`http://all.invalid` of CloudWatch",
-        ),
-        (
-            &[],
-            &[("AWS_ENDPOINT_URL", "http://all.invalid")],
-            "`http://all.invalid` of CloudWatch",
-        ),
-        (
-            &[],
-            &[("AWS_ENDPOINT_URL_SQS", "http://sqs.invalid")],
-            "`http://sqs.invalid` of SQS",
-        ),
+        (&["--endpoint-url", "http://all.invalid"][..], &[][..], "`http://all.invalid` of CloudWatch"),
+        (&[], &[("KIBUS_ENDPOINT_URL", "http://all.invalid")], "`http://all.invalid` of CloudWatch"),
+        (&[], &[("AWS_ENDPOINT_URL", "http://all.invalid")], "`http://all.invalid` of CloudWatch"),
+        (&[], &[("AWS_ENDPOINT_URL_SQS", "http://sqs.invalid")], "`http://sqs.invalid` of SQS"),
         (&[], &[("AWS_CONFIG_FILE", config)], "`http://lambda.invalid` of Lambda"),
         (
             &[],
-            &[
-                ("AWS_ENDPOINT_URL_STS", "http://sts.invalid"),
-                ("KIBUS_ALLOW_HTTP", "1"),
-            ],
+            &[("AWS_ENDPOINT_URL_STS", "http://sts.invalid"), ("KIBUS_ALLOW_HTTP", "1")],
             "`http://sts.invalid` of STS",
         ),
     ] {
@@ -175,10 +130,7 @@ fn no_call_goes_to_another_host_without_encryption() {
         let output = kibus.output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         let first = format!("error: the endpoint {expected} is not encrypted\n");
-        assert!(
-            message.starts_with(&first) && message.contains("KIBUS_ALLOW_HTTP=true"),
-            "{message}"
-        );
+        assert!(message.starts_with(&first) && message.contains("KIBUS_ALLOW_HTTP=true"), "{message}");
         assert_eq!(output.status.code(), Some(64), "{expected}");
     }
     assert!(listener.accept().is_err(), "a call was sent");

@@ -15,13 +15,7 @@ const ARGUMENTS: &str = "ARGUMENTS";
 /// The program.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([
-        "--exact",
-        "several_hubs::program",
-        "--ignored",
-        "--nocapture",
-        "--quiet",
-    ]);
+    command.args(["--exact", "several_hubs::program", "--ignored", "--nocapture", "--quiet"]);
     command
 }
 
@@ -33,12 +27,7 @@ pub(crate) fn set_arguments(command: &mut Command, arguments: &[String]) {
 
 /// Removes what the test binary writes to standard output first.
 pub(crate) fn remove_preamble(lines: &mut Vec<Line>) {
-    if lines
-        .iter()
-        .map(|line| line.text.as_str())
-        .take(2)
-        .eq(["", "running 1 test"])
-    {
+    if lines.iter().map(|line| line.text.as_str()).take(2).eq(["", "running 1 test"]) {
         lines.drain(..2);
     }
 }

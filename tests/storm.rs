@@ -45,12 +45,7 @@ struct Storm {
 
 #[tokio::test]
 async fn nothing_is_lost_in_a_small_storm() {
-    let storm = Storm {
-        clusters: 10,
-        events: 300,
-        receives: 2,
-        router: env!("CARGO_BIN_EXE_kibus-router").into(),
-    };
+    let storm = Storm { clusters: 10, events: 300, receives: 2, router: env!("CARGO_BIN_EXE_kibus-router").into() };
     let balance = storm.run().await;
     assert_eq!(balance.wrong(), [] as [&str; 0], "{balance}");
 }
@@ -60,10 +55,8 @@ async fn nothing_is_lost_in_a_small_storm() {
 #[tokio::test]
 async fn what_a_killed_router_had_received_arrives() {
     let workload = Arc::new(Workload::new(10, 170));
-    let faults = Arc::new(FaultInjector::new(
-        [workload.locked_queue(), workload.foreign_queue()],
-        workload.doomed_queue(),
-    ));
+    let faults =
+        Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
     let proxy = Proxy::listen(Arc::clone(&faults)).await;
     let router = PathBuf::from(env!("CARGO_BIN_EXE_kibus-router"));
     let bus = TestBus::start(&proxy, &workload, &router, 20).await;
@@ -91,9 +84,7 @@ async fn what_a_killed_router_had_received_arrives() {
         let got = received.events.get(&event).into_iter().flatten();
         let queues = got.map(|(queue, _)| queue.clone()).collect();
         let clusters = workload.expected(event);
-        let ExpectedResult::Delivered(clusters) = clusters else {
-            panic!("event {event} should be {clusters:?}")
-        };
+        let ExpectedResult::Delivered(clusters) = clusters else { panic!("event {event} should be {clusters:?}") };
         let expected: BTreeSet<String> = clusters.iter().map(|cluster| workload.queue(*cluster)).collect();
         assert_eq!(expected, queues, "event {event}");
     }
@@ -122,10 +113,8 @@ async fn whole() {
 impl Storm {
     async fn run(&self) -> Balance {
         let workload = Arc::new(Workload::new(self.clusters, self.events));
-        let faults = Arc::new(FaultInjector::new(
-            [workload.locked_queue(), workload.foreign_queue()],
-            workload.doomed_queue(),
-        ));
+        let faults =
+            Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
         let proxy = Proxy::listen(Arc::clone(&faults)).await;
         let bus = TestBus::start(&proxy, &workload, &self.router, self.receives).await;
         let receiver = Receiver::new(&bus, &workload);
@@ -145,16 +134,9 @@ impl Storm {
         bar.finish_and_clear();
         faults.end();
         receiver.sweep(&workload).await;
-        Balance::new(
-            &workload,
-            &sent,
-            receiver.end(),
-            &bus.dead_letters().await,
-            &bus.router_log().await,
-            took,
-        )
-        .with_faults(faults.counts())
-        .with_processor(bus.processor_time())
+        Balance::new(&workload, &sent, receiver.end(), &bus.dead_letters().await, &bus.router_log().await, took)
+            .with_faults(faults.counts())
+            .with_processor(bus.processor_time())
     }
 
     /// Receives from the clusters' queues until the hub queue is empty.
@@ -178,11 +160,7 @@ impl Storm {
             if done != last {
                 (last, moved) = (done, Instant::now());
             }
-            assert!(
-                moved.elapsed() < STALLED,
-                "no progress: {done} of {} events are routed",
-                self.events
-            );
+            assert!(moved.elapsed() < STALLED, "no progress: {done} of {} events are routed", self.events);
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

@@ -8,14 +8,9 @@ use serde_json::Value;
 /// The text values of a list in `deny.toml`, without its comments.
 fn listed(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml")).unwrap();
-    let lines: Vec<&str> = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .collect();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('#')).collect();
     let text = lines.join("\n");
-    let (_, list) = text
-        .split_once(&format!("\n{name} = ["))
-        .unwrap_or_else(|| panic!("no list {name}"));
+    let (_, list) = text.split_once(&format!("\n{name} = [")).unwrap_or_else(|| panic!("no list {name}"));
     let (list, _) = list.split_once(']').unwrap();
     list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
@@ -23,13 +18,7 @@ fn listed(name: &str) -> Vec<String> {
 /// The packages of the lock file for this platform. They are there, since this test was built with them.
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--format-version=1",
-            "--locked",
-            "--offline",
-            "--filter-platform",
-        ])
+        .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform"])
         .arg(env!("KIBUS_TARGET"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
@@ -43,9 +32,7 @@ fn packages() -> Vec<Value> {
 fn locked() -> Vec<(String, Option<String>)> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).unwrap();
     let value = |package: &str, name: &str| {
-        let value = package
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{name} = "))?.strip_prefix('"'));
+        let value = package.lines().find_map(|line| line.strip_prefix(&format!("{name} = "))?.strip_prefix('"'));
         value.map(|value| value.trim_end_matches('"').to_owned())
     };
     let packages: Vec<_> = text.split("[[package]]").skip(1).collect();
@@ -102,11 +89,7 @@ fn every_license_is_allowed() {
     let allowed = listed("allow");
     for package in packages() {
         let license = package["license"].as_str().unwrap_or("none");
-        assert!(
-            allows(&allowed, license),
-            "{} is licensed under {license}",
-            package["name"]
-        );
+        assert!(allows(&allowed, license), "{} is licensed under {license}", package["name"]);
     }
 }
 
@@ -120,10 +103,7 @@ fn nothing_is_banned() {
 
 #[test]
 fn everything_is_from_an_allowed_registry() {
-    let allowed: Vec<String> = listed("allow-registry")
-        .iter()
-        .map(|url| format!("registry+{url}"))
-        .collect();
+    let allowed: Vec<String> = listed("allow-registry").iter().map(|url| format!("registry+{url}")).collect();
     for (name, source) in locked() {
         match source {
             None => assert_eq!(name, "kibus", "a path"),
@@ -165,15 +145,7 @@ fn every_action_is_pinned_to_a_commit() {
 #[test]
 fn nothing_is_exempt() {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml")).unwrap();
-    for exemption in [
-        "exceptions",
-        "ignore",
-        "skip",
-        "clarify",
-        "wrappers",
-        "allow-org",
-        "private",
-    ] {
+    for exemption in ["exceptions", "ignore", "skip", "clarify", "wrappers", "allow-org", "private"] {
         assert!(!text.contains(exemption), "{exemption}");
     }
 }

@@ -5,24 +5,11 @@ use std::fs;
 use std::path::Path;
 
 /// What is read, below the package's root. A folder is read with all that is in it.
-const ROOTS: &[&str] = &[
-    "README.md",
-    "CONTRIBUTING.md",
-    "SECURITY.md",
-    "CHANGELOG.md",
-    "docs",
-    "src",
-    "templates",
-    "tests",
-];
+const ROOTS: &[&str] =
+    &["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs", "src", "templates", "tests"];
 
 /// What is not read: this test, and what a build leaves.
-const SKIPPED: &[&str] = &[
-    "tests/words.rs",
-    "tests/words",
-    "tests/bench/target",
-    "tests/fuzz/target",
-];
+const SKIPPED: &[&str] = &["tests/words.rs", "tests/words", "tests/bench/target", "tests/fuzz/target"];
 
 /// An entry of `retired.list`: a word or phrase, and a file or folder that may have it, if any.
 struct Entry<'a> {
@@ -38,10 +25,8 @@ fn no_retired_word_is_back() {
     }
     let entries = entries(include_str!("words/retired.list"));
     let mut found = Vec::new();
-    let mut unused: BTreeSet<(&str, &str)> = entries
-        .iter()
-        .filter_map(|entry| Some((entry.phrase, entry.allowed?)))
-        .collect();
+    let mut unused: BTreeSet<(&str, &str)> =
+        entries.iter().filter_map(|entry| Some((entry.phrase, entry.allowed?))).collect();
     for (path, text) in &files {
         for (line, phrase) in retired(text, &entries) {
             let allowing = entries.iter().filter(|entry| entry.phrase == phrase);
@@ -79,8 +64,7 @@ fn a_retired_word_is_found_in_any_form() {
 
 /// Whether a path is this file, or in this folder.
 fn is_in(path: &str, allowed: &str) -> bool {
-    path.strip_prefix(allowed)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(allowed).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn entries(list: &str) -> Vec<Entry<'_>> {
@@ -88,10 +72,7 @@ fn entries(list: &str) -> Vec<Entry<'_>> {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| match line.split(" | ").collect::<Vec<_>>()[..] {
             [phrase] => Entry { phrase, allowed: None },
-            [phrase, path, _reason] => Entry {
-                phrase,
-                allowed: Some(path),
-            },
+            [phrase, path, _reason] => Entry { phrase, allowed: Some(path) },
             _ => panic!("`{line}` is neither `WORDS` nor `WORDS | PATH | REASON`"),
         })
         .collect()
@@ -149,10 +130,8 @@ fn read_below(package: &Path, path: &str, files: &mut Vec<(String, String)>) {
     }
     let full = package.join(path);
     if full.is_dir() {
-        let mut names: Vec<String> = fs::read_dir(&full)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<String> =
+            fs::read_dir(&full).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort_unstable();
         for name in names {
             read_below(package, &format!("{path}/{name}"), files);

@@ -25,9 +25,7 @@ fn made_up(changes: &[u32]) -> Plan {
     let mut plan = Plan::default();
     for (at, waits_for) in changes.iter().enumerate() {
         plan.changes.push(Change {
-            waits_for: (0..at)
-                .filter(|earlier| waits_for & (1 << (earlier % 32)) != 0)
-                .collect(),
+            waits_for: (0..at).filter(|earlier| waits_for & (1 << (earlier % 32)) != 0).collect(),
             ..Change::create(None, resource(at))
         });
     }
@@ -35,12 +33,7 @@ fn made_up(changes: &[u32]) -> Plan {
 }
 
 fn run(plan: &Plan, script: &[Behavior], limit: usize) -> (Outcome, Vec<Moment>) {
-    let cloud = Scripted {
-        plan,
-        script: script.to_vec(),
-        moments: Mutex::default(),
-        stop: watch::Sender::new(false),
-    };
+    let cloud = Scripted { plan, script: script.to_vec(), moments: Mutex::default(), stop: watch::Sender::new(false) };
     let stop = cloud.stop.subscribe();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut outcome = Outcome::of(plan);
@@ -84,11 +77,7 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             usize::from(outcome.unknown.contains(&place)),
             usize::from(outcome.not_tried.contains(&place)),
         ];
-        assert_eq!(
-            accounts.iter().sum::<usize>(),
-            1,
-            "change {place} is accounted for {accounts:?}"
-        );
+        assert_eq!(accounts.iter().sum::<usize>(), 1, "change {place} is accounted for {accounts:?}");
         assert_eq!(outcome.done.contains(&place), done.contains(&place), "change {place}");
 
         let events: Vec<&str> = moments
@@ -107,9 +96,7 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             _ => panic!("change {place} is accounted for {accounts:?}"),
         };
         assert_eq!(events, expected, "change {place}");
-        let first = moments
-            .iter()
-            .position(|moment| matches!(moment, Moment::Event(of, _) if *of == place));
+        let first = moments.iter().position(|moment| matches!(moment, Moment::Event(of, _) if *of == place));
         if let Some(first) = first {
             assert_eq!(moments[first], Moment::Event(place, "started"));
         }
@@ -119,12 +106,7 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
 
 fn behavior() -> impl Strategy<Value = Behavior> {
     let rarely = || prop::bool::weighted(0.05);
-    (0..4_usize, rarely(), rarely()).prop_map(|(turns, fails, stops)| Behavior {
-        turns,
-        fails,
-        waits: false,
-        stops,
-    })
+    (0..4_usize, rarely(), rarely()).prop_map(|(turns, fails, stops)| Behavior { turns, fails, waits: false, stops })
 }
 
 proptest! {
@@ -144,12 +126,7 @@ proptest! {
     }
 }
 
-const WELL: Behavior = Behavior {
-    turns: 1,
-    fails: false,
-    waits: false,
-    stops: false,
-};
+const WELL: Behavior = Behavior { turns: 1, fails: false, waits: false, stops: false };
 
 #[test]
 fn what_may_run_at_the_same_time_does() {
@@ -157,11 +134,7 @@ fn what_may_run_at_the_same_time_does() {
     for limit in [1, 3, 8] {
         let (_, moments) = run(&plan, &[const { WELL }; 5], limit);
         let called = |moment: &&Moment| matches!(moment, Moment::Called(_));
-        let at_once = moments
-            .iter()
-            .take_while(|m| !matches!(m, Moment::Answered(..)))
-            .filter(called)
-            .count();
+        let at_once = moments.iter().take_while(|m| !matches!(m, Moment::Answered(..))).filter(called).count();
         assert_eq!(at_once, limit.min(5), "limit {limit}");
     }
 }
@@ -171,10 +144,7 @@ fn what_may_run_at_the_same_time_does() {
 fn what_waits_for_one_change_is_read_while_that_runs() {
     let plan = made_up(&[0, 0b1, 0b11]);
     let (_, moments) = run(&plan, &[const { WELL }; 3], 4);
-    let calls: Vec<_> = moments
-        .into_iter()
-        .filter(|m| !matches!(m, Moment::Event(..)))
-        .collect();
+    let calls: Vec<_> = moments.into_iter().filter(|m| !matches!(m, Moment::Event(..))).collect();
     assert_eq!(
         calls,
         [
@@ -207,11 +177,7 @@ fn what_has_begun_is_finished_and_nothing_else_begins() {
     ] {
         let (outcome, moments) = run(&plan, &[first, slow.clone(), WELL], 2);
         assert_eq!(outcome.done, done.into_iter().collect(), "{name}");
-        assert_eq!(
-            outcome.failed.iter().map(|(place, _)| *place).collect::<Vec<_>>(),
-            failed,
-            "{name}"
-        );
+        assert_eq!(outcome.failed.iter().map(|(place, _)| *place).collect::<Vec<_>>(), failed, "{name}");
         assert_eq!(outcome.not_tried, [2].into(), "{name}");
         assert_eq!(outcome.stopped, stopped, "{name}");
         assert!(!moments.contains(&Moment::Called(2)), "{name}");

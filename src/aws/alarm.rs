@@ -42,11 +42,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Al
     let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
     let tags = tags["Tags"].as_array().into_iter().flatten();
     let tags = tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?)));
-    Ok(Some(Alarm {
-        name: name.clone(),
-        definition: Document::new(definition(alarm)),
-        tags: tags.collect(),
-    }))
+    Ok(Some(Alarm { name: name.clone(), definition: Document::new(definition(alarm)), tags: tags.collect() }))
 }
 
 /// The request that makes an alarm like the one in an answer. What is empty was not given.
@@ -57,9 +53,7 @@ fn definition(mut alarm: Map<String, Value>) -> Value {
     });
     // CloudWatch has a fraction in every threshold.
     if let Some(threshold) = alarm.get_mut("Threshold")
-        && let Some(number) = threshold
-            .as_f64()
-            .and_then(|number| format!("{number}").parse::<i64>().ok())
+        && let Some(number) = threshold.as_f64().and_then(|number| format!("{number}").parse::<i64>().ok())
     {
         *threshold = json!(number);
     }
@@ -68,12 +62,7 @@ fn definition(mut alarm: Map<String, Value>) -> Value {
 
 pub(super) async fn create(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
     // The call replaces an alarm of this name and says nothing.
-    still_absent(
-        cloud,
-        cloudwatch::PUT_METRIC_ALARM,
-        &ResourceId::Alarm(alarm.name.clone()),
-    )
-    .await?;
+    still_absent(cloud, cloudwatch::PUT_METRIC_ALARM, &ResourceId::Alarm(alarm.name.clone())).await?;
     put(cloud, alarm).await
 }
 
@@ -106,10 +95,7 @@ async fn put(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
     input["AlarmName"] = json!(alarm.name);
     input["Tags"] = json!(listed(&alarm.tags));
     let send = || cloud.json::<IgnoredAny>(&cloud.metrics, cloudwatch::PUT_METRIC_ALARM, input.clone());
-    cloud
-        .until_seen(cloudwatch::PUT_METRIC_ALARM, &[], send)
-        .await
-        .map(drop)
+    cloud.until_seen(cloudwatch::PUT_METRIC_ALARM, &[], send).await.map(drop)
 }
 
 fn listed(tags: &Tags) -> Vec<Value> {

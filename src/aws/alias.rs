@@ -31,11 +31,8 @@ pub(super) async fn read(
     name: &FunctionName,
     alias: &str,
 ) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
-    let (answer, behind, versions) = tokio::try_join!(
-        get(cloud, name, alias),
-        configuration(cloud, name, alias),
-        published_by_kibus(cloud, name)
-    )?;
+    let (answer, behind, versions) =
+        tokio::try_join!(get(cloud, name, alias), configuration(cloud, name, alias), published_by_kibus(cloud, name))?;
     let Some(answer) = answer else {
         return Ok(None);
     };
@@ -59,10 +56,7 @@ pub(super) async fn read(
         settings: published(&configuration),
         version: number,
         moves_to: None,
-        shares: weights(&answer)
-            .into_iter()
-            .map(|(version, weight)| format!("version {version}: {weight}"))
-            .collect(),
+        shares: weights(&answer).into_iter().map(|(version, weight)| format!("version {version}: {weight}")).collect(),
         versions,
         revision: answer.revision_id,
     };
@@ -98,10 +92,7 @@ pub(super) async fn update(cloud: &Writing<'_>, Update { from, to, .. }: Update<
     }
     let version = published_and_tested(cloud, to, from.version).await?;
     point(cloud, from, version).await?;
-    let unused = from
-        .versions
-        .difference(&to.versions)
-        .filter(|number| **number != version);
+    let unused = from.versions.difference(&to.versions).filter(|number| **number != version);
     delete_versions(cloud, &to.function, unused).await
 }
 
@@ -114,9 +105,7 @@ async fn published_and_tested(cloud: &Writing<'_>, alias: &Alias, live: Option<u
             // Lambda answers with the live version if nothing has changed. A stop is no verdict.
             if live != Some(version) && fault.kind == FaultKind::Rejected {
                 // The fault of the test tells more than that of the delete.
-                delete_versions(cloud, &alias.function, std::iter::once(&version))
-                    .await
-                    .ok();
+                delete_versions(cloud, &alias.function, std::iter::once(&version)).await.ok();
             }
             Err(fault)
         }
@@ -223,9 +212,7 @@ async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
             format!("version {number} of function `{name}` is not router {version} with SHA-256 {sha256}, as planned"),
         ));
     }
-    number
-        .parse()
-        .map_err(|_| rejected(PUBLISH, format!("`{number}` is not a version number")))
+    number.parse().map_err(|_| rejected(PUBLISH, format!("`{number}` is not a version number")))
 }
 
 /// Publishes the function as the wait for its last update found it. Lambda refuses if it has changed since.
@@ -267,9 +254,7 @@ pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Resul
     }
     let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| call.clone().set_marker(marker).send();
-    let versions = cloud.pages(lambda::LIST_VERSIONS_BY_FUNCTION, page, |page| {
-        (page.versions, page.next_marker)
-    });
+    let versions = cloud.pages(lambda::LIST_VERSIONS_BY_FUNCTION, page, |page| (page.versions, page.next_marker));
     let versions = if_present(versions.await)?.unwrap_or_default();
     *last = Some((Instant::now(), versions.clone()));
     Ok(versions)
@@ -398,11 +383,7 @@ mod tests {
                 format!("{function}:live"),
                 (Some("live"), "arn:aws:iam::444455556666:root"),
             ),
-            (
-                json!({"Service": "s3.amazonaws.com"}),
-                format!("{function}:3"),
-                (Some("3"), "s3.amazonaws.com"),
-            ),
+            (json!({"Service": "s3.amazonaws.com"}), format!("{function}:3"), (Some("3"), "s3.amazonaws.com")),
         ] {
             let statement = json!({
                 "Sid": "mine", "Effect": "Allow", "Principal": principal, "Action": "lambda:InvokeFunction",

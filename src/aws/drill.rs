@@ -67,10 +67,7 @@ impl DrillCloud for AwsCloud {
 
     async fn create_template(&self, template: &Document) -> Result<String, Fault> {
         let action = fis::CREATE_EXPERIMENT_TEMPLATE;
-        let send = || {
-            self.fis
-                .post("CreateExperimentTemplate", &[TEMPLATES], template.value())
-        };
+        let send = || self.fis.post("CreateExperimentTemplate", &[TEMPLATES], template.value());
         let created: Template = member(action, self.call(action, send).await?, "experimentTemplate")?;
         Ok(created.id)
     }

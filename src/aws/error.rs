@@ -151,14 +151,9 @@ pub(super) const ROLE_PERMISSIONS: &str = "does not have permissions to call";
 
 /// Whether Lambda refuses because an earlier change is not finished.
 pub(super) fn is_busy(message: &str) -> bool {
-    [
-        "in progress",
-        "state: Pending",
-        "state: Deleting",
-        "concurrent update operation",
-    ]
-    .iter()
-    .any(|text| message.contains(text))
+    ["in progress", "state: Pending", "state: Deleting", "concurrent update operation"]
+        .iter()
+        .any(|text| message.contains(text))
 }
 
 /// Whether something else still uses what was to be deleted.
@@ -217,9 +212,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
 
 /// The texts of an error and of its causes, outermost first.
 pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
-    std::iter::successors(Some(e), |&e| e.source())
-        .map(ToString::to_string)
-        .collect()
+    std::iter::successors(Some(e), |&e| e.source()).map(ToString::to_string).collect()
 }
 
 #[cfg(test)]

@@ -49,10 +49,7 @@ pub(super) async fn read(
         // One that is being set up or updated will be enabled.
         enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
         filters: filters(first),
-        duplicates: others
-            .iter()
-            .filter_map(|other| other.uuid().map(str::to_owned))
-            .collect(),
+        duplicates: others.iter().filter_map(|other| other.uuid().map(str::to_owned)).collect(),
     };
     Ok(Some((mapping, state)))
 }
@@ -98,18 +95,11 @@ pub(super) async fn create(cloud: &Writing<'_>, mapping: &EventSourceMapping) ->
 
 pub(super) async fn update(
     cloud: &Writing<'_>,
-    Update {
-        from,
-        to: mapping,
-        fields,
-    }: Update<'_, EventSourceMapping>,
+    Update { from, to: mapping, fields }: Update<'_, EventSourceMapping>,
 ) -> Result<(), Fault> {
     let action = lambda::UPDATE_EVENT_SOURCE_MAPPING;
     let theirs = list(cloud, &mapping.queue, &mapping.function, &mapping.alias).await?;
-    let uuid = theirs
-        .iter()
-        .filter_map(|found| found.uuid())
-        .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
+    let uuid = theirs.iter().filter_map(|found| found.uuid()).find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
     let uuid = uuid.ok_or_else(|| Fault::new(FaultKind::Gone, action, "the event source mapping was deleted"))?;
     let fields = Changes::among(action, fields)?.fields;
     let is_setting = |field: &MappingField| match field {
@@ -241,15 +231,10 @@ fn filters(mapping: &EventSourceMappingConfiguration) -> BTreeSet<String> {
 
 fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {
     let reports = mapping.report_batch_item_failures;
-    reports
-        .then_some(FunctionResponseType::ReportBatchItemFailures)
-        .into_iter()
-        .collect()
+    reports.then_some(FunctionResponseType::ReportBatchItemFailures).into_iter().collect()
 }
 
 /// An empty one removes the limit.
 fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
-    ScalingConfig::builder()
-        .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))
-        .build()
+    ScalingConfig::builder().set_maximum_concurrency(mapping.maximum_concurrency.map(signed)).build()
 }

@@ -39,8 +39,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
         return Err(refusal(lambda::LIST_TAGS, Some(e.error_code()), e.message()));
     }
     let mut tags: Tags = answer.tags.unwrap_or_default().into_iter().collect();
-    tags.0
-        .retain(|key, _| ![ROUTER_VERSION, ROUTER_SHA256].contains(&key.as_str()));
+    tags.0.retain(|key, _| ![ROUTER_VERSION, ROUTER_SHA256].contains(&key.as_str()));
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
     let (failed, failed_update) = failures(&configuration);
     Ok(Some(Function {
@@ -235,29 +234,18 @@ fn variables(environment: &BTreeMap<String, String>) -> Environment {
 }
 
 fn logging_config(Logging { group, format }: &Logging) -> LoggingConfig {
-    LoggingConfig::builder()
-        .log_group(group)
-        .log_format(format.as_str().into())
-        .build()
+    LoggingConfig::builder().log_group(group).log_format(format.as_str().into()).build()
 }
 
 /// The settings of a function or a version. The version of its code is unknown.
 pub(super) fn settings(configuration: &FunctionConfiguration) -> FunctionSettings {
-    let environment = configuration
-        .environment()
-        .and_then(|environment| environment.variables());
+    let environment = configuration.environment().and_then(|environment| environment.variables());
     let architecture = configuration.architectures().first().map(LambdaArchitecture::as_str);
     FunctionSettings {
         role: configuration.role().unwrap_or_default().to_owned(),
-        runtime: configuration
-            .runtime()
-            .map(Runtime::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+        runtime: configuration.runtime().map(Runtime::as_str).unwrap_or_default().to_owned(),
         // Lambda's default, where an answer leaves it out.
-        architecture: architecture
-            .and_then(|name| name.parse().ok())
-            .unwrap_or(Architecture::X86_64),
+        architecture: architecture.and_then(|name| name.parse().ok()).unwrap_or(Architecture::X86_64),
         handler: configuration.handler().unwrap_or_default().to_owned(),
         memory: configuration.memory_size().map_or(0, unsigned),
         timeout: configuration.timeout().map_or(0, unsigned),
@@ -309,9 +297,7 @@ fn failures(configuration: &FunctionConfiguration) -> (Option<String>, Option<St
 
 /// The hex of a hash that Lambda reports in base64; empty if it is invalid.
 fn hex_of(base64: &str) -> String {
-    aws_smithy_types::base64::decode(base64)
-        .map(hex::encode)
-        .unwrap_or_default()
+    aws_smithy_types::base64::decode(base64).map(hex::encode).unwrap_or_default()
 }
 
 /// The base64 of a hash in hex, as Lambda expects it; empty if it is invalid.

@@ -286,21 +286,9 @@ mod tests {
     #[test]
     fn a_line_names_the_resource() {
         for (uri, body, name) in [
-            (
-                "/",
-                r#"{"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}"#,
-                "karpenter-base",
-            ),
-            (
-                "https://sqs.us-west-2.amazonaws.com/",
-                r#"{"QueueName": "kibus-hub"}"#,
-                "kibus-hub",
-            ),
-            (
-                "/",
-                r#"{"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}"#,
-                "rule/kibus-probe",
-            ),
+            ("/", r#"{"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}"#, "karpenter-base"),
+            ("https://sqs.us-west-2.amazonaws.com/", r#"{"QueueName": "kibus-hub"}"#, "kibus-hub"),
+            ("/", r#"{"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}"#, "rule/kibus-probe"),
             ("/", "Action=GetRole&RoleName=a%2Bb&Version=1", "a+b"),
             ("/2015-03-31/functions/kibus-router/versions?x=y", "", "kibus-router"),
             (
@@ -308,16 +296,8 @@ mod tests {
                 "",
                 "function:kibus-router",
             ),
-            (
-                "/2015-03-31/functions",
-                r#"{"FunctionName": "kibus-router"}"#,
-                "kibus-router",
-            ),
-            (
-                "/clusters/base/pod-identity-associations?serviceAccount=karpenter",
-                "",
-                "base",
-            ),
+            ("/2015-03-31/functions", r#"{"FunctionName": "kibus-router"}"#, "kibus-router"),
+            ("/clusters/base/pod-identity-associations?serviceAccount=karpenter", "", "base"),
             ("/clusters", "", ""),
             ("/", "Action=GetCallerIdentity&Version=1", ""),
             ("/", "", ""),
@@ -329,11 +309,7 @@ mod tests {
     #[test]
     fn a_line_says_with_which_code_a_call_failed() {
         for (header, body, expected) in [
-            (
-                None,
-                r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#,
-                Some("QueueDoesNotExist"),
-            ),
+            (None, r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#, Some("QueueDoesNotExist")),
             (
                 Some(("x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender")),
                 r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#,
@@ -344,11 +320,7 @@ mod tests {
                 "{}",
                 Some("ResourceNotFoundException"),
             ),
-            (
-                None,
-                "<ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse>",
-                Some("NoSuchEntity"),
-            ),
+            (None, "<ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse>", Some("NoSuchEntity")),
             (None, "upstream is down", None),
         ] {
             let mut headers = Headers::new();
@@ -377,16 +349,8 @@ mod tests {
     #[test]
     fn a_used_up_quota_a_denied_key_and_a_throttled_call_are_not_retried() {
         for (status, body, expected) in [
-            (
-                400,
-                r#"{"__type": "LimitExceededException"}"#,
-                RetryAction::RetryForbidden,
-            ),
-            (
-                502,
-                r#"{"__type": "KMSAccessDeniedException"}"#,
-                RetryAction::RetryForbidden,
-            ),
+            (400, r#"{"__type": "LimitExceededException"}"#, RetryAction::RetryForbidden),
+            (502, r#"{"__type": "KMSAccessDeniedException"}"#, RetryAction::RetryForbidden),
             (400, r#"{"__type": "ThrottlingException"}"#, RetryAction::RetryForbidden),
             (
                 429,
@@ -404,22 +368,14 @@ mod tests {
                 RetryAction::NoActionIndicated,
             ),
             (429, "<html>slow down</html>", RetryAction::RetryForbidden),
-            (
-                503,
-                "<ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>",
-                RetryAction::RetryForbidden,
-            ),
+            (503, "<ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>", RetryAction::RetryForbidden),
             (
                 503,
                 "<ErrorResponse><Error><Code>ServiceUnavailable</Code></Error></ErrorResponse>",
                 RetryAction::NoActionIndicated,
             ),
             (502, "", RetryAction::NoActionIndicated),
-            (
-                200,
-                r#"{"__type": "LimitExceededException"}"#,
-                RetryAction::NoActionIndicated,
-            ),
+            (200, r#"{"__type": "LimitExceededException"}"#, RetryAction::NoActionIndicated),
         ] {
             let mut context = InterceptorContext::new(Input::erase(()));
             let status = StatusCode::try_from(status).unwrap();

@@ -33,23 +33,14 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Value>, Fault> {
-    let (input, list) = (
-        json!({ "logGroupNamePrefix": name.as_str() }),
-        ["logGroups", "nextToken"],
-    );
-    let groups = cloud
-        .json_pages(&cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list)
-        .await?;
+    let (input, list) = (json!({ "logGroupNamePrefix": name.as_str() }), ["logGroups", "nextToken"]);
+    let groups = cloud.json_pages(&cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list).await?;
     let mut groups = groups.into_iter();
     Ok(groups.find(|group| group["logGroupName"] == name.as_str()))
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), Fault> {
-    let LogGroup {
-        name,
-        retention_days,
-        tags,
-    } = group;
+    let LogGroup { name, retention_days, tags } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
     accepted(cloud, logs::CREATE_LOG_GROUP, &input).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and

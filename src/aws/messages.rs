@@ -205,8 +205,7 @@ fn by_id(messages: &[Message], is_one: impl Fn(&Value) -> bool) -> BTreeMap<Stri
 
 /// The event in a message; null if it has none.
 fn event(body: Option<&str>) -> Value {
-    body.and_then(|body| serde_json::from_str(body).ok())
-        .unwrap_or_default()
+    body.and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -218,12 +217,7 @@ mod tests {
     fn s28_copies_of_a_message_count_once() {
         let message = |id: &str, body: &str| Message::builder().message_id(id).body(body).build();
         let probe = r#"{"source": "kibus.probe"}"#;
-        let messages = [
-            message("1", probe),
-            message("1", probe),
-            message("2", "{}"),
-            message("1", probe),
-        ];
+        let messages = [message("1", probe), message("1", probe), message("2", "{}"), message("1", probe)];
         let found = by_id(&messages, |event| event["source"] == PROBE_SOURCE);
         assert_eq!(found, BTreeMap::from([("1".to_owned(), true), ("2".to_owned(), false)]));
     }

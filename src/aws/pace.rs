@@ -168,10 +168,7 @@ impl Group {
             "sts" => ("STS", name),
             _ => ("AWS", action),
         };
-        Self {
-            service,
-            actions: actions.to_owned(),
-        }
+        Self { service, actions: actions.to_owned() }
     }
 }
 
@@ -192,10 +189,7 @@ impl Silence {
         if now - since < longest {
             return Ok(());
         }
-        Err(format!(
-            "{service} has throttled every call for {}",
-            duration_text(longest.as_secs())
-        ))
+        Err(format!("{service} has throttled every call for {}", duration_text(longest.as_secs())))
     }
 }
 
@@ -235,10 +229,7 @@ mod tests {
                 Err(throttle("sqs:CreateQueue"))
             }
         };
-        assert_eq!(
-            pace.call("sqs:CreateQueue", Waiting::unattended(), attempt).await,
-            Ok(())
-        );
+        assert_eq!(pace.call("sqs:CreateQueue", Waiting::unattended(), attempt).await, Ok(()));
         assert_eq!(pace.slowdown().borrow().throttled, BTreeMap::from([("SQS", 2)]));
         assert!(pace.is_slowed("sqs:CreateQueue"));
         assert!(!pace.is_slowed("sqs:DeleteQueue"));

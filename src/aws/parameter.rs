@@ -62,9 +62,7 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
 
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
     let input = json!({ "Path": SETTINGS_PATH });
-    let parameters = cloud
-        .json_pages(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST)
-        .await?;
+    let parameters = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
     let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
     Ok(parameters.iter().filter_map(bus).collect())
 }
@@ -124,10 +122,7 @@ async fn passes(cloud: &Writing<'_>, version: u64) -> Result<(), Fault> {
     let function = cloud.scope.router_function();
     let found = alias::configuration(cloud, &function, &version.to_string()).await?;
     let Some(settings) = found.as_ref().map(alias::published) else {
-        return Err(rejected(
-            PUT,
-            format!("version {version} of function `{function}` does not exist"),
-        ));
+        return Err(rejected(PUT, format!("version {version} of function `{function}` does not exist")));
     };
     let (version, state) = ((&function, version), "the alias does not move");
     pass_self_test(cloud, version, &settings, state).await

@@ -161,11 +161,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
     let has_new_tags = !tags.set.0.is_empty() && cloud.scope.region.has_queue_tag_conditions();
     let unseen = has_new_tags.then_some(WaitReason::TagsUnknown);
     let unseen: Vec<WaitReason> = unseen.into_iter().chain(names_principal(queue)).collect();
-    let untag = cloud
-        .sqs
-        .untag_queue()
-        .queue_url(&url)
-        .set_tag_keys(Some(tags.remove.clone()));
+    let untag = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.sqs.tag_queue().queue_url(&url);
     let tag = tag.set_tags(Some(tags.set.0.clone().into_iter().collect()));
     let write_tags = tags.write(
@@ -251,12 +247,7 @@ async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fa
 /// The queue that these attributes and tags describe, and how many messages it holds.
 fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, Depth) {
     // A removed attribute may come back as empty text.
-    let text = |attribute| {
-        attributes
-            .get(&attribute)
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
-    };
+    let text = |attribute| attributes.get(&attribute).map(String::as_str).filter(|text| !text.is_empty());
     let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
     let queue = Queue {
         name: name.clone(),
@@ -303,10 +294,9 @@ fn attributes_of(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, Str
             QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
             QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
             QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
-            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
-                Attribute::RedrivePolicy,
-                queue.redrive.as_ref().map(redrive_text).unwrap_or_default(),
-            ),
+            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => {
+                (Attribute::RedrivePolicy, queue.redrive.as_ref().map(redrive_text).unwrap_or_default())
+            }
             QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
             QueueField::Encryption => {
                 // Only one of the two may be on, so both are sent.
@@ -333,9 +323,7 @@ fn redrive_text(redrive: &Redrive) -> String {
 /// A key takes precedence over the flag.
 fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     match (key, managed) {
-        (Some(key), _) => key
-            .parse()
-            .map_or_else(|_| Encryption::OtherKms(key.to_owned()), Encryption::Kms),
+        (Some(key), _) => key.parse().map_or_else(|_| Encryption::OtherKms(key.to_owned()), Encryption::Kms),
         (None, Some("true")) => Encryption::SqsManaged,
         (None, _) => Encryption::None,
     }
@@ -351,10 +339,7 @@ fn redrive(text: &str) -> Redrive {
         Value::String(text) => text.parse().ok(),
         other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
     });
-    Redrive {
-        dead_letters: arn.unwrap_or(text).to_owned(),
-        max_receives: count.unwrap_or_default(),
-    }
+    Redrive { dead_letters: arn.unwrap_or(text).to_owned(), max_receives: count.unwrap_or_default() }
 }
 
 #[cfg(test)]
@@ -386,33 +371,18 @@ mod tests {
             let attributes = HashMap::from([(Attribute::MaximumMessageSize, bytes.to_string())]);
             described(&"q".parse().unwrap(), &attributes, Tags::default()).0
         };
-        for (bytes, limit) in [
-            (1_048_576, LARGEST_EVENT),
-            (262_144, LARGEST_EVENT),
-            (262_143, 262_143),
-            (0, 0),
-        ] {
+        for (bytes, limit) in [(1_048_576, LARGEST_EVENT), (262_144, LARGEST_EVENT), (262_143, 262_143), (0, 0)] {
             assert_eq!(queue(bytes).max_message_size, limit, "{bytes}");
         }
         let largest = queue(1_048_576);
         assert_eq!(attributes_of_new(&largest).get(&Attribute::MaximumMessageSize), None);
-        assert_eq!(
-            attributes_of(&largest, &[QueueField::MaxMessageSize])[&Attribute::MaximumMessageSize],
-            "262144"
-        );
+        assert_eq!(attributes_of(&largest, &[QueueField::MaxMessageSize])[&Attribute::MaximumMessageSize], "262144");
     }
 
     /// S11: values are text, and SQS returns the count as it was sent.
     #[test]
     fn a_count_is_a_number_or_its_text() {
-        for (count, read) in [
-            ("5", 5),
-            ("\"5\"", 5),
-            ("-1", 0),
-            ("5.5", 0),
-            ("99999999999", 0),
-            ("[5]", 0),
-        ] {
+        for (count, read) in [("5", 5), ("\"5\"", 5), ("-1", 0), ("5.5", 0), ("99999999999", 0), ("[5]", 0)] {
             let policy = format!(r#"{{"deadLetterTargetArn": "arn", "maxReceiveCount": {count}}}"#);
             assert_eq!(
                 (redrive(&policy).max_receives, redrive(&policy).dead_letters.as_str()),

@@ -92,13 +92,8 @@ impl Read for AwsCloud {
     }
 
     async fn settings_changes(&self, version: u64) -> Vec<SettingsChange> {
-        let (input, list) = (
-            json!({ "Name": self.scope.settings_parameter().as_str() }),
-            parameter::LIST,
-        );
-        let history = self
-            .json_pages(&self.ssm, ssm::GET_PARAMETER_HISTORY, input, list)
-            .await;
+        let (input, list) = (json!({ "Name": self.scope.settings_parameter().as_str() }), parameter::LIST);
+        let history = self.json_pages(&self.ssm, ssm::GET_PARAMETER_HISTORY, input, list).await;
         // It is asked only to tell people, so a denial is an empty answer.
         let history = history.unwrap_or_default().into_iter();
         let later = history.filter(|written| written["Version"].as_u64() > Some(version));
@@ -112,9 +107,7 @@ impl Read for AwsCloud {
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         let call = self.iam.list_role_policies().role_name(role).max_items(1000);
         let page = |marker| call.clone().set_marker(marker).send();
-        let names = self.pages(iam::LIST_ROLE_POLICIES, page, |page| {
-            (Some(page.policy_names), page.marker)
-        });
+        let names = self.pages(iam::LIST_ROLE_POLICIES, page, |page| (Some(page.policy_names), page.marker));
         let names = if_present(names.await)?;
         Ok(names.map(|names| names.into_iter().collect()))
     }
@@ -122,10 +115,7 @@ impl Read for AwsCloud {
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
         let call = self.iam.get_role_policy().role_name(role).policy_name(policy);
         let answer = if_present(self.call(iam::GET_ROLE_POLICY, || call.clone().send()).await)?;
-        Ok(answer.map(|answer| InlinePolicy {
-            name: policy.to_owned(),
-            text: decoded(&answer.policy_document),
-        }))
+        Ok(answer.map(|answer| InlinePolicy { name: policy.to_owned(), text: decoded(&answer.policy_document) }))
     }
 
     async fn inline_policies(
@@ -165,11 +155,7 @@ impl Read for AwsCloud {
         let mut found: BTreeMap<QueueName, QueueActivity> = BTreeMap::new();
         let mut reported: BTreeSet<(QueueName, &str)> = BTreeSet::new();
         for queues in queues.chunks(QUERIES / METRICS.len()) {
-            let queries: Vec<Value> = queues
-                .iter()
-                .enumerate()
-                .flat_map(|(at, queue)| queries(at, queue))
-                .collect();
+            let queries: Vec<Value> = queues.iter().enumerate().flat_map(|(at, queue)| queries(at, queue)).collect();
             let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": queries });
             let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
             for series in self.json_pages(&self.metrics, action, input, list).await? {
@@ -188,21 +174,15 @@ impl Read for AwsCloud {
                 }
             }
         }
-        found.retain(|queue, _| {
-            METRICS
-                .iter()
-                .all(|(name, _)| reported.contains(&(queue.clone(), *name)))
-        });
+        found.retain(|queue, _| METRICS.iter().all(|(name, _)| reported.contains(&(queue.clone(), *name))));
         Ok(found)
     }
 
     async fn receives(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, u64>, Fault> {
         // Most queues are read and get nothing, so the second metric is asked about few.
         let mut found = last_hour(self, queues, EMPTY_RECEIVES).await?;
-        let unread: BTreeSet<QueueName> = found
-            .extract_if(.., |_, count| *count == 0)
-            .map(|(queue, _)| queue)
-            .collect();
+        let unread: BTreeSet<QueueName> =
+            found.extract_if(.., |_, count| *count == 0).map(|(queue, _)| queue).collect();
         found.extend(last_hour(self, &unread, "NumberOfMessagesReceived").await?);
         Ok(found)
     }
@@ -218,12 +198,8 @@ fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, V
         return None;
     }
     let inline = role.role_policy_list.unwrap_or_default().into_iter();
-    let inline = inline.filter_map(|policy| {
-        Some(InlinePolicy {
-            name: policy.policy_name?,
-            text: decoded(&policy.policy_document?),
-        })
-    });
+    let inline = inline
+        .filter_map(|policy| Some(InlinePolicy { name: policy.policy_name?, text: decoded(&policy.policy_document?) }));
     Some((name, inline.collect()))
 }
 
@@ -261,9 +237,7 @@ async fn last_hour(
     let queues: Vec<&QueueName> = queues.iter().collect();
     for queues in queues.chunks(QUERIES) {
         let queries = queues.iter().enumerate();
-        let queries: Vec<Value> = queries
-            .map(|(at, queue)| query(format!("q{at}"), metric, queue, STEP))
-            .collect();
+        let queries: Vec<Value> = queries.map(|(at, queue)| query(format!("q{at}"), metric, queue, STEP)).collect();
         let input = json!({ "StartTime": start, "EndTime": now, "MetricDataQueries": queries });
         let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
         let series = cloud.json_pages(&cloud.metrics, action, input, list).await?;
@@ -285,9 +259,7 @@ fn sums(queues: &[&QueueName], series: &[Value], first: u64) -> BTreeMap<QueueNa
         }
     }
     let whole_hours = found.into_iter().filter(|(_, (is_whole, _))| *is_whole);
-    whole_hours
-        .map(|(queue, (_, sum))| (queue.clone(), whole(sum)))
-        .collect()
+    whole_hours.map(|(queue, (_, sum))| (queue.clone(), whole(sum))).collect()
 }
 
 /// The sum of a metric of a queue in the whole minutes since this one.
@@ -313,9 +285,7 @@ async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
 
 /// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
 fn newest(series: &[Value]) -> Option<u64> {
-    let periods = series
-        .iter()
-        .flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
+    let periods = series.iter().flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
     let periods = periods.filter(|(_, count)| *count > 0.0);
     periods.map(|(time, _)| whole(time)).max()
 }
@@ -369,9 +339,7 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
     let filters = json!([bus, { "Key": tags::CLUSTER }]);
     let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters });
     let list = ["ResourceTagMappingList", "PaginationToken"];
-    let queues = cloud
-        .json_pages(&cloud.tagging, tag::GET_RESOURCES, input, list)
-        .await?;
+    let queues = cloud.json_pages(&cloud.tagging, tag::GET_RESOURCES, input, list).await?;
     // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
     let name = |queue: &Value| queue["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok();
     Ok(queues.iter().filter_map(name).collect())
@@ -405,13 +373,7 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
         // The others are not kept: an account can have thousands.
         let web_trust = trust.filter(|text| text.contains(":oidc-provider/"));
         let web_trust = web_trust.map(|text| read(&text));
-        Some((
-            role.role_name.parse().ok()?,
-            ListedRole {
-                arn: role.arn,
-                web_trust,
-            },
-        ))
+        Some((role.role_name.parse().ok()?, ListedRole { arn: role.arn, web_trust }))
     });
     Ok(listed.collect())
 }
@@ -467,11 +429,7 @@ async fn eks_clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, Fault> 
         cloud.eks.get("ListClusters", &["clusters"], &query).await
     };
     let names = cloud.pages(eks::LIST_CLUSTERS, page, |page| taken(page, ["clusters", "nextToken"]));
-    Ok(names
-        .await?
-        .iter()
-        .filter_map(|name| name.as_str()?.parse().ok())
-        .collect())
+    Ok(names.await?.iter().filter_map(|name| name.as_str()?.parse().ok()).collect())
 }
 
 async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
@@ -492,11 +450,7 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
         };
         let namespace = summary["namespace"].as_str().unwrap_or_default().to_owned();
         let role = role_of(cloud, cluster, id).await?;
-        Ok(role.map(|(role_arn, has_session_policy)| Association {
-            namespace,
-            role_arn,
-            has_session_policy,
-        }))
+        Ok(role.map(|(role_arn, has_session_policy)| Association { namespace, role_arn, has_session_policy }))
     });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
@@ -540,17 +494,9 @@ mod tests {
         for (case, answer, expected) in [
             ("no data", vec![series("q0", &[], &[])], vec![]),
             ("zeros", vec![series("q0", &[600, 300], &[0.0, 0.0])], vec![("a", 0)]),
-            (
-                "some",
-                vec![series("q1", &[900, 600, 300], &[2.0, 0.0, 1.0])],
-                vec![("b", 3)],
-            ),
+            ("some", vec![series("q1", &[900, 600, 300], &[2.0, 0.0, 1.0])], vec![("b", 3)]),
             ("since later", vec![series("q0", &[900, 601], &[2.0, 1.0])], vec![]),
-            (
-                "two pages of one",
-                vec![series("q0", &[900], &[2.0]), series("q0", &[300], &[1.0])],
-                vec![("a", 3)],
-            ),
+            ("two pages of one", vec![series("q0", &[900], &[2.0]), series("q0", &[300], &[1.0])], vec![("a", 3)]),
             (
                 "both, and what was not asked",
                 vec![
@@ -563,9 +509,7 @@ mod tests {
                 vec![("a", 0), ("b", 1)],
             ),
         ] {
-            let expected = expected
-                .into_iter()
-                .map(|(name, sum): (&str, u64)| (name.parse().unwrap(), sum));
+            let expected = expected.into_iter().map(|(name, sum): (&str, u64)| (name.parse().unwrap(), sum));
             assert_eq!(sums(&queues, &answer, 600), expected.collect(), "{case}");
         }
     }
@@ -574,11 +518,7 @@ mod tests {
     fn an_answer_is_of_the_query_with_its_id() {
         let (a, b): (QueueName, QueueName) = ("a".parse().unwrap(), "b".parse().unwrap());
         let queues = [&a, &b];
-        let ids: Vec<Value> = queues
-            .iter()
-            .enumerate()
-            .flat_map(|(at, queue)| queries(at, queue))
-            .collect();
+        let ids: Vec<Value> = queues.iter().enumerate().flat_map(|(at, queue)| queries(at, queue)).collect();
         assert_eq!(ids.len(), 8);
         for (id, expected) in [
             ("q0_0", Some(("NumberOfMessagesSent", &a))),
@@ -599,10 +539,7 @@ mod tests {
             (json!([]), None),
             (json!([{"Timestamps": [600, 900], "Values": [0, 0]}]), None),
             (json!([{"Timestamps": [900, 600, 300], "Values": [0, 1, 1]}]), Some(600)),
-            (
-                json!([{"Timestamps": [300], "Values": [1]}, {"Timestamps": [600.0], "Values": [1.0]}]),
-                Some(600),
-            ),
+            (json!([{"Timestamps": [300], "Values": [1]}, {"Timestamps": [600.0], "Values": [1.0]}]), Some(600)),
         ] {
             assert_eq!(newest(series.as_array().unwrap()), expected, "{series}");
         }

@@ -26,11 +26,7 @@ fn note_boundary(cloud: &AwsCloud, role: &Role) {
 
 /// Why AWS may deny or not find what is about this role, for now.
 pub(super) fn unseen(cloud: &AwsCloud, role: &RoleName) -> &'static [WaitReason] {
-    if locked(&cloud.bounded).contains(role) {
-        &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown]
-    } else {
-        NEW
-    }
+    if locked(&cloud.bounded).contains(role) { &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown] } else { NEW }
 }
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
@@ -59,13 +55,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, role: &Role) -> Result<(), Fault> {
-    let Role {
-        name,
-        path,
-        trust,
-        permissions_boundary,
-        tags,
-    } = role;
+    let Role { name, path, trust, permissions_boundary, tags } = role;
     note_boundary(cloud, role);
     let call = cloud
         .iam
@@ -96,11 +86,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Role>) -> Res
             RoleField::PermissionsBoundary => bound(cloud, role).await?,
         }
     }
-    let untag = cloud
-        .iam
-        .untag_role()
-        .role_name(name)
-        .set_tag_keys(Some(tags.remove.clone()));
+    let untag = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.iam.tag_role().role_name(name);
     let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(

@@ -36,10 +36,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         name: name.clone(),
         description: rule.description.unwrap_or_default(),
         // A rule by schedule has no pattern.
-        pattern: rule
-            .event_pattern
-            .as_deref()
-            .map_or(Document::new(Value::Null), document::read),
+        pattern: rule.event_pattern.as_deref().map_or(Document::new(Value::Null), document::read),
         schedule: rule.schedule_expression,
         enabled: rule.state != Some(RuleState::Disabled),
         target: ours.first().map(described),
@@ -132,12 +129,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &RuleName) -> Result<(), F
 /// The fault of a rule that has targets with other ids than kibus's.
 fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
     let others: Vec<_> = ids.iter().filter(|id| **id != Rule::TARGET_ID).collect();
-    let message = || {
-        format!(
-            "rule `{name}` has targets that kibus does not manage: {}",
-            listed(&others)
-        )
-    };
+    let message = || format!("rule `{name}` has targets that kibus does not manage: {}", listed(&others));
     (!others.is_empty()).then(|| rejected(action, message()))
 }
 
@@ -185,9 +177,7 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let call = cloud.events.list_targets_by_rule().rule(name);
     let page = |token| call.clone().set_next_token(token).send();
-    let targets = cloud.pages(events::LIST_TARGETS_BY_RULE, page, |page| {
-        (page.targets, page.next_token)
-    });
+    let targets = cloud.pages(events::LIST_TARGETS_BY_RULE, page, |page| (page.targets, page.next_token));
     targets.await
 }
 
@@ -195,21 +185,11 @@ async fn put_target(cloud: &Writing<'_>, rule: &RuleName, target: &resource::Rul
     let action = events::PUT_TARGETS;
     let unbuilt = |e: BuildError| rejected(action, e.to_string());
     // PutTargets replaces the whole target, so leaving out what kibus does not set removes it.
-    let resource::RuleTarget {
-        arn,
-        retry_age,
-        retries,
-        dead_letters,
-        rewrite,
-        role: _,
-        message_group: _,
-    } = target;
+    let resource::RuleTarget { arn, retry_age, retries, dead_letters, rewrite, role: _, message_group: _ } = target;
     let retry = RetryPolicy::builder()
         .maximum_event_age_in_seconds(signed(*retry_age))
         .maximum_retry_attempts(signed(*retries));
-    let dead_letters = dead_letters
-        .as_ref()
-        .map(|arn| DeadLetterConfig::builder().arn(arn).build());
+    let dead_letters = dead_letters.as_ref().map(|arn| DeadLetterConfig::builder().arn(arn).build());
     let target = AwsTarget::builder()
         .id(Rule::TARGET_ID)
         .arn(arn)
@@ -237,15 +217,9 @@ const TEMPLATE: &str = "InputTemplate";
 /// (EventBridge API reference, `InputTransformer`).
 fn transformer(rewrite: &Document) -> Option<Result<InputTransformer, BuildError>> {
     let paths = rewrite.value()[PATHS].as_object()?;
-    let paths = paths
-        .iter()
-        .filter_map(|(name, path)| Some((name.clone(), path.as_str()?.to_owned())));
+    let paths = paths.iter().filter_map(|(name, path)| Some((name.clone(), path.as_str()?.to_owned())));
     let transformer = InputTransformer::builder().set_input_paths_map(Some(paths.collect()));
-    Some(
-        transformer
-            .input_template(rewrite.value()[TEMPLATE].to_string())
-            .build(),
-    )
+    Some(transformer.input_template(rewrite.value()[TEMPLATE].to_string()).build())
 }
 
 async fn remove_target(cloud: &Writing<'_>, name: &RuleName) -> Result<(), Fault> {
@@ -313,10 +287,7 @@ fn of_anyone(rule: AwsRule) -> Option<EventRule> {
 
 pub(super) async fn all_targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<ListedTarget>>, Fault> {
     let targets = if_present(targets(cloud, rule).await)?;
-    let target = |target: AwsTarget| ListedTarget {
-        id: target.id,
-        arn: target.arn,
-    };
+    let target = |target: AwsTarget| ListedTarget { id: target.id, arn: target.arn };
     Ok(targets.map(|targets| targets.into_iter().map(target).collect()))
 }
 
@@ -344,20 +315,13 @@ mod tests {
         let failed = |code| Some((Some(code), Some("why")));
         for (failed, count, expected) in [
             (None, 0, None),
-            (
-                failed("ConcurrentModificationException"),
-                1,
-                Some(Some(WaitReason::ConcurrentChange)),
-            ),
+            (failed("ConcurrentModificationException"), 1, Some(Some(WaitReason::ConcurrentChange))),
             (failed("ManagedRuleException"), 1, Some(None)),
             (None, 1, Some(None)),
         ] {
             let answer = entry("events:RemoveTargets", failed, count);
             assert_eq!(answer.err().map(|fault| settling(&fault)), expected);
         }
-        assert_eq!(
-            entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind,
-            FaultKind::Gone
-        );
+        assert_eq!(entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind, FaultKind::Gone);
     }
 }

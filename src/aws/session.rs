@@ -131,20 +131,11 @@ impl Connect {
         let pace = Arc::default();
         let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
-        Ok(Session {
-            account: account.parse()?,
-            partition,
-            region,
-            caller,
-            config,
-            pace,
-        })
+        Ok(Session { account: account.parse()?, partition, region, caller, config, pace })
     }
 
     async fn shared_config(&self) -> SdkConfig {
-        let mut loader = aws_config::defaults(behavior())
-            .retry_config(retries())
-            .timeout_config(timeouts());
+        let mut loader = aws_config::defaults(behavior()).retry_config(retries()).timeout_config(timeouts());
         if let Some(client) = http_client() {
             loader = loader.http_client(client);
         }
@@ -173,11 +164,7 @@ impl Connect {
             .timeout_config(timeouts())
             .credentials_provider(SharedCredentialsProvider::new(credentials));
         config.set_http_client(http_client());
-        config.set_region(
-            self.region
-                .as_ref()
-                .map(|region| aws_config::Region::new(region.to_string())),
-        );
+        config.set_region(self.region.as_ref().map(|region| aws_config::Region::new(region.to_string())));
         config.set_endpoint_url(self.endpoint_url.clone());
         config.build()
     }
@@ -211,20 +198,13 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
         .retry_classifier(FinalAnswers)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(
-            timeouts()
-                .to_builder()
-                .read_timeout(Duration::from_secs(10))
-                .operation_timeout(longest)
-                .build(),
+            timeouts().to_builder().read_timeout(Duration::from_secs(10)).operation_timeout(longest).build(),
         )
         .build();
     let sts = aws_sdk_sts::Client::from_conf(config);
     let attempt = || async { sts.get_caller_identity().send().await.map_err(|e| failed(action, &e)) };
     let answer = pace.call(action, Waiting::unattended(), attempt).await?;
-    answer
-        .account
-        .zip(answer.arn)
-        .ok_or_else(|| rejected(action, "the answer names no account"))
+    answer.account.zip(answer.arn).ok_or_else(|| rejected(action, "the answer names no account"))
 }
 
 /// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A
@@ -236,11 +216,7 @@ async fn require_profile(given: Option<&str>) -> Result<(), Error> {
     };
     match profile_files().await {
         Ok(profiles) if profiles.get_profile(profile).is_none() => {
-            let set = if given.is_some() {
-                ""
-            } else {
-                "AWS_PROFILE is set to it; "
-            };
+            let set = if given.is_some() { "" } else { "AWS_PROFILE is set to it; " };
             let profile = profile.escape_debug();
             Err(Error::usage(format!("no profile `{profile}` in the AWS configuration"))
                 .note(format!("{set}looked in the AWS config and credentials files"))
@@ -269,14 +245,8 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
     if let Some(client) = config.http_client() {
         provider_config = provider_config.with_http_client(client);
     }
-    let provider = ProfileFileCredentialsProvider::builder()
-        .configure(&provider_config)
-        .profile_name(profile)
-        .build();
-    config
-        .into_builder()
-        .credentials_provider(SharedCredentialsProvider::new(provider))
-        .build()
+    let provider = ProfileFileCredentialsProvider::builder().configure(&provider_config).profile_name(profile).build();
+    config.into_builder().credentials_provider(SharedCredentialsProvider::new(provider)).build()
 }
 
 /// Fails where credentials have a character that no request can carry, like a key id with the newline of the file that it came
@@ -335,10 +305,7 @@ fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
     let tls = Provider::rustls(CryptoMode::AwsLc);
-    let (remote, loopback) = (
-        components.http_client()?,
-        Builder::new().tls_provider(tls).build_https(),
-    );
+    let (remote, loopback) = (components.http_client()?, Builder::new().tls_provider(tls).build_https());
     Some(http_client_fn(move |settings, components| {
         SharedHttpConnector::new(ConnectorByHost {
             remote: remote.http_connector(settings, components),
@@ -396,9 +363,9 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             .note("looked in the environment, in the profile, and in container and instance metadata")
             .hint("pass --profile, or set AWS_PROFILE")
             .hint_command("or log in:", log_in),
-        FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
-            .note(&fault.message)
-            .hint_command("log in again:", log_in),
+        FaultKind::ExpiredCredentials => {
+            Error::failed("the AWS credentials have expired").note(&fault.message).hint_command("log in again:", log_in)
+        }
         FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
             .note(&fault.message)
             .hint("pass --profile, or set AWS_PROFILE")
@@ -434,10 +401,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
                 }
                 _ => error
                     .hint("this call needs no permission, but a VPC endpoint or a proxy on the way may refuse it")
-                    .hint_command(
-                        "check whether the AWS CLI works:",
-                        with_profile("aws sts get-caller-identity"),
-                    ),
+                    .hint_command("check whether the AWS CLI works:", with_profile("aws sts get-caller-identity")),
             }
         }
     }
@@ -477,9 +441,7 @@ mod tests {
         });
         let began = Instant::now();
         let pace = Pace::default();
-        let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500))
-            .await
-            .unwrap_err();
+        let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500)).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");
         assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
         // The other calls have the same limit, for more time.

@@ -16,10 +16,7 @@ use crate::wire::aws_code;
 
 /// IAM refuses some actions together that it takes alone: "require different authorization information".
 pub(super) async fn simulate(cloud: &AwsCloud, principal: &str, simulation: &Simulation) -> Vec<Answered> {
-    let answered = |of: Simulation, decisions| Answered {
-        calls: of.calls,
-        decisions,
-    };
+    let answered = |of: Simulation, decisions| Answered { calls: of.calls, decisions };
     let together = decisions(cloud, principal, simulation).await;
     let alone = match &together {
         Err(fault) if fault.code.as_deref().is_some_and(aws_code::is_invalid_input) => simulation.by_action(),
@@ -50,9 +47,7 @@ async fn decisions(
         .set_context_entries(Some(context(&simulation.context)))
         .max_items(1000);
     let page = |marker| call.clone().set_marker(marker).send();
-    let results = cloud.pages(iam::SIMULATE_PRINCIPAL_POLICY, page, |page| {
-        (page.evaluation_results, page.marker)
-    });
+    let results = cloud.pages(iam::SIMULATE_PRINCIPAL_POLICY, page, |page| (page.evaluation_results, page.marker));
     Ok(results.await?.into_iter().flat_map(of_result).collect())
 }
 
@@ -81,10 +76,7 @@ fn of_result(result: EvaluationResult) -> Vec<(Call, AccessDecision)> {
                   boundary: Option<&PermissionsBoundaryDecisionDetail>,
                   statements: &[Statement],
                   missing: &[String]| {
-        let call = Call {
-            action: result.eval_action_name.clone(),
-            resource: resource.to_owned(),
-        };
+        let call = Call { action: result.eval_action_name.clone(), resource: resource.to_owned() };
         let allowed_by_boundary = boundary.is_none_or(|detail| detail.allowed_by_permissions_boundary);
         let sources = statements.iter().filter_map(Statement::source_policy_id);
         let decision = match decision {
@@ -92,9 +84,7 @@ fn of_result(result: EvaluationResult) -> Vec<(Call, AccessDecision)> {
             ExplicitDeny | ImplicitDeny if !allowed_by_organization => AccessDecision::Organization,
             ExplicitDeny | ImplicitDeny if !allowed_by_boundary => AccessDecision::Boundary,
             ExplicitDeny => AccessDecision::Policies(sources.map(str::to_owned).collect()),
-            ImplicitDeny => AccessDecision::NoPolicy {
-                keys: missing.iter().cloned().collect(),
-            },
+            ImplicitDeny => AccessDecision::NoPolicy { keys: missing.iter().cloned().collect() },
             _ => AccessDecision::Other,
         };
         (call, decision)
@@ -130,9 +120,8 @@ mod tests {
 
     #[test]
     fn each_resource_has_its_own_answer() {
-        let no_policy = |keys: &[&str]| AccessDecision::NoPolicy {
-            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-        };
+        let no_policy =
+            |keys: &[&str]| AccessDecision::NoPolicy { keys: keys.iter().map(|key| (*key).to_owned()).collect() };
         let detail = |allowed| PermissionsBoundaryDecisionDetail::builder().allowed_by_permissions_boundary(allowed);
         let part = |resource: &str, decision, bounded: bool| {
             let part = ResourceSpecificResult::builder().eval_resource_name(resource);
@@ -140,16 +129,10 @@ mod tests {
                 .eval_resource_decision(decision)
                 .matched_statements(Statement::builder().source_policy_id("guard").build())
                 .missing_context_values("aws:SourceIp");
-            part.permissions_boundary_decision_detail(detail(bounded).build())
-                .build()
-                .unwrap()
+            part.permissions_boundary_decision_detail(detail(bounded).build()).build().unwrap()
         };
         let result = || EvaluationResult::builder().eval_action_name("sqs:CreateQueue");
-        let organization = |allowed| {
-            OrganizationsDecisionDetail::builder()
-                .allowed_by_organizations(allowed)
-                .build()
-        };
+        let organization = |allowed| OrganizationsDecisionDetail::builder().allowed_by_organizations(allowed).build();
         for (name, result, expected) in [
             (
                 "a result for each resource",
@@ -182,26 +165,15 @@ mod tests {
             ),
             (
                 "an allowed call",
-                result()
-                    .eval_decision(Allowed)
-                    .organizations_decision_detail(organization(true)),
+                result().eval_decision(Allowed).organizations_decision_detail(organization(true)),
                 vec![("*", AccessDecision::Allowed)],
             ),
-            (
-                "a decision of tomorrow",
-                result().eval_decision("perhaps".into()),
-                vec![("*", AccessDecision::Other)],
-            ),
+            ("a decision of tomorrow", result().eval_decision("perhaps".into()), vec![("*", AccessDecision::Other)]),
         ] {
             let decisions = of_result(result.build().unwrap());
-            let got: Vec<_> = decisions
-                .into_iter()
-                .map(|(call, decision)| (call.resource, decision))
-                .collect();
-            let expected: Vec<_> = expected
-                .into_iter()
-                .map(|(resource, decision)| (resource.to_owned(), decision))
-                .collect();
+            let got: Vec<_> = decisions.into_iter().map(|(call, decision)| (call.resource, decision)).collect();
+            let expected: Vec<_> =
+                expected.into_iter().map(|(resource, decision)| (resource.to_owned(), decision)).collect();
             assert_eq!(got, expected, "{name}");
         }
     }

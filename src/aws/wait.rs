@@ -88,16 +88,10 @@ pub(super) async fn pause(time: Duration, action: &str, reason: &str, waiting: W
 
 fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault {
     let waited = format!("{}, after {}", reason.text(), duration_text(reason.bound().as_secs()));
-    let kind = FaultKind::Unsettled {
-        advice: reason.advice(),
-    };
+    let kind = FaultKind::Unsettled { advice: reason.advice() };
     match refusal {
         Some(fault) if fault.kind == FaultKind::Gone || fault.is_denied() => fault,
-        Some(fault) => Fault {
-            kind,
-            message: format!("{waited}: {}", fault.message),
-            ..fault
-        },
+        Some(fault) => Fault { kind, message: format!("{waited}: {}", fault.message), ..fault },
         None => Fault::new(kind, action, waited),
     }
 }
@@ -231,10 +225,7 @@ impl WaitReason {
     fn text_after(self, waited: Duration) -> String {
         let minutes = |time: Duration| duration_text(time.as_secs() / 60 * 60);
         let (waited, bound) = (minutes(waited), minutes(self.bound()));
-        format!(
-            "{}, after {waited}; this can take up to {bound}, and Ctrl-C is safe",
-            self.text()
-        )
+        format!("{}, after {waited}; this can take up to {bound}, and Ctrl-C is safe", self.text())
     }
 }
 

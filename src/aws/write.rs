@@ -101,13 +101,8 @@ impl Writing<'_> {
             if left.is_zero() {
                 return Ok(());
             }
-            let stopped = |fault| Fault {
-                kind: FaultKind::NotBegun,
-                ..fault
-            };
-            self.pause(left, sqs::SET_QUEUE_ATTRIBUTES, REASON)
-                .await
-                .map_err(stopped)?;
+            let stopped = |fault| Fault { kind: FaultKind::NotBegun, ..fault };
+            self.pause(left, sqs::SET_QUEUE_ATTRIBUTES, REASON).await.map_err(stopped)?;
         }
     }
 
@@ -135,10 +130,7 @@ pub(super) struct Changes<F> {
 impl<F: FieldName> Changes<F> {
     /// Sorts the changes of a plan. A change of a field that this kind does not have is refused, as a call of `action`.
     pub(super) fn among(action: &str, changes: &[FieldChange]) -> Result<Self, Fault> {
-        let mut sorted = Self {
-            fields: Vec::new(),
-            tags: TagChanges::default(),
-        };
+        let mut sorted = Self { fields: Vec::new(), tags: TagChanges::default() };
         for change in changes {
             let FieldChange { path, to, from: _ } = change;
             match (change.tag(), to) {
@@ -187,27 +179,16 @@ mod tests {
     use crate::model::resource::QueueField;
 
     fn change(path: &str, to: Option<&str>) -> FieldChange {
-        FieldChange {
-            path: path.to_owned(),
-            from: FieldValue::Unset,
-            to: to.into(),
-        }
+        FieldChange { path: path.to_owned(), from: FieldValue::Unset, to: to.into() }
     }
 
     #[test]
     fn fields_and_tags_are_separated() {
         let changes = Changes::among(
             "x:Y",
-            &[
-                change("tags.kibus:bus", Some("kibus")),
-                change("tags.policy", None),
-                change("policy", Some("x")),
-            ],
+            &[change("tags.kibus:bus", Some("kibus")), change("tags.policy", None), change("policy", Some("x"))],
         );
-        let tags = TagChanges {
-            set: Tags::default().with("kibus:bus", "kibus"),
-            remove: vec!["policy".to_owned()],
-        };
+        let tags = TagChanges { set: Tags::default().with("kibus:bus", "kibus"), remove: vec!["policy".to_owned()] };
         let fields = vec![QueueField::Policy];
         assert_eq!(changes, Ok(Changes { fields, tags }));
     }

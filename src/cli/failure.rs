@@ -26,10 +26,7 @@ pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
     let what = counted(unread, "item");
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
     (unread > 0).then(|| {
-        error.hint_command(
-            "to print the permissions that reading all of it needs:",
-            hub.scope.kibus("policy operator"),
-        )
+        error.hint_command("to print the permissions that reading all of it needs:", hub.scope.kibus("policy operator"))
     })
 }
 
@@ -58,10 +55,7 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
     let progress = outcome.progress();
     if let Some(raced) = other_run(change, fault) {
         let progress = Some(progress);
-        return Error {
-            progress,
-            ..Error::failed(raced)
-        };
+        return Error { progress, ..Error::failed(raced) };
     }
     let mut error = because(hub, Error::failed(message), fault).note(format!("{progress}; nothing needs to be undone"));
     let (alike, others): (Vec<_>, Vec<_>) = outcome
@@ -90,14 +84,11 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
 
 /// Another run has removed a cluster while this one registered it, or the reverse. To run again would undo what that one did.
 fn other_run(change: &Change, fault: &Fault) -> Option<String> {
-    let cluster = change
-        .cluster
-        .as_ref()
-        .filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
+    let cluster = change.cluster.as_ref().filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
     match (change.action, &fault.kind) {
-        (Action::Create | Action::Update, FaultKind::Gone) => Some(format!(
-            "another run has removed cluster `{cluster}` while this one registered it"
-        )),
+        (Action::Create | Action::Update, FaultKind::Gone) => {
+            Some(format!("another run has removed cluster `{cluster}` while this one registered it"))
+        }
         _ => None,
     }
 }
@@ -111,10 +102,7 @@ pub(super) fn settings_changed(hub: &ConnectedHub, id: &ResourceId, changes: &[S
     }
     error
         .note("the last write counts, so one of the two is lost")
-        .hint_command(
-            "to apply this command to the settings as they are now:",
-            hub.scope.again(""),
-        )
+        .hint_command("to apply this command to the settings as they are now:", hub.scope.again(""))
 }
 
 /// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.

@@ -53,10 +53,7 @@ pub(super) struct Global {
 
 impl Global {
     pub(super) fn address(&self) -> HubAddress {
-        HubAddress {
-            sandbox: self.sandbox,
-            ..self.hub.clone()
-        }
+        HubAddress { sandbox: self.sandbox, ..self.hub.clone() }
     }
 }
 
@@ -139,12 +136,7 @@ impl HubAddress {
 
     /// The heading of a hub that could not be reached.
     pub(super) fn heading(&self) -> Heading {
-        Heading {
-            bus: self.bus.clone(),
-            account: None,
-            region: self.region.clone(),
-            label: String::new(),
-        }
+        Heading { bus: self.bus.clone(), account: None, region: self.region.clone(), label: String::new() }
     }
 }
 
@@ -152,9 +144,7 @@ impl HubAddress {
 pub(super) fn start_log(verbose: u8) {
     let default = if verbose >= 2 { "kibus=debug" } else { "off" };
     let set = std::env::var("KIBUS_LOG").ok().filter(|filter| !filter.is_empty());
-    let filter = set
-        .and_then(|filter| EnvFilter::try_new(filter).ok())
-        .unwrap_or_else(|| EnvFilter::new(default));
+    let filter = set.and_then(|filter| EnvFilter::try_new(filter).ok()).unwrap_or_else(|| EnvFilter::new(default));
     // A second start in one process, as in tests, keeps the first log.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -185,9 +175,7 @@ pub(super) fn unprintable(args: &[OsString]) -> Option<Error> {
     let mut after_the_name = args.iter().skip(1);
     let bad = after_the_name.find(|arg| arg.to_str().is_none_or(|text| escape(text) != text))?;
     let shown = excerpt(&escape(&bad.to_string_lossy()), SHOWN);
-    Some(Error::usage(format!(
-        "argument `{shown}` has a control character, or is not UTF-8"
-    )))
+    Some(Error::usage(format!("argument `{shown}` has a control character, or is not UTF-8")))
 }
 
 /// The command line, quoted for a shell. No name begins with `-`, so it goes without `--`, and options can be added.
@@ -212,28 +200,9 @@ mod tests {
 
     #[test]
     fn a_printed_command_has_the_options_as_they_were_given() {
-        for odd in [
-            "a",
-            "a b",
-            "it's",
-            "$(kibus)",
-            "`kibus`;kibus",
-            "\"x\" \\",
-            "ü*?~{a,b}",
-            "!x",
-            "#x",
-        ] {
+        for odd in ["a", "a b", "it's", "$(kibus)", "`kibus`;kibus", "\"x\" \\", "ü*?~{a,b}", "!x", "#x"] {
             let url = format!("http://127.0.0.1:1/{odd}");
-            let options = [
-                "--bus",
-                "b",
-                "--region",
-                "us-east-1",
-                "--profile",
-                odd,
-                "--endpoint-url",
-                &url,
-            ];
+            let options = ["--bus", "b", "--region", "us-east-1", "--profile", odd, "--endpoint-url", &url];
             let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
             let parsed = parse::parse(&given).unwrap();
             let address = parsed.global.address();

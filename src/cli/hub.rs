@@ -32,10 +32,7 @@ pub(super) struct ConnectedHub {
 impl ConnectedHub {
     fn new(ui: &Ui, command_line: &str, limit: usize, address: HubAddress, session: Session) -> Self {
         let scope = Scope {
-            options: GlobalOptions {
-                again: command_line.to_owned(),
-                ..address.options()
-            },
+            options: GlobalOptions { again: command_line.to_owned(), ..address.options() },
             ..session.scope(address.bus.clone())
         };
         Self {
@@ -56,17 +53,8 @@ impl ConnectedHub {
 
     /// The hub of another bus in the same account and Region.
     pub(super) fn of_bus(&self, bus: BusName) -> Self {
-        let address = HubAddress {
-            bus,
-            ..self.address.clone()
-        };
-        Self::new(
-            &self.ui,
-            &self.scope.options.again,
-            self.limit,
-            address,
-            self.session.clone(),
-        )
+        let address = HubAddress { bus, ..self.address.clone() };
+        Self::new(&self.ui, &self.scope.options.again, self.limit, address, self.session.clone())
     }
 
     /// The report of a hub that the command goes on without. The error of the only hub ends the command.
@@ -79,10 +67,7 @@ impl ConnectedHub {
 
     /// The report of a hub for which there is no intent.
     pub(super) fn failed(&self, error: Error) -> HubReport {
-        HubReport {
-            error: Some(error),
-            ..self.report(&Intent::default())
-        }
+        HubReport { error: Some(error), ..self.report(&Intent::default()) }
     }
 
     /// The report of an intent that was not applied.
@@ -148,10 +133,7 @@ impl<'a> Hubs<'a> {
                     hubs.list.push(hub);
                 }
                 Err(error) if addresses.len() == 1 => return Err(error),
-                Err(error) => hubs.unreached.push(HubReport {
-                    error: Some(error),
-                    ..HubReport::of(address.heading())
-                }),
+                Err(error) => hubs.unreached.push(HubReport { error: Some(error), ..HubReport::of(address.heading()) }),
             }
         }
         hubs.tell_apart();

@@ -22,10 +22,7 @@ const CLOSE: f64 = 0.8;
 const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, nothing to do, or only warnings"),
     ("1", "Failed, or something could not be read (verify, --check)"),
-    (
-        "2",
-        "Changes (--detailed-exitcode), findings (verify), or something missing (--check)",
-    ),
+    ("2", "Changes (--detailed-exitcode), findings (verify), or something missing (--check)"),
     ("3", "Not confirmed; nothing was changed"),
     ("4", "Refused: not managed by kibus, or a check forbids the plan"),
     ("64", "Wrong usage or input"),
@@ -73,11 +70,7 @@ fn long_end(command: &str) -> String {
         });
         text.push_str(&format!("{line}\n"));
     }
-    text.push_str(if text.is_empty() {
-        "Exit codes:"
-    } else {
-        "\nExit codes:"
-    });
+    text.push_str(if text.is_empty() { "Exit codes:" } else { "\nExit codes:" });
     for (code, meaning) in EXIT_CODES {
         text.push_str(&format!("\n  {code:<9} {meaning}"));
     }
@@ -97,11 +90,7 @@ fn variable(arg: Arg) -> Arg {
         return arg;
     };
     let is_empty = std::env::var_os(&name).is_some_and(|value| value.is_empty());
-    let help = arg
-        .get_long_help()
-        .or(arg.get_help())
-        .unwrap_or(&StyledStr::new())
-        .to_string();
+    let help = arg.get_long_help().or(arg.get_help()).unwrap_or(&StyledStr::new()).to_string();
     let arg = arg.long_help(format!("{help}\n[env: {name}]")).hide_env(true);
     if is_empty { arg.env(None::<&str>) } else { arg }
 }
@@ -116,10 +105,9 @@ fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::
             error.insert(kind, ContextValue::String(variable));
         }
     }
-    if let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(suggested))) = (
-        error.get(ContextKind::InvalidSubcommand),
-        error.get(ContextKind::SuggestedSubcommand),
-    ) {
+    if let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(suggested))) =
+        (error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::SuggestedSubcommand))
+    {
         let mut close = suggested.clone();
         close.retain(|name| strsim::jaro(name, typed) >= CLOSE);
         if close.is_empty() {
@@ -140,9 +128,7 @@ fn wanted(error: &clap::Error) -> Option<clap::Error> {
     } else if let Some(OutOfBounds { expected, .. }) = source.downcast_ref() {
         expected
     } else {
-        source
-            .downcast_ref::<ParseIntError>()
-            .map(|_| "a whole number from 1")?
+        source.downcast_ref::<ParseIntError>().map(|_| "a whole number from 1")?
     };
     let value = error.get(ContextKind::InvalidValue)?;
     let option = error.get(ContextKind::InvalidArg)?;
@@ -170,9 +156,8 @@ fn sets(arg: &Arg, word: &str) -> bool {
             .and_then(|rest| rest.strip_prefix(long))
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
     });
-    let short = arg
-        .get_short()
-        .is_some_and(|short| !word.starts_with("--") && word.starts_with('-') && word.contains(short));
+    let short =
+        arg.get_short().is_some_and(|short| !word.starts_with("--") && word.starts_with('-') && word.contains(short));
     long || short
 }
 
@@ -236,11 +221,7 @@ mod tests {
 
     #[test]
     fn booleans_take_the_usual_words() {
-        for option in [
-            "bootstrap-hub --rebalance",
-            "add-cluster base --no-controller-role",
-            "list --sandbox",
-        ] {
+        for option in ["bootstrap-hub --rebalance", "add-cluster base --no-controller-role", "list --sandbox"] {
             for (value, taken) in [
                 ("", true),
                 ("=1", true),
@@ -312,20 +293,9 @@ mod tests {
         use crate::error::ErrorKind::{
             self, Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage,
         };
-        let listed: Vec<u8> = EXIT_CODES
-            .iter()
-            .flat_map(|(codes, _)| codes.split(", "))
-            .map(|code| code.parse().unwrap())
-            .collect();
-        let kinds = [
-            Failed,
-            Differences,
-            NotConfirmed,
-            Refused,
-            Usage,
-            Interrupted,
-            Terminated,
-        ];
+        let listed: Vec<u8> =
+            EXIT_CODES.iter().flat_map(|(codes, _)| codes.split(", ")).map(|code| code.parse().unwrap()).collect();
+        let kinds = [Failed, Differences, NotConfirmed, Refused, Usage, Interrupted, Terminated];
         let expected: Vec<u8> = std::iter::once(0).chain(kinds.map(ErrorKind::exit_code)).collect();
         assert_eq!(listed, expected);
     }
@@ -347,10 +317,7 @@ mod tests {
             let end = if is_kibus { None } else { help.rfind("Exit codes:") };
             let lines = help[..end.unwrap_or(help.len())].trim_end().lines().map(str::trim_end);
             let name = command.get_bin_name().unwrap_or("kibus");
-            page.push_str(&format!(
-                "\n## {name}\n\n```text\n{}\n```\n",
-                lines.collect::<Vec<_>>().join("\n")
-            ));
+            page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.collect::<Vec<_>>().join("\n")));
         }
         assert_file("docs/command-line.md", page.trim_end());
     }

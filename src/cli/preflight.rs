@@ -19,9 +19,7 @@ use crate::ui::{HubReport, text};
 /// Checks what the plan of each hub needs. Ends with findings if something is missing, and with a failure if something is
 /// unknown.
 pub(super) async fn check(hubs: &Hubs<'_>, target: &Target, router: &RouterFile) -> Result<Ending, Error> {
-    let checked = hubs
-        .each(async |hub| of_hub(hubs, hub, target.clone(), router).await)
-        .await;
+    let checked = hubs.each(async |hub| of_hub(hubs, hub, target.clone(), router).await).await;
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, checked) in hubs.list.iter().zip(checked) {
         let (intent, report) = match checked {
@@ -75,11 +73,7 @@ async fn of_hub(
         Ok(intent) => (of_plan(&intent), Some(intent)),
         Err(blocked) => (blocked_plan(blocked), None),
     };
-    let unread: Vec<_> = survey
-        .observed
-        .faults()
-        .map(|(id, fault)| (id.to_string(), fault.clone()))
-        .collect();
+    let unread: Vec<_> = survey.observed.faults().map(|(id, fault)| (id.to_string(), fault.clone())).collect();
     let findings = Findings {
         scope: &hub.scope,
         read: survey.observed.iter().count() - unread.len(),
@@ -166,8 +160,6 @@ fn count(checks: &[Message], result: &str) -> usize {
 /// The error to end with where this many questions have no answer.
 fn incomplete(unknown: usize) -> Option<Error> {
     let (checks, verb) = (counted(unknown, "check"), if unknown == 1 { "has" } else { "have" });
-    let error = Error::failed(format!(
-        "{checks} {verb} no result, so it is unknown whether the plan can be applied"
-    ));
+    let error = Error::failed(format!("{checks} {verb} no result, so it is unknown whether the plan can be applied"));
     (unknown > 0).then_some(error)
 }

@@ -67,12 +67,7 @@ struct Planned {
 
 impl Planned {
     fn failed(error: Error) -> Self {
-        Self {
-            intent: Intent::default(),
-            took: None,
-            error: Some(error),
-            raced: false,
-        }
+        Self { intent: Intent::default(), took: None, error: Some(error), raced: false }
     }
 
     fn is_pending(&self) -> bool {
@@ -236,12 +231,7 @@ fn planned(target: &Target, survey: &Survey, consent: Consent) -> Planned {
             (Intent { plan, ..intent }, Some(consent.unchanged(error)))
         }
     };
-    Planned {
-        intent,
-        took: None,
-        error,
-        raced: false,
-    }
+    Planned { intent, took: None, error, raced: false }
 }
 
 /// Shows the plans, and which hubs have none because of an error, if others are changed without them.
@@ -252,8 +242,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         hub.ui.release_queues(&result.intent.release);
         if asks || !hubs.quiet {
             hubs.part(hub, true)?;
-            hub.ui
-                .show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
+            hub.ui.show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
             hub.ui.found_roles(&result.intent.clusters, asks);
         }
     }
@@ -265,9 +254,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         let unreached = hubs.unreached.iter();
         let unreached = unreached.filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
         for (heading, error) in unplanned.chain(unreached) {
-            hubs.ui
-                .labeled(&heading.label)
-                .note(&format!("not planned: {error}"), &[]);
+            hubs.ui.labeled(&heading.label).note(&format!("not planned: {error}"), &[]);
         }
     }
     Ok(())
@@ -275,9 +262,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
 
 fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
     let pending = results.iter().filter(|result| result.is_pending());
-    let mut words: Vec<&str> = pending
-        .filter_map(|result| result.intent.confirmed_by.as_deref())
-        .collect();
+    let mut words: Vec<&str> = pending.filter_map(|result| result.intent.confirmed_by.as_deref()).collect();
     words.dedup();
     agree(hubs, consent, &words.join(","))
 }
@@ -324,8 +309,7 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let hubs_and_outcomes = pending.iter().zip(&mut outcomes);
     let applying = |asked: watch::Receiver<bool>| {
         let each = hubs_and_outcomes;
-        each.map(|((hub, result), outcome)| apply(hubs, hub, &result.intent.plan, asked.clone(), outcome))
-            .collect()
+        each.map(|((hub, result), outcome)| apply(hubs, hub, &result.intent.plan, asked.clone(), outcome)).collect()
     };
     let (times, signal) = hubs.stop.during(hubs.ui, applying).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
@@ -333,9 +317,7 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
         let plan = &result.intent.plan;
         let why = match apply::settings_race_is_lost(plan, outcome) {
             true => Some("another run has created the settings of this hub meanwhile"),
-            false => outcome
-                .queue_stays(plan)
-                .then_some("a queue that was marked as being deleted still exists"),
+            false => outcome.queue_stays(plan).then_some("a queue that was marked as being deleted still exists"),
         };
         result.raced = why.is_some();
         if let Some(why) = why {
@@ -394,11 +376,7 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
     {
         hubs.ui.note(&sentence, &[]);
     }
-    let report = Report {
-        hubs: reports,
-        throttled_calls: slowdown.throttled,
-        ..Report::default()
-    };
+    let report = Report { hubs: reports, throttled_calls: slowdown.throttled, ..Report::default() };
     hubs.ui.report(&report)?;
     let mut errors: Vec<(&Error, Vec<&str>)> = Vec::new();
     for hub in &report.hubs {
@@ -422,9 +400,5 @@ fn summary(plan: &Plan, took: Duration) -> String {
         count => Some(format!("{} {count}", action.words()[2])),
     };
     let counts: Vec<String> = Action::ALL.into_iter().filter_map(done).collect();
-    format!(
-        "{} in {:.1}s.",
-        text::capitalized(&counts.join(", ")),
-        took.as_secs_f64()
-    )
+    format!("{} in {:.1}s.", text::capitalized(&counts.join(", ")), took.as_secs_f64())
 }

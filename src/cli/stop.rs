@@ -28,10 +28,7 @@ struct StopSignals {
 impl StopSignals {
     fn listen() -> Result<Self, Error> {
         let listen = |kind| signal(kind).map_err(|e| Error::failed("cannot listen for signals").note(e.to_string()));
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
     async fn next(&mut self) -> ErrorKind {
@@ -142,11 +139,9 @@ mod tests {
     #[tokio::test]
     async fn only_a_command_that_would_change_something_says_that_it_did_not() {
         let _alone = ONE_AT_A_TIME.lock().await;
-        for (will_change, message) in [
-            (None, "interrupted"),
-            (Some(false), "interrupted"),
-            (Some(true), "interrupted; nothing was changed"),
-        ] {
+        for (will_change, message) in
+            [(None, "interrupted"), (Some(false), "interrupted"), (Some(true), "interrupted; nothing was changed")]
+        {
             let stop = Stop::default();
             let command = async {
                 if let Some(will_change) = will_change {
@@ -184,9 +179,6 @@ mod tests {
             hubs.into_iter().map(change).collect()
         };
         let ended = Stop::default().during(&ui, changes).await.unwrap();
-        assert_eq!(
-            ended,
-            (vec![Some("done"), Some("stopped"), None], Some(ErrorKind::Interrupted))
-        );
+        assert_eq!(ended, (vec![Some("done"), Some("stopped"), None], Some(ErrorKind::Interrupted)));
     }
 }

@@ -21,15 +21,8 @@ pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
         });
     let body = prop_oneof![any_json_text(), event];
     let attributes = prop::collection::vec(any_text(), 6);
-    (
-        any_text(),
-        any::<i64>(),
-        any::<u32>(),
-        any::<Option<bool>>(),
-        attributes,
-        body,
-    )
-        .prop_map(|(id, sent, receives, moved, attributes, body)| {
+    (any_text(), any::<i64>(), any::<u32>(), any::<Option<bool>>(), attributes, body).prop_map(
+        |(id, sent, receives, moved, attributes, body)| {
             let names = [
                 "ERROR_CODE",
                 "ERROR_MESSAGE",
@@ -42,15 +35,10 @@ pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
                 let place = names.iter().position(|known| *known == name)?;
                 moved.is_none().then(|| attributes[place].as_str())
             };
-            let letter = DeadLetter {
-                id,
-                sent,
-                receives,
-                body,
-                ..DeadLetter::default()
-            };
+            let letter = DeadLetter { id, sent, receives, body, ..DeadLetter::default() };
             letter.with_cause(attribute, moved == Some(true))
-        })
+        },
+    )
 }
 
 proptest! {

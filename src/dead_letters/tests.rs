@@ -16,20 +16,12 @@ const NOW: i64 = 1_795_291_200_000;
 
 /// The schema of the kind of an event.
 pub(super) fn signal(_: &mut SchemaGenerator) -> Schema {
-    let slugs: Vec<_> = Signal::ALL
-        .map(Signal::slug)
-        .into_iter()
-        .map(Some)
-        .chain([None])
-        .collect();
+    let slugs: Vec<_> = Signal::ALL.map(Signal::slug).into_iter().map(Some).chain([None]).collect();
     json_schema!({ "enum": slugs })
 }
 
 fn said(body: &str) -> Option<LetterEvent> {
-    let letter = DeadLetter {
-        body: body.to_owned(),
-        ..DeadLetter::default()
-    };
+    let letter = DeadLetter { body: body.to_owned(), ..DeadLetter::default() };
     letter.with_event(NOW).event
 }
 
@@ -49,20 +41,14 @@ fn an_event_is_useful_until_its_instance_is_gone() {
         (spot("2026-11-21T19:58:01Z"), Some("until 2026-11-21T20:00:01Z")),
         (spot("2026-11-21T19:58:00Z"), Some("little")),
         (spot("yesterday"), Some("unknown")),
-        (
-            change("endTime", "Sat, 21 Nov 2026 20:00:01 GMT"),
-            Some("until 2026-11-21T20:00:01Z"),
-        ),
+        (change("endTime", "Sat, 21 Nov 2026 20:00:01 GMT"), Some("until 2026-11-21T20:00:01Z")),
         (change("startTime", "Sat, 21 Nov 2026 20:00:00 GMT"), Some("little")),
         (change("startTime", "soon"), Some("unknown")),
         (event(Signal::CapacityReservation, "x", ""), Some("unknown")),
         (event(Signal::StateChange, "x", ""), Some("little")),
         (event(Signal::Rebalance, "x", ""), Some("little")),
         (event(Signal::Probe, "x", ""), Some("little")),
-        (
-            r#"{"source": "x", "detail-type": "y", "detail": {}}"#.to_owned(),
-            Some("little"),
-        ),
+        (r#"{"source": "x", "detail-type": "y", "detail": {}}"#.to_owned(), Some("little")),
         ("{}".to_owned(), None),
         ("not JSON".to_owned(), None),
     ] {
@@ -90,23 +76,10 @@ fn instances_are_named_by_their_ids() {
 
 #[test]
 fn the_cause_is_what_the_sender_recorded() {
-    let error = DeliveryError {
-        code: "NO_PERMISSIONS".to_owned(),
-        ..DeliveryError::default()
-    };
+    let error = DeliveryError { code: "NO_PERMISSIONS".to_owned(), ..DeliveryError::default() };
     for (code, is_moved, cause, recorded) in [
-        (
-            Some("NO_PERMISSIONS"),
-            false,
-            DeadLetterCause::NotDelivered,
-            Some(&error),
-        ),
-        (
-            Some("NO_PERMISSIONS"),
-            true,
-            DeadLetterCause::NotDelivered,
-            Some(&error),
-        ),
+        (Some("NO_PERMISSIONS"), false, DeadLetterCause::NotDelivered, Some(&error)),
+        (Some("NO_PERMISSIONS"), true, DeadLetterCause::NotDelivered, Some(&error)),
         (None, true, DeadLetterCause::GivenUp, None),
         (None, false, DeadLetterCause::Unknown, None),
     ] {
@@ -132,9 +105,7 @@ fn only_lines_about_retries_are_read() {
         ("START RequestId: x", None),
     ] {
         let found = RetryLine::parse(line);
-        let found = found
-            .as_ref()
-            .map(|line| (line.reason.as_str(), line.cluster.as_deref()));
+        let found = found.as_ref().map(|line| (line.reason.as_str(), line.cluster.as_deref()));
         assert_eq!(found, read, "{line}");
     }
 }
@@ -161,13 +132,8 @@ fn only_messages_that_the_answer_clears_count_as_routed() {
 /// A test of the router reads the same file.
 #[test]
 fn a_batch_is_what_the_router_reads() {
-    let letter = DeadLetter {
-        id: "m".to_owned(),
-        sent: 5,
-        receives: 1,
-        body: "{}".to_owned(),
-        ..DeadLetter::default()
-    };
+    let letter =
+        DeadLetter { id: "m".to_owned(), sent: 5, receives: 1, body: "{}".to_owned(), ..DeadLetter::default() };
     let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
     assert_eq!(batch_event([&letter]), expected);
 }
@@ -210,21 +176,11 @@ impl DeadLetters for Round {
 
 #[tokio::test]
 async fn reading_ends_however_slow_and_large_the_queue_is() {
-    for (messages, body, expected, cut) in [
-        (900, 10, 900, false),
-        (5_000, 10, MOST, true),
-        (900, 1024 * 1024, 70, true),
-    ] {
-        let queue = Round {
-            messages,
-            body,
-            received: AtomicUsize::new(0),
-        };
+    for (messages, body, expected, cut) in
+        [(900, 10, 900, false), (5_000, 10, MOST, true), (900, 1024 * 1024, 70, true)]
+    {
+        let queue = Round { messages, body, received: AtomicUsize::new(0) };
         let seen = look(&queue, &"kibus-hub-dlq".parse().unwrap()).await.unwrap();
-        assert_eq!(
-            (seen.0.len(), seen.1),
-            (expected, cut),
-            "{messages} messages of {body} bytes"
-        );
+        assert_eq!((seen.0.len(), seen.1), (expected, cut), "{messages} messages of {body} bytes");
     }
 }

@@ -89,11 +89,7 @@ pub struct LetterResult {
 impl LetterResult {
     pub(super) fn new(status: LetterStatus, reason: Option<String>, decisions: &[RouterDecision]) -> Self {
         let delivered = decisions.iter().filter(|one| one.is_delivered());
-        Self {
-            status,
-            reason,
-            clusters: delivered.filter_map(|one| one.cluster.clone()).collect(),
-        }
+        Self { status, reason, clusters: delivered.filter_map(|one| one.cluster.clone()).collect() }
     }
 
     /// It was routed, if that was asked for. A delete that failed keeps it in the queue.
@@ -156,9 +152,7 @@ pub(super) fn batch_event<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>)
         },
         ..SqsRecord::default()
     });
-    json!(SqsEvent {
-        records: records.collect(),
-    })
+    json!(SqsEvent { records: records.collect() })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,11 +215,7 @@ pub async fn treat(
     };
     let left = LetterResult::new(LetterStatus::Left, Some(why_left.to_owned()), &[]);
     run.results.extend(run.left.into_iter().map(|id| (id, left.clone())));
-    Treated {
-        results: run.results,
-        fault,
-        stopped,
-    }
+    Treated { results: run.results, fault, stopped }
 }
 
 /// The end of a run that finds no more of its messages among others.
@@ -275,10 +265,7 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         let deletes = routed.iter().map(|one| self.cloud.delete(&self.queue, &one.receipt));
         let mut deleted = Ok(());
         for (one, answer) in routed.iter().zip(join_all(deletes).await) {
-            self.became(
-                one,
-                LetterResult::of_delete(self.treatment, self.decisions(one), &answer),
-            );
+            self.became(one, LetterResult::of_delete(self.treatment, self.decisions(one), &answer));
             match answer {
                 Ok(()) => drop(self.held.remove(&one.id)),
                 Err(fault) => deleted = Err(fault),

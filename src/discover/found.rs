@@ -174,9 +174,7 @@ pub(super) fn receivers(survey: &Survey) -> BTreeMap<QueueName, Receiver<'_>> {
     // A queue that only receives events of EC2 Auto Scaling is none of Karpenter's.
     queues.retain(|_, senders| senders.iter().any(|sender| !sender.pattern.signals.is_empty()));
     let receivers = queues.into_iter();
-    receivers
-        .map(|(name, senders)| (name.clone(), Receiver::new(&name, senders)))
-        .collect()
+    receivers.map(|(name, senders)| (name.clone(), Receiver::new(&name, senders))).collect()
 }
 
 impl<'a> Receiver<'a> {
@@ -222,12 +220,7 @@ fn attributed(survey: &Survey, queue: &QueueName, rule: &EventRule, target: &str
     let none = Tags::default();
     let of_rule = survey.known.rule_tags.get(&rule.name).and_then(Fact::present);
     let of_queue = survey.observed.queue(queue.clone()).map(|queue| &queue.tags);
-    attribution(
-        &rule.name,
-        target,
-        queue,
-        &[of_rule.unwrap_or(&none), of_queue.unwrap_or(&none)],
-    )
+    attribution(&rule.name, target, queue, &[of_rule.unwrap_or(&none), of_queue.unwrap_or(&none)])
 }
 
 /// The tool that created most rules. A tool that is known comes before one that is not.
@@ -236,17 +229,13 @@ fn most(senders: &[Sender<'_>]) -> Origin {
     for sender in senders {
         *counts.entry(sender.attribution.origin).or_default() += 1;
     }
-    let most = counts
-        .into_iter()
-        .max_by_key(|(origin, count)| (*origin != Origin::Unknown, *count));
+    let most = counts.into_iter().max_by_key(|(origin, count)| (*origin != Origin::Unknown, *count));
     most.map_or(Origin::Unknown, |(origin, _)| origin)
 }
 
 /// Whether some name says that a queue is for Karpenter.
 fn names_karpenter(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
-    let names = senders
-        .iter()
-        .flat_map(|sender| [sender.rule.name.as_str(), sender.target]);
+    let names = senders.iter().flat_map(|sender| [sender.rule.name.as_str(), sender.target]);
     let mut names = names.chain([queue.as_str()]);
     names.any(|name| name.to_lowercase().contains("karpenter"))
 }
@@ -255,9 +244,7 @@ fn names_karpenter(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
 type OwnedRules<'a> = BTreeMap<(Origin, BTreeSet<QueueName>), (BTreeSet<String>, Vec<OwnedRule<'a>>)>;
 
 pub(super) fn found(survey: &Survey, receivers: &BTreeMap<QueueName, Receiver<'_>>) -> Vec<FoundQueue> {
-    let each = receivers
-        .iter()
-        .map(|(name, receiver)| one(survey, name, receiver, receivers));
+    let each = receivers.iter().map(|(name, receiver)| one(survey, name, receiver, receivers));
     let mut queues: Vec<FoundQueue> = each.collect();
     queues.sort_by(|a, b| (a.cluster.is_none(), &a.cluster, &a.name).cmp(&(b.cluster.is_none(), &b.cluster, &b.name)));
     queues
@@ -310,10 +297,7 @@ fn one(
         _ => {
             let later = survey.known.watch.get(name).and_then(Fact::present);
             let later = later.into_iter().flatten().copied();
-            weigh(
-                activity,
-                &survey.depth(name).into_iter().chain(later).collect::<Vec<_>>(),
-            )
+            weigh(activity, &survey.depth(name).into_iter().chain(later).collect::<Vec<_>>())
         }
     };
     FoundQueue {
@@ -352,13 +336,7 @@ fn why_kept(Sender { rule, pattern, .. }: &Sender<'_>, others: &[&str], receiver
 /// apart; one alone decides nothing. Gives the receives of the day or the messages that wait, too.
 fn weigh(activity: &Fact<QueueActivity>, samples: &[Depth]) -> (Readership, u64) {
     if let Fact::Present(activity) = activity {
-        let QueueActivity {
-            sent: _,
-            received,
-            empty_receives,
-            deleted,
-            polled_hours,
-        } = *activity;
+        let QueueActivity { sent: _, received, empty_receives, deleted, polled_hours } = *activity;
         return match received.saturating_add(empty_receives) {
             // Karpenter deletes each message that it receives.
             _ if deleted > 0 || polled_hours >= HOURS => (Readership::Reads, 0),
@@ -410,122 +388,35 @@ mod tests {
     #[test]
     fn s30_the_last_day_decides_before_the_counts_of_now() {
         let denied = || Fault {
-            kind: FaultKind::Denied {
-                principal: None,
-                resource: None,
-            },
+            kind: FaultKind::Denied { principal: None, resource: None },
             action: "cloudwatch:GetMetricData".to_owned(),
             code: None,
             message: "no".to_owned(),
         };
         let day = |sent, received, empty_receives, deleted, polled_hours| {
-            Fact::Present(QueueActivity {
-                sent,
-                received,
-                empty_receives,
-                deleted,
-                polled_hours,
-            })
+            Fact::Present(QueueActivity { sent, received, empty_receives, deleted, polled_hours })
         };
         let depths = |counts: &[(u64, u64)]| -> Vec<Depth> {
-            let depth = |(waiting, in_flight): &(u64, u64)| Depth {
-                waiting: *waiting,
-                in_flight: *in_flight,
-            };
+            let depth = |(waiting, in_flight): &(u64, u64)| Depth { waiting: *waiting, in_flight: *in_flight };
             counts.iter().map(depth).collect()
         };
         for (case, activity, samples, expected) in [
-            (
-                "a Karpenter on a quiet day",
-                day(0, 0, 4_320, 0, 24),
-                &[][..],
-                (Readership::Reads, 0),
-            ),
-            (
-                "a Karpenter",
-                day(900, 900, 3_900, 900, 24),
-                &[],
-                (Readership::Reads, 0),
-            ),
-            (
-                "a Karpenter that has just started",
-                day(900, 5, 60, 5, 1),
-                &[],
-                (Readership::Reads, 0),
-            ),
-            (
-                "events that nothing reads",
-                day(900, 0, 0, 0, 0),
-                &[],
-                (Readership::Nothing, 0),
-            ),
-            (
-                "the same, while messages are counted",
-                day(900, 0, 0, 0, 0),
-                &[(3, 1)],
-                (Readership::Nothing, 0),
-            ),
-            (
-                "a person looked once",
-                day(900, 10, 1, 0, 0),
-                &[],
-                (Readership::Seldom, 11),
-            ),
-            (
-                "looks at a queue that nothing reads",
-                day(900, 400, 12, 0, 0),
-                &[],
-                (Readership::Seldom, 412),
-            ),
-            (
-                "a person polled for an hour",
-                day(0, 0, 180, 0, 1),
-                &[],
-                (Readership::Seldom, 180),
-            ),
-            (
-                "no data and no messages",
-                Fact::Absent,
-                &[(0, 0)],
-                (Readership::Unknown, 0),
-            ),
+            ("a Karpenter on a quiet day", day(0, 0, 4_320, 0, 24), &[][..], (Readership::Reads, 0)),
+            ("a Karpenter", day(900, 900, 3_900, 900, 24), &[], (Readership::Reads, 0)),
+            ("a Karpenter that has just started", day(900, 5, 60, 5, 1), &[], (Readership::Reads, 0)),
+            ("events that nothing reads", day(900, 0, 0, 0, 0), &[], (Readership::Nothing, 0)),
+            ("the same, while messages are counted", day(900, 0, 0, 0, 0), &[(3, 1)], (Readership::Nothing, 0)),
+            ("a person looked once", day(900, 10, 1, 0, 0), &[], (Readership::Seldom, 11)),
+            ("looks at a queue that nothing reads", day(900, 400, 12, 0, 0), &[], (Readership::Seldom, 412)),
+            ("a person polled for an hour", day(0, 0, 180, 0, 1), &[], (Readership::Seldom, 180)),
+            ("no data and no messages", Fact::Absent, &[(0, 0)], (Readership::Unknown, 0)),
             ("no data and nothing read", Fact::Absent, &[], (Readership::Unknown, 0)),
-            (
-                "a message that may just have arrived",
-                Fact::Absent,
-                &[(3, 0)],
-                (Readership::Unknown, 0),
-            ),
-            (
-                "messages that wait for a minute",
-                Fact::Absent,
-                &[(3, 0), (3, 0), (4, 0)],
-                (Readership::Waiting, 4),
-            ),
-            (
-                "messages that are received or expire",
-                Fact::Absent,
-                &[(3, 0), (0, 0)],
-                (Readership::Unknown, 0),
-            ),
-            (
-                "a message in flight",
-                Fact::Absent,
-                &[(3, 0), (3, 1), (3, 0)],
-                (Readership::Reads, 0),
-            ),
-            (
-                "denied",
-                Fact::Unreadable(denied()),
-                &[(0, 0)],
-                (Readership::Unknown, 0),
-            ),
-            (
-                "denied, while messages wait",
-                Fact::Unreadable(denied()),
-                &[(2, 0), (2, 0)],
-                (Readership::Waiting, 2),
-            ),
+            ("a message that may just have arrived", Fact::Absent, &[(3, 0)], (Readership::Unknown, 0)),
+            ("messages that wait for a minute", Fact::Absent, &[(3, 0), (3, 0), (4, 0)], (Readership::Waiting, 4)),
+            ("messages that are received or expire", Fact::Absent, &[(3, 0), (0, 0)], (Readership::Unknown, 0)),
+            ("a message in flight", Fact::Absent, &[(3, 0), (3, 1), (3, 0)], (Readership::Reads, 0)),
+            ("denied", Fact::Unreadable(denied()), &[(0, 0)], (Readership::Unknown, 0)),
+            ("denied, while messages wait", Fact::Unreadable(denied()), &[(2, 0), (2, 0)], (Readership::Waiting, 2)),
         ] {
             assert_eq!(weigh(&activity, &depths(samples)), expected, "{case}");
         }
@@ -597,15 +488,7 @@ mod tests {
                 false,
                 Some("nothing shows that a Karpenter reads its queue"),
             ),
-            (
-                "an unknown tool",
-                plain.clone(),
-                None,
-                vec![],
-                Origin::Unknown,
-                true,
-                None,
-            ),
+            ("an unknown tool", plain.clone(), None, vec![], Origin::Unknown, true, None),
         ] {
             let rule = EventRule {
                 name: "r".parse().unwrap(),
@@ -618,18 +501,9 @@ mod tests {
                 pattern: RulePattern::of(&Document::new(pattern)),
                 target: "1",
                 others: Vec::new(),
-                attribution: Attribution {
-                    origin,
-                    cluster: None,
-                    stack: None,
-                },
+                attribution: Attribution { origin, cluster: None, stack: None },
             };
-            let receiver = Receiver {
-                senders: Vec::new(),
-                is_of_handler: false,
-                origin,
-                is_for_karpenter,
-            };
+            let receiver = Receiver { senders: Vec::new(), is_of_handler: false, origin, is_for_karpenter };
             assert_eq!(why_kept(&sender, &others, &receiver).as_deref(), expected, "{case}");
         }
     }

@@ -91,14 +91,8 @@ const TEMPLATE_RULES: &[&str] = &[
     "CapacityReservationInterruptionRule",
 ];
 /// The names of the events in Terraform modules.
-const TERRAFORM_RULES: &[&str] = &[
-    "HealthEvent",
-    "SpotInterrupt",
-    "SpotInterupt",
-    "InstanceRebalance",
-    "InstanceStateChange",
-    "CRInterruption",
-];
+const TERRAFORM_RULES: &[&str] =
+    &["HealthEvent", "SpotInterrupt", "SpotInterupt", "InstanceRebalance", "InstanceStateChange", "CRInterruption"];
 
 /// What a tool creates. In a shape, `{name}` is what the name of the queue has in this place, or in that of `{cluster}`, if this is
 /// also the name of the cluster; `{event}` is one of the events, and `{any}` is some text.
@@ -131,12 +125,7 @@ const ROWS: [Row; 11] = [
         origin: Origin::CdkEksBlueprints,
         target: "Target0",
         rule: "{name}-{event}{any}",
-        events: &[
-            "schedulechangerule",
-            "spotinterruptionrule",
-            "rebalancerule",
-            "inststatechangerule",
-        ],
+        events: &["schedulechangerule", "spotinterruptionrule", "rebalancerule", "inststatechangerule"],
         queue: "{name}",
     },
     Row {
@@ -179,12 +168,7 @@ const ROWS: [Row; 11] = [
         origin: Origin::ByHand,
         target: "karpenter-sqs",
         rule: "karpenter-{event}",
-        events: &[
-            "spot-interruption",
-            "rebalance-recommendation",
-            "instance-state-change",
-            "scheduled-change",
-        ],
+        events: &["spot-interruption", "rebalance-recommendation", "instance-state-change", "scheduled-change"],
         queue: "karpenter-{cluster}",
     },
     // kops.
@@ -205,13 +189,7 @@ const ROWS: [Row; 11] = [
         origin: Origin::NodeTerminationHandler,
         target: "1",
         rule: "MyK8s{event}Rule",
-        events: &[
-            "ASGTerm",
-            "SpotTerm",
-            "Rebalance",
-            "InstanceStateChange",
-            "ScheduledChange",
-        ],
+        events: &["ASGTerm", "SpotTerm", "Rebalance", "InstanceStateChange", "ScheduledChange"],
         queue: "{name}",
     },
 ];
@@ -262,18 +240,13 @@ fn stack(origin: Origin, rule: &RuleName) -> Option<String> {
 
 /// The part of a queue's name that may be its cluster's, if the queue has a name that only Karpenter's tools give.
 fn usual_name(queue: &QueueName) -> Option<&str> {
-    ["Karpenter-", "karpenter-"]
-        .iter()
-        .find_map(|start| queue.as_str().strip_prefix(start))
+    ["Karpenter-", "karpenter-"].iter().find_map(|start| queue.as_str().strip_prefix(start))
 }
 
 impl Row {
     /// If a rule fits, what the name of its queue has in the place of `{name}` or `{cluster}`.
     fn fits<'a>(&self, rule: &RuleName, target: &str, queue: &'a QueueName) -> Option<&'a str> {
-        let (before, after) = self
-            .queue
-            .split_once("{name}")
-            .or_else(|| self.queue.split_once(CLUSTER))?;
+        let (before, after) = self.queue.split_once("{name}").or_else(|| self.queue.split_once(CLUSTER))?;
         let name = queue.as_str().strip_prefix(before)?.strip_suffix(after)?;
         if name.is_empty() {
             return None;
@@ -321,16 +294,14 @@ pub(super) fn way(
              first set its removal policy to `RETAIN`",
         ),
         Origin::TerraformAwsEks => by_variable("enable_spot_termination = false", "the module `karpenter`"),
-        Origin::EksBlueprintsAddons => by_variable(
-            "karpenter_enable_spot_termination = false",
-            "the module `eks-blueprints-addons`",
-        ),
+        Origin::EksBlueprintsAddons => {
+            by_variable("karpenter_enable_spot_termination = false", "the module `eks-blueprints-addons`")
+        }
         Origin::CloudPosse => by_variable("interruption_handler_enabled = false", "the component `eks/karpenter`"),
         Origin::ByHand => Hint::command("delete them:", commands(rules, scope)),
-        Origin::Unknown | Origin::NodeTerminationHandler | Origin::OtherHub => Hint::command(
-            "delete them where they were created. If no tool manages them:",
-            commands(rules, scope),
-        ),
+        Origin::Unknown | Origin::NodeTerminationHandler | Origin::OtherHub => {
+            Hint::command("delete them where they were created. If no tool manages them:", commands(rules, scope))
+        }
     }
 }
 

@@ -32,10 +32,7 @@ fn spot() -> Value {
 
 fn denied(action: &str) -> Fault {
     Fault {
-        kind: FaultKind::Denied {
-            principal: None,
-            resource: None,
-        },
+        kind: FaultKind::Denied { principal: None, resource: None },
         action: action.to_owned(),
         code: None,
         message: "no".to_owned(),
@@ -49,10 +46,7 @@ fn empty() -> Survey {
     for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
         survey.observed.insert(id, Fact::Absent);
     }
-    survey
-        .known
-        .cluster_queues
-        .insert(survey.queue_prefix(), Fact::Present(BTreeSet::new()));
+    survey.known.cluster_queues.insert(survey.queue_prefix(), Fact::Present(BTreeSet::new()));
     survey.known.listed_roles = Fact::Present(BTreeMap::new());
     survey.known.event_rules = Fact::Present(Vec::new());
     survey
@@ -60,20 +54,10 @@ fn empty() -> Survey {
 
 /// Adds a rule with targets: their ids and ARNs.
 fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, String)]) {
-    let Fact::Present(all) = &mut survey.known.event_rules else {
-        unreachable!()
-    };
+    let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
     let name: RuleName = name.parse().unwrap();
-    all.push(EventRule {
-        name: name.clone(),
-        pattern: Some(Document::new(pattern)),
-        enabled: true,
-        managed_by: None,
-    });
-    let target = |(id, arn): &(&str, String)| ListedTarget {
-        id: (*id).to_owned(),
-        arn: arn.clone(),
-    };
+    all.push(EventRule { name: name.clone(), pattern: Some(Document::new(pattern)), enabled: true, managed_by: None });
+    let target = |(id, arn): &(&str, String)| ListedTarget { id: (*id).to_owned(), arn: arn.clone() };
     let targets = targets.iter().map(target).collect();
     survey.known.rule_targets.insert(name, Fact::Present(targets));
 }
@@ -84,10 +68,7 @@ fn add_queue(survey: &mut Survey, name: &str, tags: &[(&str, &str)]) {
     let some = desired.resources().find_map(Resource::as_queue).unwrap();
     let queue = Queue {
         name: name.parse().unwrap(),
-        tags: tags
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-            .collect(),
+        tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         ..some.clone()
     };
     let queue = Resource::Queue(queue);
@@ -98,12 +79,7 @@ fn add_queue(survey: &mut Survey, name: &str, tags: &[(&str, &str)]) {
 fn add_template(survey: &mut Survey, cluster: &str) {
     add_queue(survey, cluster, &[]);
     for rule in ["SpotInterruptionRule", "RebalanceRule"] {
-        add_rule(
-            survey,
-            &format!("Karpenter-{cluster}-{rule}-1A2B"),
-            spot(),
-            &[(TEMPLATE, arn(cluster))],
-        );
+        add_rule(survey, &format!("Karpenter-{cluster}-{rule}-1A2B"), spot(), &[(TEMPLATE, arn(cluster))]);
     }
 }
 
@@ -210,33 +186,9 @@ fn each_tool_is_found_attributed_and_judged() {
             Some("c"),
             Some("delete them:"),
         ),
-        (
-            "c.example.com-SpotInterruption",
-            "1",
-            "c-example-com-nth",
-            None,
-            Origin::NodeTerminationHandler,
-            None,
-            None,
-        ),
-        (
-            "MyK8sSpotTermRule",
-            "1",
-            "MyK8sTermQueue",
-            None,
-            Origin::NodeTerminationHandler,
-            None,
-            None,
-        ),
-        (
-            "spot",
-            "x",
-            "karpenter-c",
-            None,
-            Origin::Unknown,
-            Some("c"),
-            Some("where they were created"),
-        ),
+        ("c.example.com-SpotInterruption", "1", "c-example-com-nth", None, Origin::NodeTerminationHandler, None, None),
+        ("MyK8sSpotTermRule", "1", "MyK8sTermQueue", None, Origin::NodeTerminationHandler, None, None),
+        ("spot", "x", "karpenter-c", None, Origin::Unknown, Some("c"), Some("where they were created")),
         ("spot", "x", "alarms", None, Origin::Unknown, None, None),
     ] {
         let mut survey = empty();
@@ -244,15 +196,10 @@ fn each_tool_is_found_attributed_and_judged() {
         add_rule(&mut survey, rule, spot(), &[(target, arn(queue))]);
         if let Some(cluster) = tag {
             let tags = [("ClusterName".to_owned(), cluster.to_owned())].into_iter().collect();
-            survey
-                .known
-                .rule_tags
-                .insert(rule.parse().unwrap(), Fact::Present(tags));
+            survey.known.rule_tags.insert(rule.parse().unwrap(), Fact::Present(tags));
         }
         let found = discovery(&survey, None).unwrap();
-        let [queue] = found.queues.as_slice() else {
-            panic!("{rule}: {found:?}")
-        };
+        let [queue] = found.queues.as_slice() else { panic!("{rule}: {found:?}") };
         assert_eq!(queue.made_by, origin, "{rule}");
         assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), cluster, "{rule}");
         let ways: Vec<&str> = queue.removals.iter().map(|removal| removal.way.text.as_str()).collect();
@@ -268,32 +215,14 @@ fn each_tool_is_found_attributed_and_judged() {
 #[test]
 fn what_is_none_of_karpenters_is_not_reported() {
     let mut survey = empty();
-    add_rule(
-        &mut survey,
-        "audit",
-        spot(),
-        &[("1", "arn:aws:sns:us-west-2:111122223333:audit".to_owned())],
-    );
+    add_rule(&mut survey, "audit", spot(), &[("1", "arn:aws:sns:us-west-2:111122223333:audit".to_owned())]);
     add_rule(&mut survey, "s3", json!({"source": ["aws.s3"]}), &[("1", arn("files"))]);
     add_rule(&mut survey, "malformed", json!("{"), &[("1", arn("karpenter-x"))]);
-    add_rule(
-        &mut survey,
-        "scaling",
-        json!({"source": ["aws.autoscaling"]}),
-        &[("1", arn("hooks"))],
-    );
-    add_rule(
-        &mut survey,
-        "other-spot-interruption",
-        spot(),
-        &[("kibus-hub", arn("other-hub"))],
-    );
+    add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("hooks"))]);
+    add_rule(&mut survey, "other-spot-interruption", spot(), &[("kibus-hub", arn("other-hub"))]);
     let found = discovery(&survey, None).unwrap();
     assert_eq!((found.rules, found.rule_limit), (5, 300));
-    assert_eq!(
-        (found.queues, found.rules_elsewhere, found.moves),
-        (vec![], vec![], vec![])
-    );
+    assert_eq!((found.queues, found.rules_elsewhere, found.moves), (vec![], vec![], vec![]));
 }
 
 #[test]
@@ -318,9 +247,7 @@ fn a_queue_elsewhere_and_another_hub_are_named() {
         let mut survey = empty();
         add_rule(&mut survey, "spot", spot(), &[(target, arn.to_owned())]);
         let found = discovery(&survey, None).unwrap();
-        let [rule] = found.rules_elsewhere.as_slice() else {
-            panic!("{found:?}")
-        };
+        let [rule] = found.rules_elsewhere.as_slice() else { panic!("{found:?}") };
         assert_eq!((rule.verdict, rule.reason.as_deref()), (Verdict::Keep, Some(reason)));
         assert!(found.queues.is_empty());
     }
@@ -332,21 +259,13 @@ fn each_rule_of_a_queue_has_its_own_verdict() {
     let mut survey = empty();
     add_template(&mut survey, "base");
     add_rule(&mut survey, "by-hand", spot(), &[("1", arn("base"))]);
-    add_rule(
-        &mut survey,
-        "audited",
-        spot(),
-        &[("1", arn("base")), ("2", "arn:aws:sns:x".to_owned())],
-    );
+    add_rule(&mut survey, "audited", spot(), &[("1", arn("base")), ("2", "arn:aws:sns:x".to_owned())]);
     let mut narrow = spot();
     narrow["detail"] = json!({"instance-id": ["i-1"]});
     add_rule(&mut survey, "narrow", narrow, &[("1", arn("base"))]);
     let found = discovery(&survey, None).unwrap();
-    let verdicts: Vec<_> = found.queues[0]
-        .rules
-        .iter()
-        .map(|rule| (rule.name.as_str(), rule.verdict == Verdict::Replace))
-        .collect();
+    let verdicts: Vec<_> =
+        found.queues[0].rules.iter().map(|rule| (rule.name.as_str(), rule.verdict == Verdict::Replace)).collect();
     assert_eq!(
         verdicts,
         [
@@ -367,14 +286,9 @@ fn what_could_not_be_read_is_named_once() {
     for cluster in ["a", "b", "c"] {
         add_template(&mut survey, cluster);
         let queue = ResourceId::Queue(cluster.parse().unwrap());
-        survey
-            .observed
-            .insert(queue, Fact::Unreadable(denied("sqs:GetQueueAttributes")));
+        survey.observed.insert(queue, Fact::Unreadable(denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
-        survey
-            .known
-            .queue_activity
-            .insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
+        survey.known.queue_activity.insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
     }
     let found = discovery(&survey, None).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
@@ -401,10 +315,7 @@ fn a_full_bus_is_read_in_three_rounds() {
     survey.known.rule_targets = targets;
     let read = std::mem::replace(&mut survey.observed, empty().observed);
     let query = asked(&survey);
-    assert_eq!(
-        (query.rule_tags.len(), query.resources.len(), query.queue_activity.len()),
-        (150, 150, 150)
-    );
+    assert_eq!((query.rule_tags.len(), query.resources.len(), query.queue_activity.len()), (150, 150, 150));
     survey.observed = read;
     let found = discovery(&survey, None).unwrap();
     assert_eq!((found.rules, found.queues.len()), (300, 150));

@@ -29,11 +29,7 @@ pub struct DrillInstance {
 pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) -> Result<DrillInstance, String> {
     let is_of_cluster =
         |one: &&Instance| is_of_karpenter(&one.tags) && cluster(&one.tags) == NamedCluster::One(of.clone());
-    let running: Vec<&Instance> = all
-        .iter()
-        .filter(is_of_cluster)
-        .filter(|one| one.state == RUNNING)
-        .collect();
+    let running: Vec<&Instance> = all.iter().filter(is_of_cluster).filter(|one| one.state == RUNNING).collect();
     let nodes = |of: &Instance| {
         let pool = node_pool(&of.tags);
         running.iter().filter(|one| node_pool(&one.tags) == pool).count()
@@ -46,9 +42,7 @@ pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) ->
         }
         None => {
             let spot = || running.iter().copied().filter(|one| one.is_spot);
-            let newest = spot()
-                .filter(|one| nodes(one) > 1)
-                .max_by_key(|one| (&one.launched, &one.id));
+            let newest = spot().filter(|one| nodes(one) > 1).max_by_key(|one| (&one.launched, &one.id));
             newest.ok_or_else(|| match spot().next() {
                 None => format!("no Spot instance that Karpenter launched for cluster `{of}` is running"),
                 Some(_) => format!("each Spot instance of cluster `{of}` is the only node of its node pool"),
@@ -80,9 +74,9 @@ fn unfit(one: &Instance, of: &ClusterName) -> Option<String> {
             Some(format!("the tags of instance `{id}` do not name one cluster"))
         }
         NamedCluster::One(_) if one.state != RUNNING => Some(format!("instance `{id}` is {}, not running", one.state)),
-        NamedCluster::One(_) if !one.is_spot => Some(format!(
-            "instance `{id}` is an On-Demand instance, which is not interrupted"
-        )),
+        NamedCluster::One(_) if !one.is_spot => {
+            Some(format!("instance `{id}` is an On-Demand instance, which is not interrupted"))
+        }
         NamedCluster::One(_) => None,
     }
 }
@@ -106,23 +100,13 @@ mod tests {
             state: if is("stopping") { "stopping" } else { RUNNING }.to_owned(),
             is_spot: !is("on-demand"),
             launched: format!("2026-11-24T03:00:{}Z", words[2]),
-            tags: if is("node-group") {
-                tags
-            } else {
-                tags.with("karpenter.sh/nodepool", words[1])
-            },
+            tags: if is("node-group") { tags } else { tags.with("karpenter.sh/nodepool", words[1]) },
         }
     }
 
     #[test]
     fn an_instance_is_chosen_or_it_is_said_why_none_is() {
-        let pool = [
-            "i-1 blue 01",
-            "i-2 blue 02",
-            "i-3 blue 03 on-demand",
-            "i-4 red 09",
-            "i-5 blue 08 of-other",
-        ];
+        let pool = ["i-1 blue 01", "i-2 blue 02", "i-3 blue 03 on-demand", "i-4 red 09", "i-5 blue 08 of-other"];
         for (what, rows, named, expected) in [
             ("the newest of a pool with others", &pool[..], None, Ok(("i-2", 3))),
             ("On-Demand nodes take its pods too", &pool[1..3], None, Ok(("i-2", 2))),
@@ -139,42 +123,22 @@ mod tests {
                 None,
                 Err("no Spot instance that Karpenter launched for cluster `base` is running"),
             ),
-            (
-                "nothing",
-                &[],
-                None,
-                Err("no Spot instance that Karpenter launched for cluster `base` is running"),
-            ),
+            ("nothing", &[], None, Err("no Spot instance that Karpenter launched for cluster `base` is running")),
             (
                 "one that stops does not count",
                 &["i-1 blue 01", "i-2 blue 02 stopping"],
                 None,
                 Err("each Spot instance of cluster `base` is the only node of its node pool"),
             ),
-            (
-                "unknown",
-                &pool[..],
-                Some("i-9"),
-                Err("instance `i-9` does not exist in this account and Region"),
-            ),
+            ("unknown", &pool[..], Some("i-9"), Err("instance `i-9` does not exist in this account and Region")),
             (
                 "On-Demand",
                 &pool[..],
                 Some("i-3"),
                 Err("instance `i-3` is an On-Demand instance, which is not interrupted"),
             ),
-            (
-                "another cluster's",
-                &pool[..],
-                Some("i-5"),
-                Err("instance `i-5` is of cluster `other`, not of `base`"),
-            ),
-            (
-                "stopping",
-                &["i-1 blue 01 stopping"],
-                Some("i-1"),
-                Err("instance `i-1` is stopping, not running"),
-            ),
+            ("another cluster's", &pool[..], Some("i-5"), Err("instance `i-5` is of cluster `other`, not of `base`")),
+            ("stopping", &["i-1 blue 01 stopping"], Some("i-1"), Err("instance `i-1` is stopping, not running")),
             (
                 "a node group's",
                 &["i-1 blue 01 node-group"],
@@ -185,10 +149,7 @@ mod tests {
             let all: Vec<Instance> = rows.iter().map(|row| instance(row)).collect();
             let named = named.map(|id| id.parse().unwrap());
             let chosen = choose(&all, &"base".parse().unwrap(), named.as_ref());
-            let chosen = chosen
-                .as_ref()
-                .map(|one| (one.id.as_str(), one.nodes))
-                .map_err(String::as_str);
+            let chosen = chosen.as_ref().map(|one| (one.id.as_str(), one.nodes)).map_err(String::as_str);
             assert_eq!(chosen, expected, "{what}");
         }
     }

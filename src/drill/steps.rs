@@ -172,12 +172,7 @@ impl<'a> Story<'a> {
                 Step::Terminated => self.instance("terminated", at),
             };
             if let Some((result, at, message)) = found.or_else(|| self.overdue(step, at)) {
-                self.steps.push(StepReport {
-                    step,
-                    result,
-                    seconds: at.as_secs(),
-                    message,
-                });
+                self.steps.push(StepReport { step, result, seconds: at.as_secs(), message });
             }
         }
         &self.steps[before..]

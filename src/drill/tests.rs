@@ -68,11 +68,7 @@ impl Fake {
                 _ => "terminated",
             },
             lines: |at| {
-                if at < 15 {
-                    &[]
-                } else {
-                    &[("delivered", "spot-interruption")]
-                }
+                if at < 15 { &[] } else { &[("delivered", "spot-interruption")] }
             },
             old: &[],
             depth: |at| if (16..20).contains(&at) { [0, 1] } else { [0, 0] },
@@ -96,10 +92,7 @@ impl Fake {
     /// Seconds since the last experiment was started.
     fn at(&self) -> u64 {
         let account = self.account.lock().unwrap();
-        account
-            .experiments
-            .last()
-            .map_or(0, |(begun, _)| begun.elapsed().as_secs())
+        account.experiments.last().map_or(0, |(begun, _)| begun.elapsed().as_secs())
     }
 
     fn described(&self, number: usize) -> Experiment {
@@ -110,17 +103,9 @@ impl Fake {
         };
         let state = ExperimentState {
             status: status.to_owned(),
-            reason: if matches!(status, "failed" | "cancelled") {
-                self.reason
-            } else {
-                ""
-            }
-            .to_owned(),
+            reason: if matches!(status, "failed" | "cancelled") { self.reason } else { "" }.to_owned(),
         };
-        Experiment {
-            id: number.to_string(),
-            state,
-        }
+        Experiment { id: number.to_string(), state }
     }
 
     fn left(&self) -> (bool, bool, usize, bool) {
@@ -128,12 +113,7 @@ impl Fake {
         let all = 0..account.experiments.len();
         let (role, policy, templates) = (account.role.is_some(), account.has_policy, account.templates.len());
         drop(account);
-        (
-            role,
-            policy,
-            templates,
-            all.into_iter().any(|number| !self.described(number).has_ended()),
-        )
+        (role, policy, templates, all.into_iter().any(|number| !self.described(number).has_ended()))
     }
 }
 
@@ -154,10 +134,7 @@ impl RouterLog for Fake {
         let began = !self.account.lock().unwrap().experiments.is_empty();
         let new = if began { (self.lines)(self.at()) } else { &[] };
         let old = self.old.iter().map(|row| line(false, row));
-        Ok(LogPage {
-            events: old.chain(new.iter().map(|row| line(true, row))).collect(),
-            next_token: None,
-        })
+        Ok(LogPage { events: old.chain(new.iter().map(|row| line(true, row))).collect(), next_token: None })
     }
 }
 
@@ -188,19 +165,13 @@ impl DrillCloud for Fake {
         self.call("read").await?;
         let account = self.account.lock().unwrap();
         Ok(match id {
-            ResourceId::Role(_) => account
-                .role
-                .clone()
-                .map(|tags| Resource::Role(Role { tags, ..drill().role() })),
+            ResourceId::Role(_) => account.role.clone().map(|tags| Resource::Role(Role { tags, ..drill().role() })),
             _ => account.has_policy.then(|| Resource::RolePolicy(drill().policy())),
         })
     }
 
     async fn change(&self, change: &Change, _: Waiting<'_>) -> Result<(), Fault> {
-        let (is_role, creates) = (
-            matches!(change.id, ResourceId::Role(_)),
-            change.action == Action::Create,
-        );
+        let (is_role, creates) = (matches!(change.id, ResourceId::Role(_)), change.action == Action::Create);
         self.call(match (is_role, creates) {
             (true, true) => "create role",
             (true, false) => "delete role",
@@ -210,10 +181,7 @@ impl DrillCloud for Fake {
         .await?;
         let mut account = self.account.lock().unwrap();
         match is_role {
-            true if !creates => assert!(
-                !account.has_policy && account.templates.is_empty(),
-                "the role goes last"
-            ),
+            true if !creates => assert!(!account.has_policy && account.templates.is_empty(), "the role goes last"),
             true if account.role.is_some() => return Err(Fault::new(FaultKind::Exists, "iam", "exists")),
             _ => {}
         }
@@ -234,15 +202,9 @@ impl DrillCloud for Fake {
     async fn templates(&self) -> Result<Vec<Template>, Fault> {
         self.call("templates").await?;
         let ids = self.account.lock().unwrap().templates.clone().into_iter();
-        let foreign = Template {
-            id: "EXT2".to_owned(),
-            tags: BTreeMap::new(),
-        };
+        let foreign = Template { id: "EXT2".to_owned(), tags: BTreeMap::new() };
         let tags = drill().tags().0;
-        Ok(ids
-            .map(|id| Template { id, tags: tags.clone() })
-            .chain([foreign])
-            .collect())
+        Ok(ids.map(|id| Template { id, tags: tags.clone() }).chain([foreign]).collect())
     }
 
     async fn delete_template(&self, id: &str) -> Result<(), Fault> {
@@ -302,12 +264,7 @@ fn drill() -> Drill {
 async fn ran(cloud: &Fake, stop: &watch::Receiver<bool>) -> (Ended, Vec<String>, Vec<String>) {
     let (steps, waits) = (Mutex::default(), Mutex::default());
     let step = |report: &StepReport| {
-        let StepReport {
-            result,
-            seconds,
-            message,
-            ..
-        } = report;
+        let StepReport { result, seconds, message, .. } = report;
         let lines: &Mutex<Vec<String>> = &steps;
         lines.lock().unwrap().push(format!("{seconds} {result:?} {message}"));
     };
@@ -340,16 +297,10 @@ async fn a_drill_tells_each_step_and_leaves_nothing() {
             "150 Done instance terminated",
         ]
     );
-    assert!(
-        !ended.has_failed() && ended.fault.is_none() && ended.left.is_none(),
-        "{ended:?}"
-    );
+    assert!(!ended.has_failed() && ended.fault.is_none() && ended.left.is_none(), "{ended:?}");
     assert_eq!((waits, cloud.left()), (Vec::new(), NOTHING));
     let calls = &cloud.account.lock().unwrap().calls;
-    let writes: Vec<_> = calls
-        .iter()
-        .filter(|call| call.contains("te ") || ["start", "stop"].contains(call))
-        .collect();
+    let writes: Vec<_> = calls.iter().filter(|call| call.contains("te ") || ["start", "stop"].contains(call)).collect();
     assert_eq!(
         writes,
         [
@@ -370,21 +321,13 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
     let rebalance: At<&'static [_]> = |at| match at {
         0..5 => &[],
         5..15 => &[("delivered", "rebalance-recommendation")],
-        _ => &[
-            ("delivered", "rebalance-recommendation"),
-            ("delivered", "spot-interruption"),
-        ],
+        _ => &[("delivered", "rebalance-recommendation"), ("delivered", "spot-interruption")],
     };
     let nothing: At<&'static [_]> = |_| &[];
     for (what, cloud, failed, line) in [
         (
             "the experiment fails",
-            Fake {
-                status: |_| "failed",
-                reason: "no permission",
-                lines: nothing,
-                ..healthy()
-            },
+            Fake { status: |_| "failed", reason: "no permission", lines: nothing, ..healthy() },
             true,
             "0 Failed experiment failed: no permission",
         ),
@@ -401,93 +344,56 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
         ),
         (
             "it never begins",
-            Fake {
-                status: |_| "pending",
-                lines: nothing,
-                ..healthy()
-            },
+            Fake { status: |_| "pending", lines: nothing, ..healthy() },
             true,
             "120 Failed experiment still pending after 2m",
         ),
         (
             "no delivery",
-            Fake {
-                lines: nothing,
-                ..healthy()
-            },
+            Fake { lines: nothing, ..healthy() },
             true,
             "360 Failed no delivery of the warning in the router's log after 6m",
         ),
         (
             "an earlier warning",
-            Fake {
-                lines: nothing,
-                old: &[("delivered", "spot-interruption")],
-                ..healthy()
-            },
+            Fake { lines: nothing, old: &[("delivered", "spot-interruption")], ..healthy() },
             true,
             "360 Failed no delivery of the warning in the router's log after 6m",
         ),
         (
             "a recommendation is no warning",
-            Fake {
-                lines: |_| &[("delivered", "rebalance-recommendation")],
-                ..healthy()
-            },
+            Fake { lines: |_| &[("delivered", "rebalance-recommendation")], ..healthy() },
             true,
             "360 Failed no delivery of the warning in the router's log after 6m",
         ),
-        (
-            "a recommendation",
-            Fake {
-                lines: rebalance,
-                ..healthy()
-            },
-            false,
-            &format!("15 {DELIVERED}"),
-        ),
+        ("a recommendation", Fake { lines: rebalance, ..healthy() }, false, &format!("15 {DELIVERED}")),
         (
             "dropped",
-            Fake {
-                lines: |_| &[("dropped", "spot-interruption")],
-                ..healthy()
-            },
+            Fake { lines: |_| &[("dropped", "spot-interruption")], ..healthy() },
             true,
             "4 Failed warning at the hub, dropped: no tags seen",
         ),
         (
             "the message waited",
-            Fake {
-                depth: |at| if at < 40 { [1, 0] } else { [0, 0] },
-                ..healthy()
-            },
+            Fake { depth: |at| if at < 40 { [1, 0] } else { [0, 0] }, ..healthy() },
             false,
             "40 Done taken by Karpenter: its queue is empty",
         ),
         (
             "an empty queue says nothing at once",
-            Fake {
-                depth: |_| [0, 0],
-                ..healthy()
-            },
+            Fake { depth: |_| [0, 0], ..healthy() },
             false,
             "78 Done taken by Karpenter: its queue is empty",
         ),
         (
             "a message that was in flight before",
-            Fake {
-                depth: |_| [0, 1],
-                ..healthy()
-            },
+            Fake { depth: |_| [0, 1], ..healthy() },
             false,
             "900 NotKnown whether Karpenter took it is not known after 15m",
         ),
         (
             "a message that expired was not taken",
-            Fake {
-                depth: |at| if at < 320 { [1, 0] } else { [0, 0] },
-                ..healthy()
-            },
+            Fake { depth: |at| if at < 320 { [1, 0] } else { [0, 0] }, ..healthy() },
             false,
             "900 NotKnown whether Karpenter took it is not known after 15m",
         ),
@@ -495,11 +401,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
             "a line of the log that comes when the message may have expired",
             Fake {
                 lines: |at| {
-                    if at < 290 {
-                        &[]
-                    } else {
-                        &[("delivered", "spot-interruption")]
-                    }
+                    if at < 290 { &[] } else { &[("delivered", "spot-interruption")] }
                 },
                 depth: |_| [0, 0],
                 ..healthy()
@@ -509,31 +411,20 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
         ),
         (
             "metrics",
-            Fake {
-                depth: |at| [u64::from(at < 320), 0],
-                deleted: |at| u64::from(at > 400),
-                ..healthy()
-            },
+            Fake { depth: |at| [u64::from(at < 320), 0], deleted: |at| u64::from(at > 400), ..healthy() },
             false,
             "410 Done taken by Karpenter: 1 deleted from its queue",
         ),
         (
             "the instance stays",
-            Fake {
-                state: |_| "running",
-                ..healthy()
-            },
+            Fake { state: |_| "running", ..healthy() },
             true,
             "420 Failed instance still running after 7m",
         ),
     ] {
         let (ended, steps, _) = undisturbed(&cloud).await;
         assert!(steps.iter().any(|step| step == line), "{what}: {steps:#?}");
-        assert_eq!(
-            (ended.has_failed(), cloud.left()),
-            (failed, NOTHING),
-            "{what}: {steps:#?}"
-        );
+        assert_eq!((ended.has_failed(), cloud.left()), (failed, NOTHING), "{what}: {steps:#?}");
     }
 }
 
@@ -544,10 +435,7 @@ async fn a_log_that_cannot_be_read_is_named() {
     cloud.account.lock().unwrap().refused.insert("log", vec![denied(); 500]);
     let (ended, steps, _) = undisturbed(&cloud).await;
     let expected = "no delivery of the warning in the router's log after 6m; logs:X: no";
-    assert!(
-        ended.has_failed() && steps.iter().any(|step| step.ends_with(expected)),
-        "{steps:#?}"
-    );
+    assert!(ended.has_failed() && steps.iter().any(|step| step.ends_with(expected)), "{steps:#?}");
 }
 
 /// FIS refuses the first calls, or begins experiments that fail, while it does not know the role.
@@ -557,30 +445,14 @@ async fn a_role_that_cannot_be_assumed_yet_is_waited_for() {
     for call in ["start", "create template"] {
         for (times, begins) in [(3, true), (100, false)] {
             let cloud = Fake::healthy();
-            cloud
-                .account
-                .lock()
-                .unwrap()
-                .refused
-                .insert(call, vec![refusal(); times]);
+            cloud.account.lock().unwrap().refused.insert(call, vec![refusal(); times]);
             let (ended, steps, waits) = undisturbed(&cloud).await;
-            assert_eq!(
-                (ended.fault.is_none(), !steps.is_empty()),
-                (begins, begins),
-                "{call} {times}"
-            );
-            assert_eq!(
-                waits.first().map(String::as_str),
-                Some("FIS cannot assume the new role yet")
-            );
+            assert_eq!((ended.fault.is_none(), !steps.is_empty()), (begins, begins), "{call} {times}");
+            assert_eq!(waits.first().map(String::as_str), Some("FIS cannot assume the new role yet"));
             assert_eq!(cloud.left(), NOTHING);
         }
     }
-    let cloud = Fake {
-        status: |_| "failed",
-        reason: "Unable to assume role",
-        ..Fake::healthy()
-    };
+    let cloud = Fake { status: |_| "failed", reason: "Unable to assume role", ..Fake::healthy() };
     let (ended, steps, _) = undisturbed(&cloud).await;
     assert_eq!(steps, ["0 Failed experiment failed: Unable to assume role"]);
     assert!(ended.has_failed() && cloud.account.lock().unwrap().experiments.len() > 10);
@@ -619,11 +491,7 @@ async fn a_request_to_stop_stops_the_experiment_and_removes_all() {
         };
         let ((ended, ..), ()) = tokio::join!(ran(&cloud, &asked), stopping);
         assert!(
-            ended
-                .fault
-                .as_ref()
-                .is_some_and(|fault| fault.kind == FaultKind::Stopped)
-                && ended.left.is_none(),
+            ended.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Stopped) && ended.left.is_none(),
             "{seconds}: {ended:?}"
         );
         assert_eq!(cloud.left(), NOTHING, "{seconds}");
@@ -634,10 +502,7 @@ async fn a_request_to_stop_stops_the_experiment_and_removes_all() {
 #[tokio::test(start_paused = true)]
 async fn what_a_killed_drill_left_is_found_and_removed() {
     for at in 1..30 {
-        let mut cloud = Fake {
-            killed_at: Some(at),
-            ..Fake::healthy()
-        };
+        let mut cloud = Fake { killed_at: Some(at), ..Fake::healthy() };
         let killed = timeout(Duration::from_secs(60), undisturbed(&cloud)).await;
         assert!(killed.is_err(), "it ended before call {at}");
         cloud.killed_at = None;
@@ -663,18 +528,9 @@ fn the_documents_name_one_instance() {
     let arn = "arn:aws:ec2:us-west-2:111122223333:instance/i-0a458f323d52c9380";
     let template = drill.template(NOW);
     assert_eq!(template.value()["targets"]["node"]["resourceArns"], json!([arn]));
-    assert_eq!(
-        template.value()["actions"]["interrupt"]["parameters"]["durationBeforeInterruption"],
-        "PT2M"
-    );
-    assert_eq!(
-        template.value()["tags"],
-        json!({"kibus:bus": "kibus", "kibus:cluster": "base"})
-    );
-    assert_eq!(
-        template.value()["roleArn"],
-        "arn:aws:iam::111122223333:role/kibus-drill-us-west-2"
-    );
+    assert_eq!(template.value()["actions"]["interrupt"]["parameters"]["durationBeforeInterruption"], "PT2M");
+    assert_eq!(template.value()["tags"], json!({"kibus:bus": "kibus", "kibus:cluster": "base"}));
+    assert_eq!(template.value()["roleArn"], "arn:aws:iam::111122223333:role/kibus-drill-us-west-2");
     assert_eq!(drill.policy().document.statements()[0]["Resource"], arn);
     let trust = drill.role().trust;
     let condition = &trust.statements()[0]["Condition"];

@@ -37,22 +37,13 @@ impl RouterLog for Log {
         let next = |skip: usize, kind: &str| (skip < all.len()).then(|| format!("{kind}{skip}"));
         if is_empty && token.is_some() {
             let next_token = next(skip, "n");
-            return Ok(LogPage {
-                events: Vec::new(),
-                next_token,
-            });
+            return Ok(LogPage { events: Vec::new(), next_token });
         }
         let events = all.iter().skip(skip).take(self.page);
-        let event = |(time, text): &(i64, String)| EventLine {
-            logged: *time,
-            text: text.clone(),
-            ..EventLine::default()
-        };
+        let event =
+            |(time, text): &(i64, String)| EventLine { logged: *time, text: text.clone(), ..EventLine::default() };
         let next_token = next(skip + self.page, "e");
-        Ok(LogPage {
-            events: events.map(event).collect(),
-            next_token,
-        })
+        Ok(LogPage { events: events.map(event).collect(), next_token })
     }
 }
 
@@ -61,10 +52,7 @@ fn line(more: &str) -> String {
 }
 
 fn wanted(limit: u32) -> Wanted {
-    Wanted {
-        limit,
-        ..Wanted::default()
-    }
+    Wanted { limit, ..Wanted::default() }
 }
 
 async fn read_all(log: &Log, wanted: &Wanted, times: (i64, i64)) -> EventReport {
@@ -121,10 +109,8 @@ async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
     let settled: Vec<bool> = report.lines.iter().map(|event| event.settled).collect();
     assert_eq!(settled, [true, false, true, false, false]);
     assert_eq!(report.unreadable, 1);
-    let names = report
-        .clusters
-        .iter()
-        .map(|of| (of.name.as_str(), of.events, of.spot_interruptions, of.slowest_delivery));
+    let names =
+        report.clusters.iter().map(|of| (of.name.as_str(), of.events, of.spot_interruptions, of.slowest_delivery));
     assert_eq!(names.collect::<Vec<_>>(), [("", 2, 0, None), ("base", 1, 1, Some(5))]);
 }
 

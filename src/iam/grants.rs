@@ -28,15 +28,7 @@ const RECEIVES: [&str; 3] = [sqs::DELETE_MESSAGE, sqs::GET_QUEUE_URL, sqs::RECEI
 /// account that is enough, unless another policy denies it or a permissions boundary limits the role (IAM user guide, "Policy
 /// evaluation for requests within a single account").
 pub fn lets_role_receive(policy: &Document, queue: &str, role: &str) -> bool {
-    lets_role(
-        policy,
-        &RECEIVES,
-        RoleCall {
-            role,
-            on: queue,
-            via: &[],
-        },
-    )
+    lets_role(policy, &RECEIVES, RoleCall { role, on: queue, via: &[] })
 }
 
 /// Whether the policy of a key, by its ARN, itself lets a role decrypt through a service that has these names.
@@ -60,9 +52,7 @@ fn lets_role(policy: &Document, actions: &[&str], call: RoleCall<'_>) -> bool {
         let mut all = statements.iter().filter(of_effect);
         all.any(|statement| applies_to_role(statement, action, call))
     };
-    actions
-        .iter()
-        .all(|action| says("Allow", action) && !says("Deny", action))
+    actions.iter().all(|action| says("Allow", action) && !says("Deny", action))
 }
 
 fn applies_to_role(statement: &Value, action: &str, call: RoleCall<'_>) -> bool {
@@ -169,9 +159,7 @@ fn allows_to_send(statement: &Value) -> bool {
 }
 
 fn has_action(statement: &Value, action: &str) -> bool {
-    texts(statement.get("Action"))
-        .into_iter()
-        .any(|pattern| matches_action(pattern, action))
+    texts(statement.get("Action")).into_iter().any(|pattern| matches_action(pattern, action))
 }
 
 /// Whether a trust policy names a service account of this name, in one namespace or a pattern of them, for the web
@@ -194,9 +182,7 @@ fn subjects<'a>(statement: &'a Value, issuer: &str) -> impl Iterator<Item = (&'a
     let key = format!("{issuer}:sub");
     let operators = statement["Condition"].as_object().into_iter().flatten();
     let compared = operators.filter_map(|(operator, keys)| {
-        let operator = operator
-            .split_once(':')
-            .map_or(operator.as_str(), |(_, operator)| operator);
+        let operator = operator.split_once(':').map_or(operator.as_str(), |(_, operator)| operator);
         let is_pattern = match operator.strip_suffix("IfExists").unwrap_or(operator) {
             "StringEquals" | "StringEqualsIgnoreCase" => false,
             "StringLike" => true,
@@ -263,51 +249,15 @@ mod tests {
     fn a_policy_names_the_queues_that_it_opens() {
         const Q: &str = "arn:aws:sqs:us-west-2:111122223333:q";
         for (name, statement, named) in [
-            (
-                "one action",
-                json!({"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": Q}),
-                true,
-            ),
-            (
-                "a list",
-                json!({"Effect": "Allow", "Action": ["x:y", "SQS:receivemessage"], "Resource": [Q]}),
-                true,
-            ),
-            (
-                "a wildcard",
-                json!({"Effect": "Allow", "Action": "sqs:Rec*", "Resource": Q}),
-                true,
-            ),
-            (
-                "every action",
-                json!({"Effect": "Allow", "Action": "*", "Resource": Q}),
-                true,
-            ),
-            (
-                "another action",
-                json!({"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": Q}),
-                false,
-            ),
-            (
-                "a denial",
-                json!({"Effect": "Deny", "Action": "sqs:ReceiveMessage", "Resource": Q}),
-                false,
-            ),
-            (
-                "everything",
-                json!({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}),
-                false,
-            ),
-            (
-                "no queue",
-                json!({"Effect": "Allow", "Action": "*", "Resource": "arn:aws:s3:::bucket"}),
-                false,
-            ),
-            (
-                "no resource",
-                json!({"Effect": "Allow", "Action": "*", "NotResource": Q}),
-                false,
-            ),
+            ("one action", json!({"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": Q}), true),
+            ("a list", json!({"Effect": "Allow", "Action": ["x:y", "SQS:receivemessage"], "Resource": [Q]}), true),
+            ("a wildcard", json!({"Effect": "Allow", "Action": "sqs:Rec*", "Resource": Q}), true),
+            ("every action", json!({"Effect": "Allow", "Action": "*", "Resource": Q}), true),
+            ("another action", json!({"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": Q}), false),
+            ("a denial", json!({"Effect": "Deny", "Action": "sqs:ReceiveMessage", "Resource": Q}), false),
+            ("everything", json!({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}), false),
+            ("no queue", json!({"Effect": "Allow", "Action": "*", "Resource": "arn:aws:s3:::bucket"}), false),
+            ("no resource", json!({"Effect": "Allow", "Action": "*", "NotResource": Q}), false),
         ] {
             let queues = queues_received_from(&Document::new(json!({"Statement": [statement]})));
             assert_eq!(queues.contains(Q), named, "{name}");
@@ -335,22 +285,10 @@ mod tests {
             ("the statement", allows(json!({})), true),
             ("no list", allow.clone(), true),
             ("every action", allows(json!({"Action": "SQS:*"})), true),
-            (
-                "all but sends",
-                allows(json!({"Action": null, "NotAction": "sqs:SendMessage"})),
-                true,
-            ),
+            ("all but sends", allows(json!({"Action": null, "NotAction": "sqs:SendMessage"})), true),
             ("everyone", allows(json!({"Principal": "*"})), true),
-            (
-                "several roles",
-                allows(json!({"Principal": {"AWS": ["arn:aws:iam::1:root", ROLE]}})),
-                true,
-            ),
-            (
-                "all but another role",
-                allows(json!({"Principal": null, "NotPrincipal": {"AWS": "x"}})),
-                true,
-            ),
+            ("several roles", allows(json!({"Principal": {"AWS": ["arn:aws:iam::1:root", ROLE]}})), true),
+            ("all but another role", allows(json!({"Principal": null, "NotPrincipal": {"AWS": "x"}})), true),
             ("its own ARN", allows(when("ArnEquals", "aws:PrincipalArn", ROLE)), true),
             (
                 "two statements",
@@ -361,21 +299,9 @@ mod tests {
                 true,
             ),
             ("nothing", json!([]), false),
-            (
-                "one action less",
-                allows(json!({"Action": ["sqs:DeleteMessage", "sqs:ReceiveMessage"]})),
-                false,
-            ),
-            (
-                "another path",
-                allows(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:role/base"}})),
-                false,
-            ),
-            (
-                "the id of a deleted role",
-                allows(json!({"Principal": {"AWS": "AROAEXAMPLE"}})),
-                false,
-            ),
+            ("one action less", allows(json!({"Action": ["sqs:DeleteMessage", "sqs:ReceiveMessage"]})), false),
+            ("another path", allows(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:role/base"}})), false),
+            ("the id of a deleted role", allows(json!({"Principal": {"AWS": "AROAEXAMPLE"}})), false),
             (
                 "the account, which decides by its policies",
                 allows(json!({"Principal": {"AWS": "111122223333"}})),
@@ -383,53 +309,21 @@ mod tests {
             ),
             ("a service", allows(json!({"Principal": {"Service": "*"}})), false),
             ("another queue", allows(json!({"Resource": format!("{Q}2")})), false),
-            (
-                "another condition",
-                allows(when("StringEquals", "aws:SourceVpc", "vpc-1")),
-                false,
-            ),
-            (
-                "calls without TLS",
-                allows(when("Bool", "aws:SecureTransport", "false")),
-                false,
-            ),
+            ("another condition", allows(when("StringEquals", "aws:SourceVpc", "vpc-1")), false),
+            ("calls without TLS", allows(when("Bool", "aws:SecureTransport", "false")), false),
             ("denied to all", denies(json!({})), false),
-            (
-                "one action denied",
-                denies(json!({"Action": "sqs:DeleteMessage"})),
-                false,
-            ),
-            (
-                "denied to the account",
-                denies(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:root"}})),
-                false,
-            ),
+            ("one action denied", denies(json!({"Action": "sqs:DeleteMessage"})), false),
+            ("denied to the account", denies(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:root"}})), false),
             (
                 "denied to all but another",
                 denies(when("ArnNotLike", "aws:PrincipalArn", "arn:aws:iam::*:role/x")),
                 false,
             ),
-            (
-                "denied without TLS",
-                denies(when("Bool", "aws:SecureTransport", "false")),
-                true,
-            ),
-            (
-                "denied to all but it",
-                denies(when("ArnNotLike", "aws:PrincipalArn", ROLE)),
-                true,
-            ),
-            (
-                "denied to another account",
-                denies(json!({"Principal": {"AWS": "999999999999"}})),
-                true,
-            ),
+            ("denied without TLS", denies(when("Bool", "aws:SecureTransport", "false")), true),
+            ("denied to all but it", denies(when("ArnNotLike", "aws:PrincipalArn", ROLE)), true),
+            ("denied to another account", denies(json!({"Principal": {"AWS": "999999999999"}})), true),
             ("sends denied", denies(json!({"Action": "sqs:SendMessage"})), true),
-            (
-                "denied on what kibus does not evaluate",
-                denies(when("IpAddress", "aws:SourceIp", "10.0.0.0/8")),
-                true,
-            ),
+            ("denied on what kibus does not evaluate", denies(when("IpAddress", "aws:SourceIp", "10.0.0.0/8")), true),
         ] {
             let policy = Document::new(json!({ "Statement": statements }));
             assert_eq!(lets_role_receive(&policy, Q, ROLE), lets, "{case}");
@@ -450,27 +344,15 @@ mod tests {
             ("Karpenter's template", json!([official]), both),
             ("no list", official.clone(), both),
             ("every action", json!([allow(&all, json!(["SQS:*"]))]), both),
-            (
-                "everyone",
-                json!([allow(&json!("*"), json!("sqs:sendmessage"))]),
-                &["*"],
-            ),
+            ("everyone", json!([allow(&json!("*"), json!("sqs:sendmessage"))]), &["*"]),
             (
                 "all but some actions",
                 json!([{"Effect": "Allow", "Principal": {"AWS": "1"}, "NotAction": "sqs:DeleteQueue"}]),
                 &["1"],
             ),
             ("another action", json!([allow(&all, json!("sqs:ReceiveMessage"))]), &[]),
-            (
-                "a denial",
-                json!([with(official.clone(), "Effect", json!("Deny"))]),
-                &[],
-            ),
-            (
-                "kibus's own",
-                json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]),
-                &[],
-            ),
+            ("a denial", json!([with(official.clone(), "Effect", json!("Deny"))]), &[]),
+            ("kibus's own", json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]), &[]),
             (
                 "everyone but some",
                 json!([{"Effect": "Allow", "NotPrincipal": {"AWS": "1"}, "Action": "sqs:SendMessage"}]),
@@ -496,34 +378,15 @@ mod tests {
         for (case, statement, named) in [
             ("Karpenter's template", allow(&both, send.clone()), None),
             ("another case", allow(&events, json!(["SQS:sendmessage"])), None),
-            (
-                "the CDK",
-                allow(
-                    &events,
-                    json!(["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"]),
-                ),
-                None,
-            ),
-            (
-                "only reads",
-                allow(&events, json!("sqs:GetQueueUrl")),
-                Some("events.amazonaws.com"),
-            ),
-            (
-                "every action",
-                allow(&events, json!("sqs:*")),
-                Some("events.amazonaws.com"),
-            ),
+            ("the CDK", allow(&events, json!(["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"])), None),
+            ("only reads", allow(&events, json!("sqs:GetQueueUrl")), Some("events.amazonaws.com")),
+            ("every action", allow(&events, json!("sqs:*")), Some("events.amazonaws.com")),
             (
                 "another service",
                 allow(&json!({"Service": "sns.amazonaws.com"}), send.clone()),
                 Some("sns.amazonaws.com"),
             ),
-            (
-                "an account",
-                allow(&json!({"AWS": "999999999999"}), send.clone()),
-                Some("999999999999"),
-            ),
+            ("an account", allow(&json!({"AWS": "999999999999"}), send.clone()), Some("999999999999")),
             (
                 "a service and an account",
                 allow(&json!({"AWS": "9", "Service": "events.amazonaws.com"}), send.clone()),
@@ -532,11 +395,7 @@ mod tests {
             ("everyone", allow(&json!("*"), send.clone()), Some("*")),
             (
                 "a reader, by its Sid",
-                with(
-                    allow(&json!({"AWS": "9"}), json!("sqs:ReceiveMessage")),
-                    "Sid",
-                    json!("Read"),
-                ),
+                with(allow(&json!({"AWS": "9"}), json!("sqs:ReceiveMessage")), "Sid", json!("Read")),
                 Some("Read"),
             ),
             (
@@ -549,23 +408,11 @@ mod tests {
                 json!({"Effect": "Allow", "NotPrincipal": events, "Action": "sqs:SendMessage"}),
                 Some("*"),
             ),
-            (
-                "a denial",
-                with(allow(&json!("*"), send.clone()), "Effect", json!("Deny")),
-                None,
-            ),
-            (
-                "kibus's own",
-                with(allow(&json!("*"), send.clone()), "Sid", json!("KibusX")),
-                None,
-            ),
+            ("a denial", with(allow(&json!("*"), send.clone()), "Effect", json!("Deny")), None),
+            ("kibus's own", with(allow(&json!("*"), send.clone()), "Sid", json!("KibusX")), None),
         ] {
             let found = other_permissions(&Document::new(json!({ "Statement": [statement] })));
-            assert_eq!(
-                found.contains(named.unwrap_or_default()),
-                named.is_some(),
-                "{case}: {found:?}"
-            );
+            assert_eq!(found.contains(named.unwrap_or_default()), named.is_some(), "{case}: {found:?}");
             assert_eq!(found.is_empty(), named.is_none(), "{case}: {found:?}");
         }
     }
@@ -605,11 +452,7 @@ mod tests {
             ("StringLike", json!("*:karpenter"), false),
             ("StringEquals", json!("system:serviceaccount:*:karpenter"), false),
             ("StringEquals", json!("system:serviceaccount::karpenter"), false),
-            (
-                "StringEquals",
-                json!("system:serviceaccount:kube-system:karpenter-2"),
-                false,
-            ),
+            ("StringEquals", json!("system:serviceaccount:kube-system:karpenter-2"), false),
             ("StringNotEquals", json!(SUBJECT), false),
             ("Null", json!(true), false),
         ] {
@@ -628,11 +471,7 @@ mod tests {
             (PROVIDER.replace("arn:aws:", "arn:aws-cn:"), false),
             (PROVIDER.replace("arn:aws:", "arn:aws-us-gov:"), false),
         ] {
-            assert_eq!(
-                named(json!([statement(&provider, "StringEquals", json!(SUBJECT))])),
-                expected,
-                "{provider}"
-            );
+            assert_eq!(named(json!([statement(&provider, "StringEquals", json!(SUBJECT))])), expected, "{provider}");
         }
     }
 
@@ -645,10 +484,7 @@ mod tests {
             statement
         };
         for (statement, expected) in [
-            (
-                with("Action", json!(["sts:TagSession", "sts:AssumeRoleWithWebIdentity"])),
-                true,
-            ),
+            (with("Action", json!(["sts:TagSession", "sts:AssumeRoleWithWebIdentity"])), true),
             (with("Action", json!("sts:*")), true),
             (with("Action", json!("sts:AssumeRole")), false),
             (with("Effect", json!("Deny")), false),

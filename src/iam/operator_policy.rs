@@ -67,10 +67,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ("rule_arns", rules.into()),
         ("sources", sources.into_iter().collect()),
         ("probe_source", PROBE_SOURCE.into()),
-        (
-            "router_role_arn",
-            scope.role_arn(&options.role_path(), &scope.router_role()).into(),
-        ),
+        ("router_role_arn", scope.role_arn(&options.role_path(), &scope.router_role()).into()),
         ("controller_role_arns", controllers.into()),
     ];
     let mut policy = of_bus(scope, ORDINARY, &values);
@@ -85,10 +82,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         replace_statements(&mut policy, &[], &of_bus(scope, find, &values));
     }
     if let Some(boundary) = options.boundary() {
-        values.extend([
-            ("boundary", boundary.as_str().into()),
-            ("tag_keys", tag_keys(options).into()),
-        ]);
+        values.extend([("boundary", boundary.as_str().into()), ("tag_keys", tag_keys(options).into())]);
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
         replace_statements(&mut policy, &["KibusRouterRole"], &of_bus(scope, bounded, &values));
     }
@@ -159,17 +153,12 @@ pub fn printing(action: &str) -> String {
     let mut purposes = Purpose::value_variants().iter().rev();
     let purpose = purposes.find(|purpose| purpose.template().contains(&quoted) && !ORDINARY.contains(&quoted));
     let name = purpose.and_then(|purpose| purpose.to_possible_value());
-    name.map_or("policy operator".to_owned(), |name| {
-        format!("policy operator --for {}", name.get_name())
-    })
+    name.map_or("policy operator".to_owned(), |name| format!("policy operator --for {}", name.get_name()))
 }
 
 /// What an operator who changes any part of the hub needs: of both documents.
 pub fn with_alarms(scope: &Scope, options: &HubOptions) -> Document {
-    let documents = [
-        operator(scope, options, &BTreeSet::new()),
-        additional(scope, Purpose::Alarms),
-    ];
+    let documents = [operator(scope, options, &BTreeSet::new()), additional(scope, Purpose::Alarms)];
     let statements: Vec<&Value> = documents.iter().flat_map(Document::statements).collect();
     Document::new(json!({ "Version": documents[0].value()["Version"], "Statement": statements }))
 }
@@ -238,10 +227,7 @@ fn shorten(policy: &mut Document) {
     });
     let mut united: Vec<Value> = Vec::new();
     for statement in plain {
-        match united
-            .iter_mut()
-            .find(|other| services(other).is_disjoint(&services(&statement)))
-        {
+        match united.iter_mut().find(|other| services(other).is_disjoint(&services(&statement))) {
             Some(other) => {
                 for member in ["Action", "Resource"] {
                     let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
@@ -268,9 +254,7 @@ fn shorten_actions(actions: &mut Vec<Value>) {
 
 fn services(statement: &Value) -> BTreeSet<String> {
     let actions = texts(statement.get("Action")).into_iter();
-    actions
-        .filter_map(|action| Some(action.split_once(':')?.0.to_owned()))
-        .collect()
+    actions.filter_map(|action| Some(action.split_once(':')?.0.to_owned())).collect()
 }
 
 /// The document in parts that each fit into one managed policy. Attached together, they allow what the document allows: every

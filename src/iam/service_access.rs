@@ -24,23 +24,13 @@ pub enum LetsIn {
 
 /// Whether rules of these ARNs, in this account, can send to queues under a key with this policy.
 pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -> LetsIn {
-    let of = Of {
-        service: "events.amazonaws.com",
-        to_topic: false,
-        account,
-        sources: rules,
-    };
+    let of = Of { service: "events.amazonaws.com", to_topic: false, account, sources: rules };
     lets_in(policy, &NEEDED, of)
 }
 
 /// Whether alarms of these ARNs, in this account, can publish to a topic with this policy, or under a key with it.
 pub fn lets_alarms_in(policy: &Document, is_key: bool, account: &AccountId, alarms: &[String]) -> LetsIn {
-    let of = Of {
-        service: "cloudwatch.amazonaws.com",
-        to_topic: !is_key,
-        account,
-        sources: alarms,
-    };
+    let of = Of { service: "cloudwatch.amazonaws.com", to_topic: !is_key, account, sources: alarms };
     lets_in(policy, if is_key { &NEEDED } else { &[sns::PUBLISH] }, of)
 }
 
@@ -108,11 +98,9 @@ fn applies(statement: &Value, action: &str, of: Of<'_>) -> Applies {
     };
     let condition = match statement.get("Condition") {
         None => Applies::Yes,
-        Some(Value::Object(operators)) => operators
-            .iter()
-            .map(|(operator, keys)| holds(operator, keys, of))
-            .min()
-            .unwrap_or(Applies::Yes),
+        Some(Value::Object(operators)) => {
+            operators.iter().map(|(operator, keys)| holds(operator, keys, of)).min().unwrap_or(Applies::Yes)
+        }
         Some(_) => Applies::Unclear,
     };
     principal.min(action).min(condition)
@@ -166,10 +154,7 @@ mod tests {
     use crate::model::signal::Signal;
 
     fn judge(statements: Value) -> LetsIn {
-        let rules: Vec<String> = Signal::ALL
-            .iter()
-            .map(|signal| scope().rule_arn(&scope().rule(*signal)))
-            .collect();
+        let rules: Vec<String> = Signal::ALL.iter().map(|signal| scope().rule_arn(&scope().rule(*signal))).collect();
         let policy = Document::new(json!({ "Statement": statements }));
         lets_rules_in(&policy, &scope().account, &rules)
     }
@@ -210,47 +195,21 @@ mod tests {
         let only_tls = statement("Deny", json!("*"), "Bool", "aws:SecureTransport", "false");
         let only_one = statement("Deny", json!("*"), "StringNotEquals", "aws:SourceArn", "a");
         for (name, statements, [topic, key]) in [
-            (
-                "the policy of a new topic",
-                json!([owner("111122223333")]),
-                ["yes", "no"],
-            ),
+            ("the policy of a new topic", json!([owner("111122223333")]), ["yes", "no"]),
             ("another owner", json!([owner("999999999999")]), ["no", "no"]),
-            (
-                "alarms",
-                json!([service(cloudwatch, "aws:SourceArn", "arn:aws:cloudwatch:*:*:alarm:*")]),
-                ["yes", "no"],
-            ),
-            (
-                "other alarms",
-                json!([service(cloudwatch, "aws:SourceArn", "*:alarm:x")]),
-                ["no", "no"],
-            ),
-            (
-                "rules",
-                json!([service("events.amazonaws.com", "aws:SourceArn", "*")]),
-                ["no", "no"],
-            ),
-            (
-                "encrypted calls only",
-                json!([owner("111122223333"), only_tls]),
-                ["yes", "no"],
-            ),
-            (
-                "a denial of some",
-                json!([owner("111122223333"), only_one]),
-                ["unclear", "no"],
-            ),
+            ("alarms", json!([service(cloudwatch, "aws:SourceArn", "arn:aws:cloudwatch:*:*:alarm:*")]), ["yes", "no"]),
+            ("other alarms", json!([service(cloudwatch, "aws:SourceArn", "*:alarm:x")]), ["no", "no"]),
+            ("rules", json!([service("events.amazonaws.com", "aws:SourceArn", "*")]), ["no", "no"]),
+            ("encrypted calls only", json!([owner("111122223333"), only_tls]), ["yes", "no"]),
+            ("a denial of some", json!([owner("111122223333"), only_one]), ["unclear", "no"]),
             ("nothing", json!([]), ["no", "no"]),
         ] {
             let policy = Document::new(json!({ "Statement": statements }));
-            let found = [false, true].map(
-                |is_key| match lets_alarms_in(&policy, is_key, &scope().account, &alarms) {
-                    LetsIn::Yes => "yes",
-                    LetsIn::No(_) => "no",
-                    LetsIn::Unclear => "unclear",
-                },
-            );
+            let found = [false, true].map(|is_key| match lets_alarms_in(&policy, is_key, &scope().account, &alarms) {
+                LetsIn::Yes => "yes",
+                LetsIn::No(_) => "no",
+                LetsIn::Unclear => "unclear",
+            });
             assert_eq!(found, [topic, key], "{name}");
         }
     }
@@ -264,11 +223,7 @@ mod tests {
         for (name, statements, expected) in [
             ("nothing", json!([]), both()),
             ("the default policy of a key", json!([root]), both()),
-            (
-                "what kibus prints",
-                json!([root, policy::key_statement(&scope()).value()]),
-                LetsIn::Yes,
-            ),
+            ("what kibus prints", json!([root, policy::key_statement(&scope()).value()]), LetsIn::Yes),
             ("one statement, not in a list", allow(json!({})), LetsIn::Yes),
             ("all actions", json!([allow(json!({"Action": "kms:*"}))]), LetsIn::Yes),
             (
@@ -278,83 +233,40 @@ mod tests {
             ),
             (
                 "an action in each of two",
-                json!([
-                    allow(json!({"Action": "kms:Decrypt"})),
-                    allow(json!({"Action": "kms:Generate*"}))
-                ]),
+                json!([allow(json!({"Action": "kms:Decrypt"})), allow(json!({"Action": "kms:Generate*"}))]),
                 LetsIn::Yes,
             ),
             ("everybody", json!([allow(json!({"Principal": "*"}))]), LetsIn::Yes),
-            (
-                "another service",
-                json!([allow(json!({"Principal": {"Service": "sns.amazonaws.com"}}))]),
-                both(),
-            ),
-            (
-                "everyone but another service",
-                json!([allow_but(json!({"Service": "sns.amazonaws.com"}))]),
-                LetsIn::Yes,
-            ),
-            (
-                "everyone but EventBridge",
-                json!([allow_but(json!({"Service": "events.amazonaws.com"}))]),
-                both(),
-            ),
+            ("another service", json!([allow(json!({"Principal": {"Service": "sns.amazonaws.com"}}))]), both()),
+            ("everyone but another service", json!([allow_but(json!({"Service": "sns.amazonaws.com"}))]), LetsIn::Yes),
+            ("everyone but EventBridge", json!([allow_but(json!({"Service": "events.amazonaws.com"}))]), both()),
             (
                 "several services",
-                json!([allow(
-                    json!({"Principal": {"Service": ["sns.amazonaws.com", "events.amazonaws.com"]}})
-                )]),
+                json!([allow(json!({"Principal": {"Service": ["sns.amazonaws.com", "events.amazonaws.com"]}}))]),
                 LetsIn::Yes,
             ),
-            (
-                "another account",
-                json!([when("StringEquals", "aws:SourceAccount", "1")]),
-                both(),
-            ),
+            ("another account", json!([when("StringEquals", "aws:SourceAccount", "1")]), both()),
             (
                 "rules of ours",
-                json!([when(
-                    "ArnLike",
-                    "AWS:SourceArn",
-                    "arn:aws:events:us-west-2:111122223333:rule/kibus-*"
-                )]),
+                json!([when("ArnLike", "AWS:SourceArn", "arn:aws:events:us-west-2:111122223333:rule/kibus-*")]),
                 LetsIn::Yes,
             ),
             (
                 "one rule of ours",
-                json!([when(
-                    "ArnEquals",
-                    "aws:SourceArn",
-                    "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"
-                )]),
+                json!([when("ArnEquals", "aws:SourceArn", "arn:aws:events:us-west-2:111122223333:rule/kibus-probe")]),
                 both(),
             ),
-            (
-                "something else",
-                json!([when("StringEquals", "kms:ViaService", "x")]),
-                LetsIn::Unclear,
-            ),
-            (
-                "another operator",
-                json!([when("StringNotEquals", "aws:SourceAccount", "1")]),
-                LetsIn::Unclear,
-            ),
+            ("something else", json!([when("StringEquals", "kms:ViaService", "x")]), LetsIn::Unclear),
+            ("another operator", json!([when("StringNotEquals", "aws:SourceAccount", "1")]), LetsIn::Unclear),
             ("a denial", json!([allow(json!({})), deny(json!({}))]), both()),
             (
                 "a denial of another",
-                json!([
-                    allow(json!({})),
-                    deny(json!({"Principal": {"AWS": "arn:aws:iam::1:root"}}))
-                ]),
+                json!([allow(json!({})), deny(json!({"Principal": {"AWS": "arn:aws:iam::1:root"}}))]),
                 LetsIn::Yes,
             ),
             (
                 "a denial on a condition",
-                json!([
-                    allow(json!({})),
-                    deny(json!({"Condition": {"Bool": {"aws:SecureTransport": "false"}}}))
-                ]),
+                json!([allow(json!({})), deny(json!({"Condition": {"Bool": {"aws:SecureTransport": "false"}}}))]),
                 LetsIn::Unclear,
             ),
         ] {

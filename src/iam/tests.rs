@@ -63,19 +63,14 @@ fn sends_by_name(policy: &Document, arn: &str) -> bool {
             statement["Effect"] == effect
                 && statement.get("Condition").is_none()
                 && texts(statement.get("Action")).contains(&"sqs:SendMessage")
-                && texts(statement.get("Resource"))
-                    .iter()
-                    .any(|pattern| matches(pattern, arn))
+                && texts(statement.get("Resource")).iter().any(|pattern| matches(pattern, arn))
         })
     };
     sends("Allow") && !sends("Deny")
 }
 
 fn with_prefix(prefix: &QueuePrefix) -> HubOptions {
-    HubOptions {
-        queue_prefix: Some(prefix.clone()),
-        ..HubOptions::default()
-    }
+    HubOptions { queue_prefix: Some(prefix.clone()), ..HubOptions::default() }
 }
 
 /// S14: the list of Regions decides unless the option does.
@@ -86,19 +81,12 @@ fn the_option_decides_on_tag_conditions_in_any_region() {
         let by_list = policy::router_policy(&scope, &HubOptions::default());
         assert_eq!(policy::requires_tags(&by_list), Some(region == "us-west-2"));
         for given in [true, false] {
-            let options = HubOptions {
-                tag_conditions: Some(given),
-                ..HubOptions::default()
-            };
+            let options = HubOptions { tag_conditions: Some(given), ..HubOptions::default() };
             let router = policy::router_policy(&scope, &options);
             assert_eq!(policy::requires_tags(&router), Some(given), "{region}");
             let operator = operator(&scope, &options, &BTreeSet::new()).compact();
             for document in [router.compact(), operator] {
-                assert_eq!(
-                    document.contains("aws:ResourceTag/kibus:bus"),
-                    given,
-                    "{region}: {document}"
-                );
+                assert_eq!(document.contains("aws:ResourceTag/kibus:bus"), given, "{region}: {document}");
             }
         }
     }
@@ -110,10 +98,7 @@ fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
     let longest = "c".repeat(100).parse().unwrap();
     for prefix in ["karpenter-", "kibus-", "k"] {
         let prefix: QueuePrefix = prefix.parse().unwrap();
-        for region in WITHOUT_QUEUE_TAG_CONDITIONS
-            .into_iter()
-            .chain(["us-west-2", "eu-west-1"])
-        {
+        for region in WITHOUT_QUEUE_TAG_CONDITIONS.into_iter().chain(["us-west-2", "eu-west-1"]) {
             let scope = scope_in("aws", region);
             let policy = policy::router_policy(&scope, &with_prefix(&prefix));
             let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));

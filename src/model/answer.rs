@@ -115,12 +115,7 @@ pub enum FaultKind {
 impl Fault {
     /// A fault without a code of AWS.
     pub fn new(kind: FaultKind, action: &str, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            action: action.to_owned(),
-            code: None,
-            message: message.into(),
-        }
+        Self { kind, action: action.to_owned(), code: None, message: message.into() }
     }
 
     pub fn is_denied(&self) -> bool {
@@ -200,10 +195,7 @@ impl Simulation {
     pub fn by_action(&self) -> Vec<Self> {
         let of = |action: &str| {
             let calls = self.calls.iter().filter(|call| call.action == action);
-            Self {
-                calls: calls.cloned().collect(),
-                context: self.context.clone(),
-            }
+            Self { calls: calls.cloned().collect(), context: self.context.clone() }
         };
         self.actions().into_iter().map(of).collect()
     }
@@ -262,11 +254,7 @@ mod tests {
     fn a_slowdown_names_the_services_and_counts_the_calls() {
         for (services, expected, sentence) in [
             (&[][..], None, None),
-            (
-                &["IAM"],
-                Some("slowed down by IAM's rate"),
-                Some("Calls that AWS throttled and kibus repeated: IAM 1."),
-            ),
+            (&["IAM"], Some("slowed down by IAM's rate"), Some("Calls that AWS throttled and kibus repeated: IAM 1.")),
             (
                 &["CloudWatch Logs"],
                 Some("slowed down by the rate of CloudWatch Logs"),

@@ -66,9 +66,7 @@ impl Cluster {
         settings: &Settings,
     ) -> Desired {
         let hub = &settings.options;
-        let mut tags = Tags::of(&scope.bus)
-            .with(CLUSTER, self.name.as_str())
-            .with_all(&self.tags);
+        let mut tags = Tags::of(&scope.bus).with(CLUSTER, self.name.as_str()).with_all(&self.tags);
         if let Some(version) = self.karpenter_version {
             tags = tags.with(KARPENTER_VERSION, version.to_string());
         }
@@ -97,15 +95,10 @@ impl Cluster {
             })
         });
         let alarm = hub.has_reader_alarms();
-        let alarm = alarm
-            .then(|| watch::reader_alarm(scope, hub, &self.name, &self.queue))
-            .flatten();
+        let alarm = alarm.then(|| watch::reader_alarm(scope, hub, &self.name, &self.queue)).flatten();
         let queue = Resource::Queue(queue);
         let id = queue.id();
-        let mut desired: Desired = std::iter::once(queue)
-            .chain(policies)
-            .chain(alarm.map(Resource::Alarm))
-            .collect();
+        let mut desired: Desired = std::iter::once(queue).chain(policies).chain(alarm.map(Resource::Alarm)).collect();
         desired.untag(id, self.untag.iter().cloned());
         desired
     }
@@ -135,10 +128,7 @@ mod tests {
     #[test]
     fn a_cluster_is_a_queue_and_a_policy() {
         let names = |desired: Desired| desired.ids().map(ResourceId::name).collect::<Vec<_>>();
-        assert_eq!(
-            names(cluster(Some("r"), None)),
-            ["karpenter-base", "r/kibus.us-west-2.base"]
-        );
+        assert_eq!(names(cluster(Some("r"), None)), ["karpenter-base", "r/kibus.us-west-2.base"]);
         assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
     }
 

@@ -155,10 +155,7 @@ pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
     fill(serde_yaml::from_str(yaml).ok(), values)
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "templates are compiled in, and the tests parse every one"
-)]
+#[expect(clippy::expect_used, reason = "templates are compiled in, and the tests parse every one")]
 fn fill(template: Option<Value>, values: &[(&str, Value)]) -> Document {
     Document::new(fill_node(&template.expect("a built-in template can be read"), values))
 }
@@ -235,11 +232,7 @@ mod tests {
                 json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "q"}]}),
                 false,
             ),
-            (
-                "one statement less",
-                json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}]}),
-                false,
-            ),
+            ("one statement less", json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}]}), false),
             (
                 "one action more",
                 json!({"Statement": [{"Sid": "B", "Action": ["x", "y", "z"]}, {"Sid": "A", "Action": "z"}]}),
@@ -252,11 +245,7 @@ mod tests {
 
     #[test]
     fn a_document_equals_its_text() {
-        for value in [
-            json!({"Statement": [[{"Condition": false}]]}),
-            json!([[["x"]]]),
-            json!([[{"a": [1]}]]),
-        ] {
+        for value in [json!({"Statement": [[{"Condition": false}]]}), json!([[["x"]]]), json!([[{"a": [1]}]])] {
             let document = Document::new(value);
             assert_eq!(Document::parse(&document.pretty()).unwrap(), document);
         }
@@ -276,11 +265,7 @@ mod tests {
         for (name, other, same) in [
             ("one statement without a list", bare, true),
             ("everyone by kind", policy(json!({"AWS": "*"}), json!("false")), true),
-            (
-                "everyone by kind, in a list",
-                policy(json!({"AWS": ["*"]}), json!(["false"])),
-                true,
-            ),
+            ("everyone by kind, in a list", policy(json!({"AWS": ["*"]}), json!(["false"])), true),
             ("a boolean", policy(json!("*"), json!(false)), true),
             ("the other boolean", policy(json!("*"), json!(true)), false),
             ("every service", policy(json!({"Service": "*"}), json!("false")), false),
@@ -297,10 +282,7 @@ mod tests {
 
     #[test]
     fn a_pattern_of_one_statement_is_not_unwrapped_into_its_object() {
-        assert_ne!(
-            Document::new(json!({"a": [{"prefix": "x"}]})),
-            Document::new(json!({"a": {"prefix": "x"}}))
-        );
+        assert_ne!(Document::new(json!({"a": [{"prefix": "x"}]})), Document::new(json!({"a": {"prefix": "x"}})));
     }
 
     #[test]

@@ -140,13 +140,7 @@ mod tests {
     fn a_pattern_is_read_as_eventbridge_reads_it() {
         use Signal::{CapacityReservation, Rebalance, ScheduledChange, SpotInterruption, StateChange};
         let of_ec2 = [SpotInterruption, StateChange, CapacityReservation, Rebalance];
-        let all = [
-            SpotInterruption,
-            StateChange,
-            ScheduledChange,
-            CapacityReservation,
-            Rebalance,
-        ];
+        let all = [SpotInterruption, StateChange, ScheduledChange, CapacityReservation, Rebalance];
         for (case, pattern, signals, is_broad, filters) in [
             (
                 "Karpenter's template",
@@ -185,13 +179,7 @@ mod tests {
             ),
             ("every event of EC2", json!({"source": ["aws.ec2"]}), &of_ec2, true, &[]),
             ("every event", json!({"account": ["111122223333"]}), &all, true, &[]),
-            (
-                "any source",
-                json!({"detail-type": [SPOT]}),
-                &[SpotInterruption],
-                true,
-                &[],
-            ),
+            ("any source", json!({"detail-type": [SPOT]}), &[SpotInterruption], true, &[]),
             (
                 "one unknown kind more",
                 json!({"source": ["aws.ec2"], "detail-type": [SPOT, "x"]}),
@@ -241,20 +229,8 @@ mod tests {
                 true,
                 &[],
             ),
-            (
-                "no such member",
-                json!({"source": [{"exists": false}], "detail-type": [HEALTH]}),
-                &[],
-                true,
-                &[],
-            ),
-            (
-                "alternatives",
-                json!({"$or": [{"source": ["aws.ec2"]}, {"source": ["x"]}]}),
-                &all,
-                true,
-                &["$or"],
-            ),
+            ("no such member", json!({"source": [{"exists": false}], "detail-type": [HEALTH]}), &[], true, &[]),
+            ("alternatives", json!({"$or": [{"source": ["aws.ec2"]}, {"source": ["x"]}]}), &all, true, &["$or"]),
             (
                 "a spelling error",
                 json!({"source": ["aws.ec2"], "detail-type": ["C2 Instance State-change Notification"]}),
@@ -262,37 +238,15 @@ mod tests {
                 true,
                 &[],
             ),
-            (
-                "another service",
-                json!({"source": ["aws.s3"], "detail-type": [SPOT]}),
-                &[],
-                true,
-                &[],
-            ),
-            (
-                "no list",
-                json!({"source": "aws.ec2", "detail-type": [SPOT]}),
-                &[],
-                true,
-                &[],
-            ),
+            ("another service", json!({"source": ["aws.s3"], "detail-type": [SPOT]}), &[], true, &[]),
+            ("no list", json!({"source": "aws.ec2", "detail-type": [SPOT]}), &[], true, &[]),
             ("numbers and nothing", json!({"source": [1, null, {}]}), &[], true, &[]),
-            (
-                "an empty list",
-                json!({"source": [], "detail-type": []}),
-                &[],
-                false,
-                &[],
-            ),
+            ("an empty list", json!({"source": [], "detail-type": []}), &[], false, &[]),
         ] {
             let read = RulePattern::of(&Document::new(pattern));
             assert_eq!(read.signals, signals.iter().copied().collect(), "{case}");
             assert_eq!(read.is_broad, is_broad, "{case}");
-            assert_eq!(
-                read.filters,
-                filters.iter().map(ToString::to_string).collect(),
-                "{case}"
-            );
+            assert_eq!(read.filters, filters.iter().map(ToString::to_string).collect(), "{case}");
         }
     }
 
@@ -306,10 +260,7 @@ mod tests {
     #[test]
     fn only_a_rule_that_says_so_is_about_auto_scaling() {
         for (pattern, of_auto_scaling) in [
-            (
-                json!({"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}),
-                true,
-            ),
+            (json!({"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}), true),
             (json!({"source": ["aws.ec2", "aws.autoscaling"]}), true),
             (json!({"source": ["aws.ec2"], "detail-type": [SPOT]}), false),
         ] {

@@ -50,11 +50,7 @@ pub struct Hub {
 
 impl Hub {
     pub fn new(scope: &Scope, settings: impl Into<Settings>, code: Code) -> Self {
-        Self {
-            scope: scope.clone(),
-            settings: settings.into(),
-            code,
-        }
+        Self { scope: scope.clone(), settings: settings.into(), code }
     }
 
     fn options(&self) -> &HubOptions {
@@ -189,9 +185,7 @@ impl Hub {
 
     fn function_settings(&self) -> FunctionSettings {
         FunctionSettings {
-            role: self
-                .scope
-                .role_arn(&self.options().role_path(), &self.scope.router_role()),
+            role: self.scope.role_arn(&self.options().role_path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
             architecture: self.options().architecture(),
             handler: RouterHandler::of_hub(&self.scope.bus, self.options()).to_string(),
@@ -199,10 +193,7 @@ impl Hub {
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::new(),
             code: self.code.clone(),
-            logging: Logging {
-                group: self.scope.router_log_group().to_string(),
-                format: "Text".to_owned(),
-            },
+            logging: Logging { group: self.scope.router_log_group().to_string(), format: "Text".to_owned() },
             extras: BTreeSet::new(),
         }
     }
@@ -231,10 +222,7 @@ impl Hub {
 
     /// What becomes of the event of the schedule, whose source and detail type no target may choose.
     fn heartbeat(&self) -> Document {
-        let scope = [
-            ("account", self.scope.account.as_str().into()),
-            ("region", self.scope.region.as_str().into()),
-        ];
+        let scope = [("account", self.scope.account.as_str().into()), ("region", self.scope.region.as_str().into())];
         fill_template(include_str!("../../templates/heartbeat.json"), &scope)
     }
 }
@@ -254,10 +242,7 @@ pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions
         ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
         ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned()),
     ]);
-    let mut signals: BTreeSet<Signal> = Signal::ALL
-        .into_iter()
-        .filter(|signal| *signal != Signal::Heartbeat)
-        .collect();
+    let mut signals: BTreeSet<Signal> = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Heartbeat).collect();
     for options in requested {
         if options.has_alarms() {
             ids.extend(watch::alarm_ids(scope, options));
@@ -288,9 +273,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let alarms = live.resources().filter_map(Resource::as_alarm);
     let ours = alarms.filter(|alarm| alarm.tags.belong_to(&scope.bus));
     let (of_clusters, of_hub): (Vec<_>, Vec<_>) = ours.partition(|alarm| alarm.tags.get(CLUSTER).is_some());
-    let alarms = of_hub
-        .first()
-        .map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
+    let alarms = of_hub.first().map(|alarm| alarm.definition.value()["AlarmActions"][0].as_str());
     HubOptions {
         tag: (!tags.is_empty()).then(|| tag_option(Tags(tags))),
         kms_key: queue.and_then(|queue| queue.encryption.key()?.parse().ok()),
@@ -301,25 +284,15 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         role_path: differing(role.map(|role| &role.path), &default.role_path()),
         queue_prefix: differing(handler.as_ref().map(|handler| &handler.prefix), &default_queue_prefix()),
         memory: differing(function.map(|function| function.settings.memory), &default.memory()),
-        arch: differing(
-            function.map(|function| function.settings.architecture),
-            &default.architecture(),
-        ),
+        arch: differing(function.map(|function| function.settings.architecture), &default.architecture()),
         reserved_concurrency: function.and_then(|function| function.reserved_concurrency?.to_string().parse().ok()),
-        log_retention: differing(
-            log_group.and_then(|group| group.retention_days),
-            &default.log_retention(),
-        ),
+        log_retention: differing(log_group.and_then(|group| group.retention_days), &default.log_retention()),
         rebalance: has_rule(Signal::Rebalance).then_some(true),
         alarms: alarms.map(|topic| Alarms::On(topic.and_then(|topic| topic.parse().ok()))),
         reader_alarms: (!of_clusters.is_empty()).then_some(true),
         heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
-        dashboard: live
-            .dashboard(scope.dashboard())
-            .and_then(|dashboard| dashboard.is_of(scope).then_some(true)),
-        lock_queues: queue
-            .is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked))
-            .then_some(false),
+        dashboard: live.dashboard(scope.dashboard()).and_then(|dashboard| dashboard.is_of(scope).then_some(true)),
+        lock_queues: queue.is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked)).then_some(false),
         tag_conditions: router_policy
             .and_then(|policy| policy::requires_tags(&policy.document))
             .filter(|required| *required != default.tag_conditions(&scope.region)),

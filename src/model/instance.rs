@@ -92,7 +92,5 @@ fn named(tags: &Tags, key: &str) -> Option<ClusterName> {
 /// The clusters that own the instance by Kubernetes' tag.
 fn owned(tags: &Tags) -> Vec<ClusterName> {
     let owned = tags.0.iter().filter(|(_, value)| *value == "owned");
-    owned
-        .filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse().ok())
-        .collect()
+    owned.filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse().ok()).collect()
 }

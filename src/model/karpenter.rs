@@ -127,9 +127,7 @@ impl FromStr for RoleTemplate {
         let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
         let is_role = name.replace(PLACEHOLDER, "cluster").parse::<RoleName>().is_ok();
         let name = name.to_owned();
-        (is_path && is_role)
-            .then_some(Self { roles_arn, name })
-            .ok_or_else(wrong)
+        (is_path && is_role).then_some(Self { roles_arn, name }).ok_or_else(wrong)
     }
 }
 
@@ -261,26 +259,14 @@ mod tests {
         const TERRAFORM: &str = "KarpenterIRSA-base-20230918120501234500000001";
         const CLOUDFORMATION: &str = "KarpenterIRSA-base-1A2B3C4D5E6F";
         for (all, usual, suffixed) in [
-            (
-                vec!["KarpenterServiceAccount-base", "other"],
-                vec!["KarpenterServiceAccount-base"],
-                vec![],
-            ),
-            (
-                vec!["base-karpenter", "KarpenterIRSA-base"],
-                vec!["base-karpenter", "KarpenterIRSA-base"],
-                vec![],
-            ),
+            (vec!["KarpenterServiceAccount-base", "other"], vec!["KarpenterServiceAccount-base"], vec![]),
+            (vec!["base-karpenter", "KarpenterIRSA-base"], vec!["base-karpenter", "KarpenterIRSA-base"], vec![]),
             (vec![TERRAFORM], vec![], vec![TERRAFORM]),
             (vec![TERRAFORM, CLOUDFORMATION], vec![], vec![CLOUDFORMATION, TERRAFORM]),
             // The role of a cluster named base-2.
             (vec!["KarpenterIRSA-base-2"], vec![], vec![]),
             (vec!["KarpenterIRSA-base2"], vec![], vec![]),
-            (
-                vec!["KarpenterIRSA-base", CLOUDFORMATION],
-                vec!["KarpenterIRSA-base"],
-                vec![],
-            ),
+            (vec!["KarpenterIRSA-base", CLOUDFORMATION], vec!["KarpenterIRSA-base"], vec![]),
             (vec![], vec![], vec![]),
         ] {
             let found = RoleCandidates::of(&"base".parse().unwrap(), &roles(&all));
@@ -317,15 +303,9 @@ mod tests {
             ("", None, false),
         ] {
             let template = given.parse::<RoleTemplate>().ok();
-            let role = template
-                .as_ref()
-                .map(|template| template.role(&"base".parse().unwrap()).unwrap());
+            let role = template.as_ref().map(|template| template.role(&"base".parse().unwrap()).unwrap());
             assert_eq!(role.as_ref().map(RoleName::as_str), name, "{given}");
-            assert_eq!(
-                template.is_some_and(|template| template.is_of(&scope())),
-                is_ours,
-                "{given}"
-            );
+            assert_eq!(template.is_some_and(|template| template.is_of(&scope())), is_ours, "{given}");
         }
     }
 
@@ -360,9 +340,6 @@ mod tests {
     #[test]
     fn a_long_cluster_name_has_fewer_usual_queues() {
         let names = |cluster: String| usual_queues(&cluster.parse().unwrap()).len();
-        assert_eq!(
-            [names("base".to_owned()), names("c".repeat(80)), names("c".repeat(81))],
-            [3, 1, 0]
-        );
+        assert_eq!([names("base".to_owned()), names("c".repeat(80)), names("c".repeat(81))], [3, 1, 0]);
     }
 }

@@ -241,14 +241,9 @@ mod tests {
         ] {
             assert_eq!(ok::<Region>(given), taken, "Region {given:?}");
         }
-        for (given, taken) in [
-            ("/", true),
-            ("/team/x/", true),
-            ("team/", false),
-            ("/team", false),
-            ("//", false),
-            ("/a,b/", false),
-        ] {
+        for (given, taken) in
+            [("/", true), ("/team/x/", true), ("team/", false), ("/team", false), ("//", false), ("/a,b/", false)]
+        {
             assert_eq!(ok::<RolePath>(given), taken, "role path {given:?}");
         }
         for (given, taken) in [
@@ -264,10 +259,6 @@ mod tests {
     #[test]
     fn an_error_shows_no_escape_sequence() {
         let e = "a\u{1b}[31m".parse::<ClusterName>().unwrap_err();
-        assert!(
-            e.to_string()
-                .starts_with("`a\\u{1b}[31m` is not a valid cluster name: "),
-            "{e}"
-        );
+        assert!(e.to_string().starts_with("`a\\u{1b}[31m` is not a valid cluster name: "), "{e}");
     }
 }

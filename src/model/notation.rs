@@ -51,10 +51,7 @@ pub fn parse_time(text: &str) -> Option<i64> {
         10 => format!("{text}T00:00:00Z"),
         _ => text.to_owned(),
     };
-    DateTime::from_str(&whole, Format::DateTimeWithOffset)
-        .ok()?
-        .to_millis()
-        .ok()
+    DateTime::from_str(&whole, Format::DateTimeWithOffset).ok()?.to_millis().ok()
 }
 
 /// A count with its noun: `1 queue`, `2 queues`.
@@ -81,32 +78,14 @@ mod tests {
 
     #[test]
     fn durations_are_read_as_they_are_written() {
-        for (text, seconds) in [
-            ("0s", 0),
-            ("90s", 90),
-            ("5m", 300),
-            ("2h", 7_200),
-            ("1d", 86_400),
-            ("14d", 1_209_600),
-            ("86401s", 86_401),
-        ] {
+        for (text, seconds) in
+            [("0s", 0), ("90s", 90), ("5m", 300), ("2h", 7_200), ("1d", 86_400), ("14d", 1_209_600), ("86401s", 86_401)]
+        {
             assert_eq!(parse_duration(text), Some(seconds), "{text}");
             assert_eq!(duration_text(seconds), text);
         }
         assert_eq!(parse_duration("24h"), Some(86_400));
-        for text in [
-            "",
-            "s",
-            "90",
-            "-1s",
-            "+1s",
-            "1.5h",
-            "1 d",
-            "1d2h",
-            "1w",
-            "1D",
-            "99999999999999999999d",
-        ] {
+        for text in ["", "s", "90", "-1s", "+1s", "1.5h", "1 d", "1d2h", "1w", "1D", "99999999999999999999d"] {
             assert_eq!(parse_duration(text), None, "{text}");
         }
         assert_eq!(parse_duration("18446744073709551615d"), None);
@@ -114,16 +93,10 @@ mod tests {
 
     #[test]
     fn counts_and_lists_are_short() {
-        assert_eq!(
-            [0, 1, 2].map(|count| counted(count, "queue")),
-            ["0 queues", "1 queue", "2 queues"]
-        );
-        for (items, expected) in [
-            (&["a"][..], "a"),
-            (&["a", "b"], "a, b"),
-            (&["a", "b", "c", "d"], "a, b and 2 more"),
-            (&[], ""),
-        ] {
+        assert_eq!([0, 1, 2].map(|count| counted(count, "queue")), ["0 queues", "1 queue", "2 queues"]);
+        for (items, expected) in
+            [(&["a"][..], "a"), (&["a", "b"], "a, b"), (&["a", "b", "c", "d"], "a, b and 2 more"), (&[], "")]
+        {
             assert_eq!(first_of(items, 2), expected);
         }
     }

@@ -97,9 +97,7 @@ fn standing_alone(arg: clap::Arg) -> clap::Arg {
     }
     let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
     match is_switch {
-        true => arg
-            .hide_possible_values(true)
-            .value_parser(clap::builder::BoolishValueParser::new()),
+        true => arg.hide_possible_values(true).value_parser(clap::builder::BoolishValueParser::new()),
         false => arg,
     }
 }
@@ -289,11 +287,7 @@ impl FromStr for ClusterMetrics {
             "cluster" | "true" | "yes" | "on" | "1" => Ok(Self::Cluster),
             "nodepool" => Ok(Self::NodePool),
             "none" | "false" | "no" | "off" | "0" => Ok(Self::None),
-            _ => Err(NameError::new(
-                "metric of clusters",
-                s,
-                "`cluster`, `nodepool` or `none`",
-            )),
+            _ => Err(NameError::new("metric of clusters", s, "`cluster`, `nodepool` or `none`")),
         }
     }
 }
@@ -515,14 +509,8 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounde
                 format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`")
             }
         };
-        let refuse = || OutOfBounds {
-            value: s.to_owned(),
-            expected: expected(),
-        };
-        number
-            .filter(|number| (MIN..=MAX).contains(number))
-            .map(Self)
-            .ok_or_else(refuse)
+        let refuse = || OutOfBounds { value: s.to_owned(), expected: expected() };
+        number.filter(|number| (MIN..=MAX).contains(number)).map(Self).ok_or_else(refuse)
     }
 }
 
@@ -549,9 +537,8 @@ pub struct LogRetention(u32);
 
 impl LogRetention {
     /// The values that `PutRetentionPolicy` accepts (CloudWatch Logs API reference).
-    const DAYS: [u32; 22] = [
-        1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
-    ];
+    const DAYS: [u32; 22] =
+        [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653];
 
     pub fn days(self) -> u32 {
         self.0

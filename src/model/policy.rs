@@ -114,18 +114,12 @@ pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>)
 
 /// The calls of a controller: those of its policy, and what it asks EC2.
 pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
-    let call = |action: &str, resource| Call {
-        action: action.to_owned(),
-        resource,
-    };
+    let call = |action: &str, resource| Call { action: action.to_owned(), resource };
     let policy = controller_policy(scope, queue, None);
     let statements = policy.statements().into_iter();
     let actions = statements.flat_map(|statement| texts(statement.get("Action")));
     let of_queue = actions.map(|action| call(action, scope.queue_arn(queue)));
-    let context = [
-        ("aws:RequestedRegion", scope.region.to_string()),
-        ("aws:SecureTransport", "true".to_owned()),
-    ];
+    let context = [("aws:RequestedRegion", scope.region.to_string()), ("aws:SecureTransport", "true".to_owned())];
     Simulation {
         calls: of_queue.chain([call(ASKS_EC2, "*".to_owned())]).collect(),
         context: context.map(|(key, value)| (key.to_owned(), vec![value])).into(),
@@ -148,20 +142,13 @@ const CONTROLLER: &str = "KibusController";
 
 /// The policy of a queue with the statement that lets the role with this ARN do what a controller does.
 pub fn with_controller(mut policy: Document, scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
-    replace_statements(
-        &mut policy,
-        &[CONTROLLER],
-        &controller_statement(scope, queue, role_arn),
-    );
+    replace_statements(&mut policy, &[CONTROLLER], &controller_statement(scope, queue, role_arn));
     policy
 }
 
 /// That statement, in a list.
 pub fn controller_statement(scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
-    let values = [
-        ("queue_arn", scope.queue_arn(queue).into()),
-        ("role_arn", role_arn.into()),
-    ];
+    let values = [("queue_arn", scope.queue_arn(queue).into()), ("role_arn", role_arn.into())];
     let statement = include_str!("../../templates/policies/controller-statement.json");
     of_bus(scope, statement, &values)
 }
@@ -181,10 +168,7 @@ pub fn is_deleted_role(principal: &str) -> bool {
 
 /// The statement that a key policy needs so that controllers which only the policies of their queues allow can decrypt.
 pub fn controller_key_statement(scope: &Scope, role_arns: &BTreeSet<String>) -> Document {
-    let values = [
-        ("role_arns", role_arns.iter().cloned().collect()),
-        ("sqs_services", scope.sqs_services().into()),
-    ];
+    let values = [("role_arns", role_arns.iter().cloned().collect()), ("sqs_services", scope.sqs_services().into())];
     let statement = include_str!("../../templates/policies/key-controller.json");
     of_bus(scope, statement, &values)
 }
@@ -296,10 +280,7 @@ pub fn hub_queue_policy<'a>(
     senders: Senders,
 ) -> Document {
     let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
-    let values = [
-        ("queue_arn", scope.queue_arn(queue).into()),
-        ("rule_arns", rules.into()),
-    ];
+    let values = [("queue_arn", scope.queue_arn(queue).into()), ("rule_arns", rules.into())];
     let policy = include_str!("../../templates/policies/hub-queue.json");
     let lock = include_str!("../../templates/policies/hub-queue-lock.json");
     with_lock(scope, policy, lock, &values, senders)
@@ -345,10 +326,7 @@ fn delivered_queue_policy(
     let values = [
         ("sid", origin.sid().into()),
         ("queue_arn", scope.queue_arn(queue).into()),
-        (
-            "router_role_arns",
-            vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into(),
-        ),
+        ("router_role_arns", vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into()),
     ];
     let policy = include_str!("../../templates/policies/cluster-queue.json");
     with_lock(scope, policy, lock, &values, senders)
@@ -461,8 +439,7 @@ impl InlinePolicy {
 
     /// The document; one that cannot be parsed is kept as text, so that it differs from every desired one.
     pub fn document_or_text(&self) -> Document {
-        self.document()
-            .unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
+        self.document().unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
     }
 }
 

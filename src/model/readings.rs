@@ -75,10 +75,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
 
 /// A policy with any statements.
 pub(crate) fn any_policy() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        any_json(),
-        any_json().prop_map(|statement| json!({ "Statement": statement }))
-    ]
+    prop_oneof![any_json(), any_json().prop_map(|statement| json!({ "Statement": statement }))]
 }
 
 /// JSON, almost JSON, and JSON that is nested deeply.

@@ -84,13 +84,7 @@ mod tests {
     fn some_regions_have_no_spot_interruptions() {
         let has = |region: &&&str| region.parse::<Region>().unwrap().has_spot_interruptions();
         let without = REGIONS.iter().filter(|region| !has(region)).copied();
-        let expected = [
-            "ap-northeast-3",
-            "ap-southeast-3",
-            "me-central-1",
-            "cn-north-1",
-            "cn-northwest-1",
-        ];
+        let expected = ["ap-northeast-3", "ap-southeast-3", "me-central-1", "cn-north-1", "cn-northwest-1"];
         assert_eq!(without.collect::<Vec<_>>(), expected);
     }
 

@@ -301,10 +301,7 @@ impl Desired {
 
 impl FromIterator<Resource> for Desired {
     fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
-        Self {
-            resources: iter.into_iter().map(|r| (r.id(), r)).collect(),
-            untagged: BTreeMap::new(),
-        }
+        Self { resources: iter.into_iter().map(|r| (r.id(), r)).collect(), untagged: BTreeMap::new() }
     }
 }
 

@@ -17,11 +17,7 @@ pub struct SqsEvent {
 impl SqsEvent {
     /// One message that comes from no queue.
     pub fn of_invocation(id: &str, body: String) -> Self {
-        let record = SqsRecord {
-            message_id: id.to_owned(),
-            body,
-            ..SqsRecord::default()
-        };
+        let record = SqsRecord { message_id: id.to_owned(), body, ..SqsRecord::default() };
         Self { records: vec![record] }
     }
 }

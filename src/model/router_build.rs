@@ -41,10 +41,7 @@ mod tests {
         for (bytes, version) in [
             (&b"\x7fELF\0\xff<kibus-router 0.1.0>\xfe"[..], Some("0.1.0")),
             (b"<kibus-router 1.2.3-rc.1+x>", Some("1.2.3-rc.1+x")),
-            (
-                b"kibus-router <kibus-router \0<kibus-router x><kibus-router 2.0.0>",
-                Some("2.0.0"),
-            ),
+            (b"kibus-router <kibus-router \0<kibus-router x><kibus-router 2.0.0>", Some("2.0.0")),
             (b"kibus-router 0.1.0>", None),
             (b"<kibus-router 0.1.0", None),
             (b"<kibus-router >", None),

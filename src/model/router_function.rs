@@ -31,12 +31,7 @@ pub struct RouterHandler {
 
 impl RouterHandler {
     pub fn new(bus: BusName, prefix: QueuePrefix) -> Self {
-        Self {
-            bus,
-            prefix,
-            metrics: ClusterMetrics::default(),
-            notify: None,
-        }
+        Self { bus, prefix, metrics: ClusterMetrics::default(), notify: None }
     }
 
     pub fn of_hub(bus: &BusName, options: &HubOptions) -> Self {
@@ -65,9 +60,7 @@ impl fmt::Display for RouterHandler {
         if self.metrics != ClusterMetrics::default() {
             write!(f, "/metrics={}", self.metrics)?;
         }
-        self.notify
-            .as_ref()
-            .map_or(Ok(()), |topic| write!(f, "/notify={topic}"))
+        self.notify.as_ref().map_or(Ok(()), |topic| write!(f, "/notify={topic}"))
     }
 }
 
@@ -202,11 +195,7 @@ impl SelfTestReport {
             return Ok(());
         }
         let words = |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |it| format!("`{it}`"));
-        Err(format!(
-            "it reads {} as its bus and queue prefix, but {} was set",
-            words(read),
-            words(set)
-        ))
+        Err(format!("it reads {} as its bus and queue prefix, but {} was set", words(read), words(set)))
     }
 }
 
@@ -225,17 +214,11 @@ mod tests {
     fn every_bus_and_prefix_fits_into_a_handler() {
         for (bus, prefix) in [("kibus", "karpenter-"), ("a", ""), (&"b".repeat(20), &"x_".repeat(20))] {
             let text = handler(bus, prefix).to_string();
-            assert!(
-                text.len() <= LONGEST_HANDLER && !text.contains(char::is_whitespace),
-                "{text}"
-            );
+            assert!(text.len() <= LONGEST_HANDLER && !text.contains(char::is_whitespace), "{text}");
             assert_eq!(text.parse(), Ok(handler(bus, prefix)));
         }
         assert!("b".repeat(21).parse::<BusName>().is_err(), "a longer bus has no test");
-        assert!(
-            "x".repeat(41).parse::<QueuePrefix>().is_err(),
-            "a longer prefix has no test"
-        );
+        assert!("x".repeat(41).parse::<QueuePrefix>().is_err(), "a longer prefix has no test");
     }
 
     #[test]
@@ -267,9 +250,7 @@ mod tests {
     }
 
     fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
-        let environment = environment
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let environment = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         FunctionSettings {
             role: String::new(),
             runtime: String::new(),
@@ -292,14 +273,8 @@ mod tests {
     fn only_a_healthy_report_of_the_expected_router_passes() {
         for (payload, result) in [
             (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-"}), Ok(())),
-            (
-                json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-", "environment": {}, "new": 1}),
-                Ok(()),
-            ),
-            (
-                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-", "problems": ["a", "b"]}),
-                Err("a; b"),
-            ),
+            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-", "environment": {}, "new": 1}), Ok(())),
+            (json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-", "problems": ["a", "b"]}), Err("a; b")),
             (
                 json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-"}),
                 Err("it reports a failure without a reason"),
@@ -316,14 +291,8 @@ mod tests {
                 json!({"ok": true, "version": "0.2.0"}),
                 Err("it reads nothing as its bus and queue prefix, but `kibus/x-` was set"),
             ),
-            (
-                json!({"Received": 1}),
-                Err("it answered \"{\\\"Received\\\":1}\", which is not a self-test report"),
-            ),
-            (
-                json!("ok"),
-                Err("it answered \"\\\"ok\\\"\", which is not a self-test report"),
-            ),
+            (json!({"Received": 1}), Err("it answered \"{\\\"Received\\\":1}\", which is not a self-test report")),
+            (json!("ok"), Err("it answered \"\\\"ok\\\"\", which is not a self-test report")),
         ] {
             let expected = expected("kibus/x-", &[]);
             assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
@@ -334,11 +303,7 @@ mod tests {
     fn only_problems_that_are_all_calls_to_aws_spare_the_router() {
         for (problems, codes, expected) in [
             (json!(["a"]), json!(["AccessDenied"]), Some(1)),
-            (
-                json!(["a", "b"]),
-                json!(["AccessDenied", "UnauthorizedOperation"]),
-                Some(2),
-            ),
+            (json!(["a", "b"]), json!(["AccessDenied", "UnauthorizedOperation"]), Some(2)),
             (json!(["a", "b"]), json!(["AccessDenied", ""]), None),
             (json!(["a", "b"]), json!(["AccessDenied"]), None),
             (json!(["a"]), json!([]), None),
@@ -355,9 +320,7 @@ mod tests {
         let message = self_test_message(&scope(), "2026-11-20T14:02:31Z");
         assert!(is_self_test_message(&message));
         assert!(!is_self_test_message(&json!({"source": SELF_TEST_SOURCE})));
-        assert!(!is_self_test_message(
-            &json!({"source": "kibus.probe", "detail-type": "Kibus Probe"})
-        ));
+        assert!(!is_self_test_message(&json!({"source": "kibus.probe", "detail-type": "Kibus Probe"})));
     }
 
     #[test]

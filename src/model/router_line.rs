@@ -77,10 +77,7 @@ mod tests {
         let old = r#"{"cluster":"","instances":["i-1"],"items":1,"level":"warn","message":"dropped","message_id":"m",
             "reason":"no tags seen","receives":2,"request":"r","signal":null}"#;
         let line = RouterLine::read(old).unwrap();
-        assert_eq!(
-            (line.message.as_ref(), line.receives, line.delay),
-            (DROPPED, Some(2), None)
-        );
+        assert_eq!((line.message.as_ref(), line.receives, line.delay), (DROPPED, Some(2), None));
         for other in ["START RequestId: 1", "{}", "[]", r#"{"message": 1}"#, "null"] {
             assert_eq!(RouterLine::read(other), None, "{other}");
         }

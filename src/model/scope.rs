@@ -106,10 +106,7 @@ impl Scope {
     }
 
     pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
-        format!(
-            "arn:{}:{service}:{}:{}:{resource}",
-            self.partition, self.region, self.account
-        )
+        format!("arn:{}:{service}:{}:{}:{resource}", self.partition, self.region, self.account)
     }
 }
 
@@ -141,10 +138,7 @@ pub(crate) fn dns_suffix(partition: &Partition) -> &'static str {
 
 /// Parses a name that is valid because its parts are checked.
 pub(super) fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
-    #[expect(
-        clippy::expect_used,
-        reason = "every part was checked, and the tests hold the longest combination"
-    )]
+    #[expect(clippy::expect_used, reason = "every part was checked, and the tests hold the longest combination")]
     name.parse().expect("a name made of checked parts")
 }
 
@@ -199,18 +193,8 @@ pub(crate) mod tests {
         let region = Some("eu-west-1");
         for (scope, kibus, others, aws) in [
             (reached("kibus", None, None, None), "", "", ""),
-            (
-                reached("one", region, None, None),
-                " --bus one",
-                " --region eu-west-1",
-                "",
-            ),
-            (
-                reached("one", None, Some("a b"), None),
-                " --bus one",
-                "",
-                " --profile 'a b'",
-            ),
+            (reached("one", region, None, None), " --bus one", " --region eu-west-1", ""),
+            (reached("one", None, Some("a b"), None), " --bus one", "", " --profile 'a b'"),
             (
                 reached("kibus", region, Some("p"), Some("http://[::1]:1")),
                 "",
@@ -220,10 +204,7 @@ pub(crate) mod tests {
         ] {
             let two = "two".parse().unwrap();
             assert_eq!(scope.kibus("verify a"), format!("kibus verify a{kibus}{others}{aws}"));
-            assert_eq!(
-                scope.kibus_on(Some(&two), "status"),
-                format!("kibus status --bus two{others}{aws}")
-            );
+            assert_eq!(scope.kibus_on(Some(&two), "status"), format!("kibus status --bus two{others}{aws}"));
             assert_eq!(scope.kibus_on(None, "list"), format!("kibus list{others}{aws}"));
             assert_eq!(scope.aws("sts a"), format!("aws sts a{aws}"));
         }
@@ -232,31 +213,16 @@ pub(crate) mod tests {
     /// In a shell whose `kibus` prints the variables of the sandbox, or fails because the sandbox is not running.
     #[test]
     fn a_call_for_the_sandbox_reaches_nothing_else() {
-        let options = GlobalOptions {
-            sandbox: true,
-            ..GlobalOptions::default()
-        };
+        let options = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
         let scope = Scope { options, ..scope() };
         assert_eq!(scope.kibus("list"), "kibus list --sandbox");
         let line = scope.aws("sts a");
-        for (kibus, reached) in [
-            (
-                "echo export AWS_ENDPOINT_URL=http://here",
-                "sts a --endpoint-url http://here",
-            ),
-            ("return 1", ""),
-        ] {
+        for (kibus, reached) in
+            [("echo export AWS_ENDPOINT_URL=http://here", "sts a --endpoint-url http://here"), ("return 1", "")]
+        {
             let script = format!("aws() {{ echo \"$@\"; }}\nkibus() {{ {kibus}; }}\n{line}");
-            let output = std::process::Command::new("sh")
-                .args(["-c", &script])
-                .env_clear()
-                .output()
-                .unwrap();
-            assert_eq!(
-                String::from_utf8(output.stdout).unwrap().trim_end(),
-                reached,
-                "{script}"
-            );
+            let output = std::process::Command::new("sh").args(["-c", &script]).env_clear().output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), reached, "{script}");
         }
     }
 
@@ -287,20 +253,14 @@ pub(crate) mod tests {
         let (a, b) = ("c".repeat(99) + "a", "c".repeat(99) + "b");
         let (a, b) = (a.parse().unwrap(), b.parse().unwrap());
         assert_ne!(scope().cluster_queue(&prefix, &a), scope().cluster_queue(&prefix, &b));
-        assert_ne!(
-            scope().controller_policy(&a),
-            scope().cluster_queue(&prefix, &b).as_str().parse().unwrap()
-        );
+        assert_ne!(scope().controller_policy(&a), scope().cluster_queue(&prefix, &b).as_str().parse().unwrap());
     }
 
     /// With dashes between the parts, these two were one policy.
     #[test]
     fn the_policy_of_a_cluster_is_that_of_no_other_bus() {
         let [first, second] = [("a", "us-west-2-x"), ("a-us-west-2", "x")].map(|(bus, cluster)| {
-            let scope = Scope {
-                bus: bus.parse().unwrap(),
-                ..scope()
-            };
+            let scope = Scope { bus: bus.parse().unwrap(), ..scope() };
             (scope.controller_policy(&cluster.parse().unwrap()), scope)
         });
         assert_ne!(first.0, second.0);
@@ -317,14 +277,8 @@ pub(crate) mod tests {
         ] {
             let scope = scope_in(partition, region);
             let queue = scope.hub_queue();
-            assert_eq!(
-                scope.queue_arn(&queue),
-                format!("arn:{partition}:sqs:{region}:111122223333:kibus-hub")
-            );
-            assert_eq!(
-                scope.queue_url(None, &queue),
-                format!("https://{host}/111122223333/kibus-hub")
-            );
+            assert_eq!(scope.queue_arn(&queue), format!("arn:{partition}:sqs:{region}:111122223333:kibus-hub"));
+            assert_eq!(scope.queue_url(None, &queue), format!("https://{host}/111122223333/kibus-hub"));
             assert_eq!(
                 scope.role_arn(&"/x/".parse().unwrap(), &scope.router_role()),
                 format!("arn:{partition}:iam::111122223333:role/x/kibus-router-{region}")

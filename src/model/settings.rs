@@ -79,10 +79,7 @@ impl Settings {
             #[serde(flatten)]
             settings: &'a Settings,
         }
-        let document = Document {
-            format: FORMAT,
-            settings: self,
-        };
+        let document = Document { format: FORMAT, settings: self };
         // Keys are text and values are plain, so there is always a document.
         serde_json::to_string(&document).unwrap_or_default()
     }
@@ -119,10 +116,7 @@ pub struct SettingsChange {
 
 impl From<HubOptions> for Settings {
     fn from(options: HubOptions) -> Self {
-        Self {
-            options,
-            ..Self::default()
-        }
+        Self { options, ..Self::default() }
     }
 }
 

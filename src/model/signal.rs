@@ -19,9 +19,7 @@ pub const HEARTBEAT_DETAIL_TYPE: &str = "Kibus Heartbeat";
 /// The word of a slug that tells it from the others: `state` for `instance-state-change`.
 pub fn short_name(slug: &str) -> &str {
     let mut words = slug.split('-');
-    words
-        .find(|word| !["instance", "capacity"].contains(word))
-        .unwrap_or(slug)
+    words.find(|word| !["instance", "capacity"].contains(word)).unwrap_or(slug)
 }
 
 /// Where an event says what it is about.
@@ -208,9 +206,7 @@ signals! {
 impl Signal {
     /// The signal of an event with this source and detail-type.
     pub fn of(source: &str, detail_type: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
+        Self::ALL.into_iter().find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
     /// Whether its events are about instances. Probes and heartbeats interrupt nobody.

@@ -118,9 +118,7 @@ impl DroppedClusters {
             let Some(line) = RouterLine::read(line).filter(|line| line.message == DROPPED) else {
                 continue;
             };
-            let reason = REASONS
-                .into_iter()
-                .find(|reason| line.reason.as_deref() == Some(reason));
+            let reason = REASONS.into_iter().find(|reason| line.reason.as_deref() == Some(reason));
             if let (Some(reason), Ok(cluster)) = (reason, line.cluster.parse()) {
                 let events = clusters.entry(cluster).or_default();
                 events.count += line.items.max(1) as u64;
@@ -213,10 +211,7 @@ mod tests {
             "START RequestId: 1".to_owned(),
         ];
         let read = DroppedClusters::read(lines.iter().map(String::as_str), true);
-        let lost = DroppedEvents {
-            count: 3,
-            reason: "queue not ours",
-        };
+        let lost = DroppedEvents { count: 3, reason: "queue not ours" };
         assert_eq!(read.clusters, [("lost".parse().unwrap(), lost)].into());
     }
 }

@@ -76,11 +76,7 @@ fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, 
             ("AlarmActions", topic.clone()),
             ("OKActions", topic.clone()),
         ] {
-            members.extend(
-                value
-                    .filter(|_| !members.contains_key(member))
-                    .map(|value| (member.to_owned(), value)),
-            );
+            members.extend(value.filter(|_| !members.contains_key(member)).map(|value| (member.to_owned(), value)));
         }
         Some(Alarm {
             name: fixed(name),
@@ -88,13 +84,7 @@ fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, 
             tags: Tags::of(&scope.bus).with_all(&options.tags()),
         })
     };
-    document
-        .value()
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(alarm)
-        .collect()
+    document.value().as_array().into_iter().flatten().filter_map(alarm).collect()
 }
 
 /// The dashboard of a hub with these options.
@@ -124,10 +114,7 @@ pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
         ("delivered", delivered),
         ("heartbeat", heartbeat.into()),
     ];
-    Dashboard {
-        name: scope.dashboard(),
-        body: fill_template(include_str!("../../templates/dashboard.json"), &values),
-    }
+    Dashboard { name: scope.dashboard(), body: fill_template(include_str!("../../templates/dashboard.json"), &values) }
 }
 
 #[cfg(test)]

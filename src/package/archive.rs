@@ -47,10 +47,7 @@ mod tests {
         assert_eq!(archive.len(), 1);
         let mut file = archive.by_index(0).unwrap();
         assert_eq!(
-            (
-                file.name().unwrap().into_owned(),
-                file.unix_mode().map(|mode| mode & 0o777)
-            ),
+            (file.name().unwrap().into_owned(), file.unix_mode().map(|mode| mode & 0o777)),
             ("bootstrap".into(), Some(0o755))
         );
         let mut binary = Vec::new();

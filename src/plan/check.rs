@@ -17,9 +17,7 @@ use crate::model::tags::{BUS, CLUSTER};
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed, removes: bool) -> Vec<Message> {
     let refusal = |change: &Change| {
         let managed = || check_managed(scope, change.before.as_ref()?, observed, removes);
-        router_role(scope, change)
-            .or_else(managed)
-            .or_else(|| GUARDS.iter().find_map(|refuses| refuses(scope, change)))
+        router_role(scope, change).or_else(managed).or_else(|| GUARDS.iter().find_map(|refuses| refuses(scope, change)))
     };
     plan.changes.iter().filter_map(refusal).collect()
 }
@@ -62,15 +60,8 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, re
 type Guard = fn(&Scope, &Change) -> Option<Message>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 7] = [
-    not_created,
-    others_queue,
-    foreign_targets,
-    fixed_path,
-    failed_function,
-    settings_rolled_back,
-    older_router,
-];
+const GUARDS: [Guard; 7] =
+    [not_created, others_queue, foreign_targets, fixed_path, failed_function, settings_rolled_back, older_router];
 
 /// Whether a controller would use the router role.
 fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
@@ -79,12 +70,8 @@ fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
     (*role == scope.router_role() && policy.name != scope.router_policy()).then(|| {
         let sentence =
             format!("role `{role}` is the router's role: a controller with this role could read the hub queue");
-        Message::refusal(
-            FindingCode::RouterRole,
-            ResourceId::RolePolicy(role.clone(), policy.name.clone()),
-            sentence,
-        )
-        .advise("pass the role that Karpenter runs as with --controller-role")
+        Message::refusal(FindingCode::RouterRole, ResourceId::RolePolicy(role.clone(), policy.name.clone()), sentence)
+            .advise("pass the role that Karpenter runs as with --controller-role")
     })
 }
 
@@ -92,10 +79,7 @@ fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
 fn not_created(scope: &Scope, change: &Change) -> Option<Message> {
     let queue = change.before.as_ref()?.as_queue()?;
     (change.action == Action::Delete && queue.origin(scope) != Some(QueueOrigin::Created)).then(|| {
-        let sentence = format!(
-            "the policy of queue `{}` does not say that kibus created it",
-            queue.name
-        );
+        let sentence = format!("the policy of queue `{}` does not say that kibus created it", queue.name);
         Message::refusal(FindingCode::NotManaged, change.id.clone(), sentence)
             .advise("delete it by hand, if nothing needs it")
     })
@@ -143,10 +127,7 @@ fn failed_function(scope: &Scope, change: &Change) -> Option<Message> {
     let live = change.before.as_ref()?.as_function()?;
     change.after.as_ref()?;
     live.failed.as_ref().map(|reason| {
-        let sentence = format!(
-            "function `{}` failed in Lambda and cannot be updated: {reason}",
-            live.name
-        );
+        let sentence = format!("function `{}` failed in Lambda and cannot be updated: {reason}", live.name);
         Message::refusal(FindingCode::FunctionFailed, change.id.clone(), sentence)
             .step(recreate_function(scope, &live.name))
     })
@@ -165,12 +146,8 @@ fn settings_rolled_back(scope: &Scope, change: &Change) -> Option<Message> {
     (!fields.is_empty()).then(|| {
         let fields = listed(&fields);
         let sentence = format!("version {version} of the router was published with other settings: {fields}");
-        Message::refusal(
-            FindingCode::OptionNotApplicable,
-            ResourceId::Function(scope.router_function()),
-            sentence,
-        )
-        .advise("restore those settings first, or fix the newer router instead")
+        Message::refusal(FindingCode::OptionNotApplicable, ResourceId::Function(scope.router_function()), sentence)
+            .advise("restore those settings first, or fix the newer router instead")
     })
 }
 
@@ -183,9 +160,8 @@ fn older_router(_: &Scope, change: &Change) -> Option<Message> {
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
     (change.touches(FunctionField::Code) && version(live) > version(offered)).then(|| {
         let sentence = format!("router {live} is live, which is newer than {offered}");
-        Message::refusal(FindingCode::NewerRouter, change.id.clone(), sentence).advise(format!(
-            "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
-        ))
+        Message::refusal(FindingCode::NewerRouter, change.id.clone(), sentence)
+            .advise(format!("use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"))
     })
 }
 
@@ -210,9 +186,7 @@ pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
 /// its role must still exist, and a rollback would also restore variables, layers or a network that it had.
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
     let [wanted_one, live_one] = [wanted, live].map(|alias| RouterHandler::of(&alias.settings));
-    let serves_the_same = wanted_one
-        .zip(live_one)
-        .is_some_and(|(one, other)| one.serves_as(&other));
+    let serves_the_same = wanted_one.zip(live_one).is_some_and(|(one, other)| one.serves_as(&other));
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
         Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
         Some(FunctionField::Handler) => !serves_the_same,

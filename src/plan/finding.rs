@@ -26,16 +26,11 @@ const NAMED_FIELDS: usize = 3;
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
 /// to exist.
 pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &BTreeSet<RoleName>) -> Vec<Message> {
-    let is_refused = |change: &Change| {
-        refusals
-            .iter()
-            .any(|refusal| refusal.about == Subject::Resource(change.id.clone()))
-    };
+    let is_refused =
+        |change: &Change| refusals.iter().any(|refusal| refusal.about == Subject::Resource(change.id.clone()));
     let finding = |(place, change): (usize, &Change)| {
         let cluster = change.cluster.clone();
-        let unconfirmed = cluster
-            .as_ref()
-            .and_then(|cluster| unconfirmed(scope, refusals, cluster));
+        let unconfirmed = cluster.as_ref().and_then(|cluster| unconfirmed(scope, refusals, cluster));
         // Which resource is not part of the configuration depends on the tag.
         if is_refused(change) || (unconfirmed.is_some() && change.action == Action::Delete) {
             return None;
@@ -49,13 +44,8 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
             (_, Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
             (_, None, _) => Fix::bootstrap_hub(scope),
         };
-        let finding = Message::finding(scope, code, change.id.clone(), message)
-            .of(cluster)
-            .fixed_by(fix);
-        let finding = Message {
-            change: Some(place),
-            ..finding
-        };
+        let finding = Message::finding(scope, code, change.id.clone(), message).of(cluster).fixed_by(fix);
+        let finding = Message { change: Some(place), ..finding };
         Some(match only_settings(code, change) {
             true => finding.at_most(Severity::Error),
             false => finding,
@@ -70,11 +60,7 @@ fn unconfirmed<'a>(scope: &Scope, refusals: &'a [Message], cluster: &ClusterName
     refusals.iter().find(|refusal| {
         let of_cluster =
             matches!(&refusal.about, Subject::Resource(ResourceId::RolePolicy(_, name)) if *name == policy);
-        of_cluster
-            && matches!(
-                refusal.code,
-                Some(FindingCode::ControllerPolicyMissing | FindingCode::NotConfigured)
-            )
+        of_cluster && matches!(refusal.code, Some(FindingCode::ControllerPolicyMissing | FindingCode::NotConfigured))
     })
 }
 
@@ -88,10 +74,7 @@ fn only_settings(code: FindingCode, change: &Change) -> bool {
 /// Adding the cluster again fails if the saved role does not exist.
 pub fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
     Fix::advice(Hint::command(
-        format!(
-            "role `{}` does not exist; pass the role that Karpenter runs as",
-            role.escape_debug()
-        ),
+        format!("role `{}` does not exist; pass the role that Karpenter runs as", role.escape_debug()),
         scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
     ))
 }
@@ -121,10 +104,8 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Messa
         ),
         Some(LetsIn::Yes | LetsIn::Unclear) => return None,
     };
-    let advice = format!(
-        "add this statement to its policy, or use another key: {}",
-        policy::key_statement(scope).compact()
-    );
+    let advice =
+        format!("add this statement to its policy, or use another key: {}", policy::key_statement(scope).compact());
     let message = format!("{message}; {}", policy::KEPT_DATA_KEY);
     let subject = Subject::Other(format!("key {key}"));
     Some(
@@ -176,9 +157,7 @@ fn fields(change: &Change) -> String {
             (&field.from, &field.to),
             (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
         );
-        let word = field
-            .tag()
-            .map_or_else(|| field.path.clone(), |key| format!("tag {key}"));
+        let word = field.tag().map_or_else(|| field.path.clone(), |key| format!("tag {key}"));
         // Deleted versions follow from the other fields.
         if !field.is_of(AliasField::Versions) && !same_code && !words.contains(&word) {
             words.push(word);
@@ -217,9 +196,7 @@ pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, Clu
         } else if *queue == scope.hub_queue() {
             backlog(scope, samples)
         } else {
-            clusters
-                .get(queue)
-                .and_then(|cluster| unread(scope, queue, cluster, samples))
+            clusters.get(queue).and_then(|cluster| unread(scope, queue, cluster, samples))
         };
         findings.extend(finding.map(|finding| if seen.watched { finding } else { unwatched(finding) }));
     }
@@ -267,14 +244,9 @@ fn unread(scope: &Scope, queue: &QueueName, cluster: &ClusterName, samples: &[De
         let advice = format!(
             "check that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and is allowed to read it"
         );
-        Message::finding(
-            scope,
-            FindingCode::QueueUnread,
-            ResourceId::Queue(queue.clone()),
-            message,
-        )
-        .of(Some(cluster.clone()))
-        .fixed_by(Fix::advice(Hint::text(advice)))
+        Message::finding(scope, FindingCode::QueueUnread, ResourceId::Queue(queue.clone()), message)
+            .of(Some(cluster.clone()))
+            .fixed_by(Fix::advice(Hint::text(advice)))
     })
 }
 
@@ -302,11 +274,7 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Messa
         None => format!("passes messages of {source} to the router's unpublished version"),
     };
     let subject = Subject::Other(format!("mapping {uuid}"));
-    let delete = format!(
-        "lambda delete-event-source-mapping --uuid {} --region {}",
-        quoted(uuid),
-        scope.region
-    );
+    let delete = format!("lambda delete-event-source-mapping --uuid {} --region {}", quoted(uuid), scope.region);
     Some(
         Message::finding(scope, FindingCode::ForeignMapping, subject, message).instead(
             "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
@@ -317,12 +285,7 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Messa
 
 /// A finding about a statement of the router's resource policies: kibus adds none.
 pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Message {
-    let FunctionPermission {
-        qualifier,
-        sid,
-        action,
-        principal,
-    } = permission;
+    let FunctionPermission { qualifier, sid, action, principal } = permission;
     let function = scope.router_function();
     let at = match qualifier {
         Some(qualifier) => format!("`{qualifier}`"),
@@ -333,19 +296,16 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Mess
         principal => principal,
     };
     let message = format!("statement `{sid}` of its resource policy lets {whom} call {action} on {at}");
-    let qualified = qualifier
-        .as_ref()
-        .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
+    let qualified =
+        qualifier.as_ref().map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
     let remove = format!(
         "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
         quoted(sid),
         scope.region
     );
     let function = ResourceId::Function(function);
-    Message::finding(scope, FindingCode::InvokePermission, function, message).instead(
-        "find out who added it (CloudTrail, AddPermission), then remove it:",
-        scope.aws(remove),
-    )
+    Message::finding(scope, FindingCode::InvokePermission, function, message)
+        .instead("find out who added it (CloudTrail, AddPermission), then remove it:", scope.aws(remove))
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {
@@ -354,10 +314,7 @@ fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {
         LiveTest::Failed(why) => (FindingCode::SelfTestFailed, format!("the self-test failed: {why}")),
         LiveTest::KeyDenied(why) => (FindingCode::RouterKeyDenied, format!("Lambda reports: {why}")),
         LiveTest::RoleNotAssumable(why) => (FindingCode::RouterRoleUnusable, format!("Lambda reports: {why}")),
-        LiveTest::Throttled(why) => (
-            FindingCode::RouterThrottled,
-            format!("Lambda throttled an invocation: {why}"),
-        ),
+        LiveTest::Throttled(why) => (FindingCode::RouterThrottled, format!("Lambda throttled an invocation: {why}")),
     };
     let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
     Some(Message::finding(scope, code, id, message))

@@ -22,14 +22,9 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
     for (at, node) in sorted.iter().enumerate() {
         place[*node] = at;
     }
-    let change = |at: usize| Change {
-        waits_for: before[at].iter().map(|other| place[*other]).collect(),
-        ..changes[at].clone()
-    };
-    Plan {
-        changes: sorted.into_iter().map(change).collect(),
-        unknown,
-    }
+    let change =
+        |at: usize| Change { waits_for: before[at].iter().map(|other| place[*other]).collect(), ..changes[at].clone() };
+    Plan { changes: sorted.into_iter().map(change).collect(), unknown }
 }
 
 /// The changes that must be made before each one, by place: earlier ones of its resource, and what the edges say.
@@ -72,19 +67,13 @@ pub(super) fn before_by_pairs(scope: &Scope, plan: &Plan) -> Vec<BTreeSet<usize>
             || then.order(first).is_some_and(|(order, _)| order == Ordering::Greater)
     };
     let places = 0..nodes.len();
-    places
-        .clone()
-        .map(|b| places.clone().filter(|a| precedes(*a, b)).collect())
-        .collect()
+    places.clone().map(|b| places.clone().filter(|a| precedes(*a, b)).collect()).collect()
 }
 
 /// Why the changes that could not be sorted wait for each other.
 fn circle(nodes: &[Node<'_>], sorted: &[usize]) -> String {
-    let left: Vec<&Node<'_>> = nodes
-        .iter()
-        .enumerate()
-        .filter_map(|(at, node)| (!sorted.contains(&at)).then_some(node))
-        .collect();
+    let left: Vec<&Node<'_>> =
+        nodes.iter().enumerate().filter_map(|(at, node)| (!sorted.contains(&at)).then_some(node)).collect();
     let pairs = left.iter().flat_map(|a| left.iter().map(move |b| (a, b)));
     let reasons: Vec<&str> = pairs.filter_map(|(a, b)| Some(a.order(b)?.1)).collect();
     format!("changes wait for each other in a circle: {}", reasons.join("; "))
@@ -144,9 +133,7 @@ impl<'a> Node<'a> {
             let about = edge.of_effects;
             about.is_some_and(|(this, that)| this.is_none_or(|this| has(self, this)) && has(other, that))
         };
-        let edge = between()
-            .find(of_these)
-            .or_else(|| between().find(|edge| edge.of_effects.is_none()))?;
+        let edge = between().find(of_these).or_else(|| between().find(|edge| edge.of_effects.is_none()))?;
         let deletes = |node: &Self| node.change.action == Action::Delete;
         let first = edge.tie.order(deletes(self), deletes(other))?;
         Some((first, edge.because))

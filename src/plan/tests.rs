@@ -49,10 +49,7 @@ impl Bench {
             options: HubOptions::default(),
             code: code(),
             role: Some("controller".parse().unwrap()),
-            observed: hub::ids(&scope(), [&HubOptions::all_parts()])
-                .into_iter()
-                .map(|id| (id, Fact::Absent))
-                .collect(),
+            observed: hub::ids(&scope(), [&HubOptions::all_parts()]).into_iter().map(|id| (id, Fact::Absent)).collect(),
         };
         for resource in bench.wanted().resources() {
             bench.see(resource.clone());
@@ -84,12 +81,8 @@ impl Bench {
 
     fn wanted(&self) -> Desired {
         let hub = Hub::new(&self.scope, self.options.clone(), self.code.clone());
-        let cluster = Cluster::new(
-            &self.scope,
-            &hub::default_queue_prefix(),
-            "base".parse().unwrap(),
-            self.role.clone(),
-        );
+        let cluster =
+            Cluster::new(&self.scope, &hub::default_queue_prefix(), "base".parse().unwrap(), self.role.clone());
         let mut desired = hub.desired();
         desired.extend(cluster.desired(&self.scope, &self.options.clone().into()));
         desired

@@ -48,31 +48,21 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
     }
     // A topic has no change: it is read because an option names it.
     let topics = [options.alarm_topic(), options.topic()].into_iter().flatten();
-    let topics = topics.filter(|_| !plan.is_empty()).map(|topic| Call {
-        action: sns::GET_TOPIC_ATTRIBUTES.to_owned(),
-        resource: scope.topic_arn(topic),
-    });
-    let of_topics = Requests {
-        kind: Kind::Alarm,
-        is_new: true,
-        passes: false,
-    };
+    let topics = topics
+        .filter(|_| !plan.is_empty())
+        .map(|topic| Call { action: sns::GET_TOPIC_ATTRIBUTES.to_owned(), resource: scope.topic_arn(topic) });
+    let of_topics = Requests { kind: Kind::Alarm, is_new: true, passes: false };
     for call in topics {
         groups.entry(of_topics).or_default().0.insert(call);
     }
     let simulations = groups.into_iter().flat_map(|(requests, (calls, tags))| {
         let context = requests.context(scope, options, tags);
-        parts(&calls).into_iter().map(move |calls| Simulation {
-            calls,
-            context: context.clone(),
-        })
+        parts(&calls).into_iter().map(move |calls| Simulation { calls, context: context.clone() })
     });
     PlannedCalls {
         simulations: simulations.collect(),
         without,
-        known_keys: condition_keys(document)
-            .chain(CONDITION_KEYS.map(|(key, _)| key.to_owned()))
-            .collect(),
+        known_keys: condition_keys(document).chain(CONDITION_KEYS.map(|(key, _)| key.to_owned())).collect(),
     }
 }
 
@@ -93,9 +83,7 @@ fn parts(calls: &BTreeSet<Call>) -> Vec<BTreeSet<Call>> {
 /// The calls of a change that the document allows on what they are about.
 fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &Change) -> Vec<Call> {
     let kind = change.id.of_kind();
-    let taken = CALLS
-        .iter()
-        .filter(|call| call.kind == Some(kind) && takes(change, call.access));
+    let taken = CALLS.iter().filter(|call| call.kind == Some(kind) && takes(change, call.access));
     let statements = document.statements();
     let allows = |action: &str, resource: &str| {
         statements.iter().any(|statement| {
@@ -179,9 +167,7 @@ impl Requests {
 fn condition_keys(document: &Document) -> impl Iterator<Item = String> {
     let statements = document.statements().into_iter();
     let operators = statements.filter_map(|statement| statement.get("Condition")?.as_object());
-    let keys = operators
-        .flat_map(|operators| operators.values())
-        .filter_map(|keys| keys.as_object());
+    let keys = operators.flat_map(|operators| operators.values()).filter_map(|keys| keys.as_object());
     keys.flat_map(|keys| keys.keys().cloned())
 }
 

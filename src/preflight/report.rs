@@ -60,17 +60,10 @@ fn reads(findings: &Findings<'_>) -> Message {
     }
     let denied = unread.iter().any(|(_, fault)| fault.is_denied());
     let result = if denied { Refused } else { Blocked };
-    let text = format!(
-        "{} of {} resources in {region} could not be read",
-        unread.len(),
-        read + unread.len()
-    );
+    let text = format!("{} of {} resources in {region} could not be read", unread.len(), read + unread.len());
     let item = item(result, text).notes(unread.iter().map(|(what, fault)| format!("{what}: {fault}")));
     match denied {
-        true => item.step(Hint::command(
-            "attach the policy that this command prints:",
-            findings.policy.clone(),
-        )),
+        true => item.step(Hint::command("attach the policy that this command prints:", findings.policy.clone())),
         false => item,
     }
 }
@@ -91,17 +84,8 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> Message {
     let (calls, denied) = (verdict.calls, verdict.denied.len());
     let without = findings.calls.without.iter();
     let (result, text) = match (denied, verdict.unknown.len() + without.len()) {
-        (0, 0) => (
-            Passed,
-            format!("IAM allows the {calls} calls of the plan, unless a condition denies one"),
-        ),
-        (0, open) => (
-            Blocked,
-            format!(
-                "no clear answer for {open} of {} calls of the plan",
-                calls + without.len()
-            ),
-        ),
+        (0, 0) => (Passed, format!("IAM allows the {calls} calls of the plan, unless a condition denies one")),
+        (0, open) => (Blocked, format!("no clear answer for {open} of {} calls of the plan", calls + without.len())),
         _ => (Refused, format!("IAM denies {denied} of {calls} calls of the plan")),
     };
     let mut item = item(result, text)
@@ -113,9 +97,8 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> Message {
         let text = "attach the policy that this command prints, or let an administrator do it:";
         item = item.step(Hint::command(text, findings.policy.clone()));
     } else if result == Refused {
-        item = item.step(Hint::text(
-            "no further policy helps: let those who manage what denies these calls allow them",
-        ));
+        item =
+            item.step(Hint::text("no further policy helps: let those who manage what denies these calls allow them"));
     }
     let is_denied = |answer: &Answered| answer.decisions.as_ref().is_err_and(Fault::is_denied);
     match simulated.iter().any(is_denied) {
@@ -169,11 +152,7 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> Message {
         Fact::Present(count) => count,
         Fact::Unreadable(fault) => {
             let item = item(Blocked, fault.to_string());
-            return if fault.is_denied() {
-                item.step(reads_of_check(findings.scope))
-            } else {
-                item
-            };
+            return if fault.is_denied() { item.step(reads_of_check(findings.scope)) } else { item };
         }
         Fact::NotAsked | Fact::Absent => return item(Blocked, "not counted".to_owned()),
     };
@@ -181,9 +160,7 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> Message {
     let is_new_rule = |id: &ResourceId, action| id.of_kind() == Kind::Rule && action == Action::Create;
     let new = changes.filter(|change| is_new_rule(&change.id, change.action)).count();
     let most = rule_limit(&findings.scope.region);
-    let creates = findings
-        .plan
-        .map_or_else(String::new, |_| format!("; the plan creates {new}"));
+    let creates = findings.plan.map_or_else(String::new, |_| format!("; the plan creates {new}"));
     let text = format!("{count} of {most} (default limit) on the default event bus{creates}");
     match new > 0 && count + new > most {
         false => item(Passed, text),
@@ -269,18 +246,14 @@ fn reserves(lacking: &BTreeSet<&str>, lists_keys: bool, denies: bool) -> Vec<Str
     let keys = keys.join(", ");
     let mut reserves = Vec::new();
     if !keys.is_empty() {
-        reserves.push(format!(
-            "what no policy allows is missing, unless a policy that depends on {keys} allows it"
-        ));
+        reserves.push(format!("what no policy allows is missing, unless a policy that depends on {keys} allows it"));
     }
     if denies && (!lists_keys || !keys.is_empty()) {
         let keys = match lists_keys {
             true => keys,
             false => "a condition key, such as aws:MultiFactorAuthPresent or aws:SourceIp".to_owned(),
         };
-        reserves.push(format!(
-            "a policy may deny a call only because the simulation has no value for {keys}"
-        ));
+        reserves.push(format!("a policy may deny a call only because the simulation has no value for {keys}"));
     }
     reserves
 }

@@ -49,20 +49,12 @@ impl LateCloud {
 
     /// Rules that take effect after some seconds, and a path that takes some seconds.
     fn rules(effective: u64, delay: u64) -> Self {
-        Self {
-            effective: Duration::from_secs(effective),
-            delay: Duration::from_secs(delay),
-            ..Self::new()
-        }
+        Self { effective: Duration::from_secs(effective), delay: Duration::from_secs(delay), ..Self::new() }
     }
 
     /// Queues with these counts of waiting messages, one sample after the other, and so many probes among them.
     fn counts(counts: &[u64], probes: u64) -> Self {
-        Self {
-            counts: Mutex::new(counts.iter().copied().collect()),
-            probes,
-            ..Self::new()
-        }
+        Self { counts: Mutex::new(counts.iter().copied().collect()), probes, ..Self::new() }
     }
 }
 
@@ -116,27 +108,12 @@ const fn seconds(seconds: u64) -> Duration {
 async fn a_probe_is_sent_again_until_a_late_rule_delivers_one() {
     for (name, cloud, verdict, sent, took) in [
         ("at once", LateCloud::rules(0, 1), ProbeResult::Delivered, 1, 2),
-        (
-            "a rule that is late",
-            LateCloud::rules(25, 1),
-            ProbeResult::Delivered,
-            4,
-            32,
-        ),
+        ("a rule that is late", LateCloud::rules(25, 1), ProbeResult::Delivered, 4, 32),
         ("a minute late", LateCloud::rules(60, 1), ProbeResult::Delivered, 7, 62),
-        (
-            "a router that is slow",
-            LateCloud::rules(0, 15),
-            ProbeResult::Delivered,
-            2,
-            16,
-        ),
+        ("a router that is slow", LateCloud::rules(0, 15), ProbeResult::Delivered, 2, 16),
         ("no rule at all", LateCloud::rules(1000, 1), ProbeResult::Lost, 12, 120),
     ] {
-        let cloud = LateCloud {
-            begin: Instant::now(),
-            ..cloud
-        };
+        let cloud = LateCloud { begin: Instant::now(), ..cloud };
         let probed = bus(&cloud, &scope()).await;
         assert_eq!((probed.result, probed.sent), (verdict, sent), "{name}");
         assert_eq!(probed.took, seconds(took), "{name}");
@@ -160,10 +137,7 @@ async fn s28_a_queue_is_looked_at_seldom() {
 #[tokio::test(start_paused = true)]
 async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
     let denied = Fault {
-        kind: FaultKind::Denied {
-            principal: None,
-            resource: None,
-        },
+        kind: FaultKind::Denied { principal: None, resource: None },
         action: "sqs:ReceiveMessage".to_owned(),
         code: None,
         message: "no".to_owned(),
@@ -197,14 +171,8 @@ async fn late_copies_of_a_probe_are_cleaned_up() {
 #[test]
 fn the_router_gives_its_reason_in_its_words() {
     for (decisions, why) in [
-        (
-            json!([{"decision": "dropped", "reason": "unregistered", "cluster": "base"}]),
-            "dropped: unregistered",
-        ),
-        (
-            json!([{"decision": "retried", "reason": null, "cluster": null}]),
-            "retried",
-        ),
+        (json!([{"decision": "dropped", "reason": "unregistered", "cluster": "base"}]), "dropped: unregistered"),
+        (json!([{"decision": "retried", "reason": null, "cluster": null}]), "retried"),
         (json!([]), "it answered without a decision"),
     ] {
         let decisions: Vec<RouterDecision> = serde_json::from_value(decisions).unwrap();
@@ -224,35 +192,16 @@ fn a_message_that_is_seen_again_was_not_read() {
         ("nothing yet", &[], None),
         ("one look in vain", &[(1, "")], None),
         ("two looks in vain", &[(1, ""), (3, "")], Some(ProbeResult::Read)),
-        (
-            "there, then gone",
-            &[(1, "p"), (2, ""), (4, "")],
-            Some(ProbeResult::Read),
-        ),
+        ("there, then gone", &[(1, "p"), (2, ""), (4, "")], Some(ProbeResult::Read)),
         ("gone, then there after all", &[(1, ""), (3, "p")], None),
-        (
-            "there for some seconds",
-            &[(1, "p"), (2, "p"), (4, "p"), (8, "p")],
-            None,
-        ),
-        (
-            "there after 45 s",
-            &[(1, "p"), (2, "p"), (46, "p")],
-            Some(ProbeResult::NotRead),
-        ),
+        ("there for some seconds", &[(1, "p"), (2, "p"), (4, "p"), (8, "p")], None),
+        ("there after 45 s", &[(1, "p"), (2, "p"), (46, "p")], Some(ProbeResult::NotRead)),
         ("not quite 45 s", &[(2, "p"), (46, "p")], None),
-        (
-            "another message than the probe",
-            &[(1, "ab"), (2, "cd"), (46, "be")],
-            Some(ProbeResult::NotRead),
-        ),
+        ("another message than the probe", &[(1, "ab"), (2, "cd"), (46, "be")], Some(ProbeResult::NotRead)),
         ("others than before", &[(1, "a"), (8, "b"), (46, "c")], None),
     ];
     for (name, looks, verdict) in rows {
-        let looks: Vec<_> = looks
-            .iter()
-            .map(|(at, ids)| (Duration::from_secs(*at), look(ids)))
-            .collect();
+        let looks: Vec<_> = looks.iter().map(|(at, ids)| (Duration::from_secs(*at), look(ids))).collect();
         assert_eq!(judge(&looks), *verdict, "{name}");
     }
     for (name, last, read) in [
@@ -275,13 +224,8 @@ fn without_looks_the_counts_decide() {
         ("waiting, and some received", &[(1, 0), (1, 1)], None),
         ("counted late", &[(0, 0), (3, 0)], None),
     ] {
-        let counts: Vec<Depth> = counts
-            .iter()
-            .map(|(waiting, in_flight)| Depth {
-                waiting: *waiting,
-                in_flight: *in_flight,
-            })
-            .collect();
+        let counts: Vec<Depth> =
+            counts.iter().map(|(waiting, in_flight)| Depth { waiting: *waiting, in_flight: *in_flight }).collect();
         assert_eq!(judge_counts(&counts), verdict, "{name}");
     }
 }
@@ -299,22 +243,15 @@ async fn a_watch_takes_samples_over_a_minute_while_messages_wait() {
         let cloud = LateCloud::counts(&counts, 0);
         let samples = sample(&cloud, Some(&scope()), &[queue.clone()].into(), time, pause).await;
         let found = samples.get(&queue).map_or(0, Vec::len);
-        assert_eq!(
-            (found, cloud.elapsed()),
-            (taken.0, Duration::from_secs(taken.1)),
-            "{name}"
-        );
+        assert_eq!((found, cloud.elapsed()), (taken.0, Duration::from_secs(taken.1)), "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn probes_alone_in_a_cluster_queue_do_not_count_and_no_hub_queue_is_received_from() {
-    for (queue, probes, waiting) in [
-        ("karpenter-base", 2, 3),
-        ("karpenter-base", 3, 0),
-        ("kibus-hub", 3, 3),
-        ("kibus-hub-dlq", 3, 3),
-    ] {
+    for (queue, probes, waiting) in
+        [("karpenter-base", 2, 3), ("karpenter-base", 3, 0), ("kibus-hub", 3, 3), ("kibus-hub-dlq", 3, 3)]
+    {
         let queue: QueueName = queue.parse().unwrap();
         let cloud = LateCloud::counts(&[3], probes);
         let samples = sample(&cloud, Some(&scope()), &[queue.clone()].into(), GLANCE, GLANCE).await;

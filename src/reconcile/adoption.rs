@@ -37,16 +37,11 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
             .note("kibus takes over only a standard queue of the name that the hub gives it, never a FIFO queue");
         // Queues with usual names that exist, each with the prefix that the hub would need.
         for other in usual_queues(cluster).into_iter().filter(|other| exists(survey, other)) {
-            let prefix = other
-                .as_str()
-                .strip_suffix(cluster.as_str())
-                .map(str::parse::<QueuePrefix>);
+            let prefix = other.as_str().strip_suffix(cluster.as_str()).map(str::parse::<QueuePrefix>);
             if let Some(Ok(prefix)) = prefix {
                 message = message.then(
                     format!("queue `{other}` may be the one of `{cluster}`; for a hub whose queues have such names:"),
-                    survey
-                        .scope
-                        .kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
+                    survey.scope.kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
                 );
             }
         }
@@ -133,9 +128,7 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, setting: Option<&Cl
     let adopt = setting.and_then(|setting| setting.adopt).unwrap_or_default();
     let take_over = |adopt: Adopt| {
         let given = setting.map_or_else(String::new, |setting| setting.role.typed() + &setting.typed());
-        survey
-            .scope
-            .kibus(format!("add-cluster {}{}{given}", cluster.name, adopt.option()))
+        survey.scope.kibus(format!("add-cluster {}{}{given}", cluster.name, adopt.option()))
     };
     let live = survey.observed.queue(cluster.queue.clone())?;
     let (scope, queue, name) = (&survey.scope, &cluster.queue, &cluster.name);
@@ -211,9 +204,7 @@ fn tags_lost(queue: &QueueName, fix: Fix) -> Message {
 /// What the policy of an adopted queue would allow besides what its old rules need.
 fn with_permissions(scope: &Scope, cluster: &Cluster, setting: &ClusterSetting) -> Option<Message> {
     let owner = cluster.owner_policy.as_ref();
-    let permissions = owner
-        .filter(|_| cluster.origin == QueueOrigin::Adopted)
-        .map(other_permissions)?;
+    let permissions = owner.filter(|_| cluster.origin == QueueOrigin::Adopted).map(other_permissions)?;
     let (queue, name) = (&cluster.queue, &cluster.name);
     (!permissions.is_empty()).then(|| {
         let sentence = format!(
@@ -269,10 +260,7 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
         let leaves = queue.tags.belong_to(&survey.scope.bus) && !queue.tags.being_deleted(survey.now);
         leaves && !queue.is_external(&survey.scope.bus) && queue.origin(&survey.scope) != Some(QueueOrigin::Created)
     };
-    queues
-        .filter(stays)
-        .map(|queue| Resource::Queue(queue.handed_back(&survey.scope)))
-        .collect()
+    queues.filter(stays).map(|queue| Resource::Queue(queue.handed_back(&survey.scope))).collect()
 }
 
 /// Takes from the readings what stays as it is, and gives it. Of a bus that is removed: what it does not manage, and the queues of
@@ -318,11 +306,7 @@ pub(super) fn unfit_queues(case: &Case<'_>, say: &mut Say) {
     let refusal = |(before, after): (&Queue, &Queue)| {
         let (scope, queue) = (&case.survey.scope, &before.name);
         let foreign = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
-        if let Some(key) = before
-            .encryption
-            .key()
-            .filter(|key| after.encryption.key() != Some(key))
-        {
+        if let Some(key) = before.encryption.key().filter(|key| after.encryption.key() != Some(key)) {
             let sentence = format!("queue `{queue}` is encrypted with KMS key `{key}`, which the hub does not use");
             let set = format!("set SSE-SQS on queue `{queue}` first");
             // Only a key by its ARN can be the hub's.
@@ -331,9 +315,8 @@ pub(super) fn unfit_queues(case: &Case<'_>, say: &mut Say) {
                     format!("{set}, or use this key for the whole hub"),
                     scope.kibus(format!("bootstrap-hub --kms-key {}", quoted(key.as_str()))),
                 ),
-                Err(_) => foreign(sentence).advise(format!(
-                    "{set}; its messages stay readable under the old key until they are received"
-                )),
+                Err(_) => foreign(sentence)
+                    .advise(format!("{set}; its messages stay readable under the old key until they are received")),
             });
         }
         let sources = case.survey.dead_letter_sources(queue).present()?;
@@ -361,9 +344,7 @@ pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
         }
         let messages = case.survey.depth(name).map_or(0, Depth::messages);
         if messages > 0 && before.retention <= after.retention {
-            texts.push(format!(
-                "messages wait in queue `{name}` (about {messages}): whatever reads it receives them"
-            ));
+            texts.push(format!("messages wait in queue `{name}` (about {messages}): whatever reads it receives them"));
         }
         let senders = after.policy.as_ref().map(other_senders).unwrap_or_default();
         if !senders.is_empty() {
@@ -374,14 +355,10 @@ pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
             ));
         }
         if let Fact::Unreadable(fault) = case.survey.dead_letter_sources(name) {
-            texts.push(format!(
-                "unknown whether other queues redrive into queue `{name}`: {fault}"
-            ));
+            texts.push(format!("unknown whether other queues redrive into queue `{name}`: {fault}"));
         }
     }
-    let left = case
-        .updated_queues()
-        .filter(|(_, after)| !after.tags.has_any_of_kibus());
+    let left = case.updated_queues().filter(|(_, after)| !after.tags.has_any_of_kibus());
     texts.extend(left.flat_map(|(before, after)| handing_back(&case.survey.scope, before, after)));
     texts.extend(case.not_created.iter().map(|id| {
         format!(
@@ -435,10 +412,7 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
                 Severity::Warning,
             ),
             false => (
-                format!(
-                    "its policy allows more than EventBridge needs: {}",
-                    listed(&permissions)
-                ),
+                format!("its policy allows more than EventBridge needs: {}", listed(&permissions)),
                 "remove these statements from its policy; or, to drop all senders that are not of the bus:",
                 Severity::Critical,
             ),
@@ -502,10 +476,9 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Message> {
             };
             let other = queue.tags.get(BUS).filter(|bus| *bus != survey.scope.bus.as_str());
             let message = match other {
-                Some(bus) => format!(
-                    "a policy says that it is of this bus, and its tag names bus `{}`",
-                    bus.escape_debug()
-                ),
+                Some(bus) => {
+                    format!("a policy says that it is of this bus, and its tag names bus `{}`", bus.escape_debug())
+                }
                 None if queue.is_external(&survey.scope.bus) => {
                     "is external, and lacks the tags of its cluster".to_owned()
                 }
@@ -532,9 +505,7 @@ fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleN
         format!(
             "if cluster `{cluster}` has moved to bus `{bus}`, delete the policy that this bus has left on the role:"
         ),
-        scope.aws(format!(
-            "iam delete-role-policy --role-name {role} --policy-name {policy}"
-        )),
+        scope.aws(format!("iam delete-role-policy --role-name {role} --policy-name {policy}")),
     ))
 }
 
@@ -542,10 +513,7 @@ fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleN
 fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: Option<&RoleName>) -> Fix {
     let scope = &survey.scope;
     let Some(cluster) = cluster else {
-        return Fix::advice(Hint::command(
-            "add the cluster of this queue again:",
-            scope.kibus("add-cluster NAME"),
-        ));
+        return Fix::advice(Hint::command("add the cluster of this queue again:", scope.kibus("add-cluster NAME")));
     };
     let contradicts = |key: &str, value: &str| queue.tags.get(key).is_some_and(|tag| tag != value);
     if contradicts(BUS, scope.bus.as_str()) || contradicts(CLUSTER, cluster.as_str()) {

@@ -119,9 +119,7 @@ impl RoleSearch {
 }
 
 pub(super) fn no_hub(scope: &Scope) -> Blocked {
-    let Scope {
-        bus, region, account, ..
-    } = scope;
+    let Scope { bus, region, account, .. } = scope;
     let sentence = format!("hub `{bus}` does not exist in {region} of account {account}");
     Message::new(MessageKind::NoHub, "hub", sentence)
         .then(
@@ -164,10 +162,7 @@ pub(super) fn bad_settings(scope: &Scope, bad: &BadSettings, restoring: &str) ->
         BadSettings::Future(_) => message.advise("use the version of kibus that wrote it, or a later one"),
         BadSettings::Damaged(_) => message
             .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
-            .then(
-                "to replace it with the options that the hub has now:",
-                scope.kibus(restoring),
-            ),
+            .then("to replace it with the options that the hub has now:", scope.kibus(restoring)),
     }
     .into()
 }
@@ -181,27 +176,16 @@ pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
         scope.bus, scope.region, scope.account,
     );
     let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
-    Message {
-        code: Some(FindingCode::SettingsMissing),
-        ..message
-    }
-    .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
-    .then(
-        "check these options, in which the hub differs from the defaults; to save them:",
-        scope.kibus(restoring),
-    )
-    .into()
+    Message { code: Some(FindingCode::SettingsMissing), ..message }
+        .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
+        .then("check these options, in which the hub differs from the defaults; to save them:", scope.kibus(restoring))
+        .into()
 }
 
 /// Named or found controller roles that do not exist.
 pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Blocked {
     let message = |one: &MissingRole| {
-        let MissingRole {
-            cluster,
-            role,
-            sources,
-            similar,
-        } = one;
+        let MissingRole { cluster, role, sources, similar } = one;
         let sentence = match roles.len() {
             1 => format!("role `{role}` does not exist"),
             _ => format!("cluster `{cluster}`: no role `{role}`"),
@@ -217,10 +201,7 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
         };
         with_similar(message, cluster, similar).then(
             format!("pass the role that {whose} runs as:"),
-            scope.kibus(format!(
-                "add-cluster {cluster} --controller-role ROLE{}",
-                given(target, cluster)
-            )),
+            scope.kibus(format!("add-cluster {cluster} --controller-role ROLE{}", given(target, cluster))),
         )
     };
     Blocked(roles.iter().map(message).collect())
@@ -229,9 +210,7 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
 /// The given options of a cluster besides its role, as one types them: a command to copy loses none.
 fn given(target: &Target, cluster: &ClusterName) -> String {
     let setting = target.setting(cluster);
-    setting.map_or_else(String::new, |setting| {
-        setting.adopt.unwrap_or_default().option().to_owned() + &setting.typed()
-    })
+    setting.map_or_else(String::new, |setting| setting.adopt.unwrap_or_default().option().to_owned() + &setting.typed())
 }
 
 fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -> Message {
@@ -277,9 +256,8 @@ pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSe
 fn explained(scope: &Scope, mut message: Message, search: &RoleSearch, is_only: bool) -> Message {
     let cluster = &search.cluster;
     if let Some(role) = &search.gone {
-        message = message.note(format!(
-            "role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"
-        ));
+        message = message
+            .note(format!("role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"));
     }
     if !search.elsewhere.is_empty() {
         message = message.note(format!(
@@ -310,22 +288,9 @@ fn in_words(sources: &BTreeSet<RoleSource>) -> String {
 
 /// Why a search did not find exactly one role.
 fn not_one(search: &RoleSearch) -> String {
-    let RoleSearch {
-        cluster,
-        candidates,
-        elsewhere,
-        ..
-    } = search;
-    let is_weak = |by: &BTreeSet<RoleSource>| {
-        by.iter()
-            .all(|one| matches!(one, RoleSource::Name | RoleSource::Suffix))
-    };
-    let all = listed(
-        candidates
-            .keys()
-            .map(ToString::to_string)
-            .chain(elsewhere.iter().cloned()),
-    );
+    let RoleSearch { cluster, candidates, elsewhere, .. } = search;
+    let is_weak = |by: &BTreeSet<RoleSource>| by.iter().all(|one| matches!(one, RoleSource::Name | RoleSource::Suffix));
+    let all = listed(candidates.keys().map(ToString::to_string).chain(elsewhere.iter().cloned()));
     match (candidates.len(), elsewhere.len()) {
         (0, 1) => format!(
             "Karpenter of cluster `{cluster}` runs as a role of another account, by its EKS pod identity association: {all}"
@@ -343,10 +308,7 @@ pub fn no_single_role(cluster: &ClusterName, candidates: Vec<&RoleName>) -> Stri
     match candidates.as_slice() {
         [] => format!("no controller role found for cluster `{cluster}`"),
         [one] => format!("role `{one}` could be the controller role of cluster `{cluster}`, or of another cluster"),
-        several => format!(
-            "several roles could be the controller role of cluster `{cluster}`: {}",
-            listed(several)
-        ),
+        several => format!("several roles could be the controller role of cluster `{cluster}`: {}", listed(several)),
     }
 }
 

@@ -81,23 +81,17 @@ fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, Clust
     let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
     match target.trial {
         Trial::Nothing => {}
-        Trial::Glance => hub
-            .into_iter()
-            .chain(clusters.into_keys())
-            .filter(waits)
-            .for_each(|queue| {
-                survey.glance(&queue);
-            }),
+        Trial::Glance => hub.into_iter().chain(clusters.into_keys()).filter(waits).for_each(|queue| {
+            survey.glance(&queue);
+        }),
         Trial::Probe => {
             hub.into_iter().filter(waits).for_each(|queue| {
                 survey.watch(&queue);
             });
             let bus = (target.others == Wish::Keep).then_some(None);
-            bus.into_iter()
-                .chain(clusters.into_values().map(Some))
-                .for_each(|cluster| {
-                    survey.probes(&cluster);
-                });
+            bus.into_iter().chain(clusters.into_values().map(Some)).for_each(|cluster| {
+                survey.probes(&cluster);
+            });
         }
     }
 }
@@ -117,9 +111,7 @@ pub(super) fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
         .chain(tested.then(|| (router::live_id(scope), "passed its self-test")))
         .chain(is_empty.then_some((ResourceId::Queue(dead_letters), "empty")));
     let messages = all.map(|(id, text)| Message::new(MessageKind::Passed, Subject::Resource(id), text));
-    messages
-        .filter(|message| findings.iter().all(|finding| finding.about != message.about))
-        .collect()
+    messages.filter(|message| findings.iter().all(|finding| finding.about != message.about)).collect()
 }
 
 /// The findings of probes.
@@ -196,11 +188,7 @@ fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
 
 fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
     let (survey, watched) = (case.survey, case.target.trial == Trial::Probe);
-    let samples = if watched {
-        &survey.known.watch
-    } else {
-        &survey.known.glance
-    };
+    let samples = if watched { &survey.known.watch } else { &survey.known.glance };
     let hub = survey.scope.hub_queues().into_iter();
     let clusters = by_queue.keys().filter(|_| !watched).cloned();
     let queues = hub.chain(clusters).filter_map(|queue| {
@@ -274,11 +262,7 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
 
 /// How to judge counts that may be stale, if a finding rests on them.
 fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
-    let counted = [
-        FindingCode::DeadLetters,
-        FindingCode::QueueUnread,
-        FindingCode::HubQueueNotDraining,
-    ];
+    let counted = [FindingCode::DeadLetters, FindingCode::QueueUnread, FindingCode::HubQueueNotDraining];
     let rests = |finding: &Message| finding.code.is_some_and(|code| counted.contains(&code));
     (case.target.trial != Trial::Probe && traffic.iter().any(rests)).then(|| {
         Hint::command(
@@ -290,11 +274,7 @@ fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
 
 /// The controller roles that certainly do not exist.
 fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
-    let absent = survey
-        .known
-        .roles
-        .iter()
-        .filter(|(_, policies)| **policies == Fact::Absent);
+    let absent = survey.known.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
     absent.map(|(role, _)| role.clone()).collect()
 }
 
@@ -302,20 +282,14 @@ fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
 pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     let resources: BTreeMap<&ResourceId, &Fault> = survey.observed.faults().chain(case.observed.faults()).collect();
-    let resources = resources
-        .into_iter()
-        .map(|(id, fault)| (Subject::Resource(id.clone()), fault));
+    let resources = resources.into_iter().map(|(id, fault)| (Subject::Resource(id.clone()), fault));
     let versions = survey.known.versions.iter().filter_map(|(number, version)| {
         let subject = Subject::Other(format!("version {number} of the router"));
         Some((subject, version.fault()?))
     });
-    let lists = [
-        ("clusters", survey.discovered().fault()),
-        ("mappings of the router", survey.function_mappings().fault()),
-    ];
-    let lists = lists
-        .into_iter()
-        .filter_map(|(what, fault)| Some((what.into(), fault?)));
+    let lists =
+        [("clusters", survey.discovered().fault()), ("mappings of the router", survey.function_mappings().fault())];
+    let lists = lists.into_iter().filter_map(|(what, fault)| Some((what.into(), fault?)));
     for (subject, fault) in resources.chain(versions).chain(lists) {
         say.not_read(finding::unreadable(&survey.scope, subject, fault));
     }
@@ -385,9 +359,7 @@ fn rules_by_queue(
     }
     for rule in other_rules(survey) {
         for target in survey.rule_targets(rule).present().into_iter().flatten() {
-            let queue = clusters
-                .keys()
-                .find(|queue| survey.scope.queue_arn(queue) == target.arn);
+            let queue = clusters.keys().find(|queue| survey.scope.queue_arn(queue) == target.arn);
             if let Some(queue) = queue {
                 found.entry(queue.clone()).or_default().insert(rule.clone());
             }
@@ -403,10 +375,7 @@ impl Probed {
         let took = self.took.as_secs_f64();
         match &self.result {
             ProbeResult::Delivered if self.sent > 1 => {
-                format!(
-                    "probe delivered through the bus in {took:.1}s, after it was sent {} times",
-                    self.sent
-                )
+                format!("probe delivered through the bus in {took:.1}s, after it was sent {} times", self.sent)
             }
             ProbeResult::Delivered => format!("probe delivered through the bus in {took:.1}s"),
             ProbeResult::Lost => format!(

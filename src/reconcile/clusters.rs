@@ -120,9 +120,7 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
 pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
     let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
     if roles::grant(survey, &cluster.name, None, &hub.options) == Grant::QueuePolicy {
-        cluster.granted = survey
-            .controller_arn(&cluster.name, cluster.controller_role.as_ref())
-            .map(str::to_owned);
+        cluster.granted = survey.controller_arn(&cluster.name, cluster.controller_role.as_ref()).map(str::to_owned);
     }
     if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
         cluster.karpenter_version = live.tags.karpenter_version();
@@ -327,10 +325,8 @@ pub(super) fn all_known(
             .then("to list the clusters:", survey.scope.kibus("status"));
         match others.is_empty() {
             true => message,
-            false => message.then(
-                "to remove the others:",
-                survey.scope.kibus(format!("remove-cluster {}", others.join(" "))),
-            ),
+            false => message
+                .then("to remove the others:", survey.scope.kibus(format!("remove-cluster {}", others.join(" ")))),
         }
     });
     let unknown: Vec<Message> = unknown.collect();
@@ -399,10 +395,7 @@ pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
         || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
         || !roles_with_policy(survey, name).is_empty()
         || survey.queue_tags(name).is_some()
-        || survey
-            .observed
-            .resource(&Cluster::alarm_id(&survey.scope, name))
-            .is_some()
+        || survey.observed.resource(&Cluster::alarm_id(&survey.scope, name)).is_some()
 }
 
 /// Those of the clusters whose names are close.

@@ -64,9 +64,7 @@ pub(super) fn desired(
         _ => false,
     };
     let all = cluster.desired(&survey.scope, hub);
-    let alarm = all
-        .resources()
-        .filter(|resource| wanted && resource.as_alarm().is_some());
+    let alarm = all.resources().filter(|resource| wanted && resource.as_alarm().is_some());
     observed.resources().filter(stays).chain(alarm).cloned().collect()
 }
 
@@ -160,10 +158,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     let Case { survey, target, .. } = case;
     let scope = &survey.scope;
     let checked = checked_clusters(survey, target);
-    for (name, queue) in checked
-        .keys()
-        .filter_map(|name| Some((name, survey.external_queue(name)?)))
-    {
+    for (name, queue) in checked.keys().filter_map(|name| Some((name, survey.external_queue(name)?))) {
         say.findings.extend(differences(case, name, queue));
         permission(survey, name, queue, say);
     }
@@ -254,19 +249,12 @@ fn differences(case: &Case<'_>, name: &ClusterName, queue: &Queue) -> Vec<Messag
     };
     let owner = QueueOwner::of(&queue.tags);
     let finding = |attribute: &str, message: String, severity| {
-        let place = owner
-            .words()
-            .map_or_else(String::new, |[_, place]| format!(" in {place}"));
+        let place = owner.words().map_or_else(String::new, |[_, place]| format!(" in {place}"));
         let text = format!("its owner must change `{attribute}`{place}; this prints what the hub needs:");
-        Message::finding(
-            &survey.scope,
-            FindingCode::ExternalQueueDiffers,
-            queue.name.clone(),
-            message,
-        )
-        .instead(text, export(&survey.scope, name, &queue.tags))
-        .of(Some(name.clone()))
-        .at_most(severity)
+        Message::finding(&survey.scope, FindingCode::ExternalQueueDiffers, queue.name.clone(), message)
+            .instead(text, export(&survey.scope, name, &queue.tags))
+            .of(Some(name.clone()))
+            .at_most(severity)
     };
     let policy = QueueField::Policy.attribute(owner, false);
     let of_policy = of_policy(queue, wanted, after.options.senders()).into_iter();
@@ -274,19 +262,9 @@ fn differences(case: &Case<'_>, name: &ClusterName, queue: &Queue) -> Vec<Messag
     let has_key = wanted.encryption.key().is_some();
     let kept = after.old_keys();
     // The router may use no other keys.
-    let has_other_key = queue
-        .encryption
-        .key()
-        .is_some_and(|key| kept.iter().all(|old| old.as_str() != key));
-    let wanted = Queue {
-        policy: queue.policy.clone(),
-        ..wanted.clone()
-    };
-    let fields = plan::diff(
-        &Resource::Queue(wanted),
-        &Resource::Queue(queue.clone()),
-        &BTreeSet::new(),
-    );
+    let has_other_key = queue.encryption.key().is_some_and(|key| kept.iter().all(|old| old.as_str() != key));
+    let wanted = Queue { policy: queue.policy.clone(), ..wanted.clone() };
+    let fields = plan::diff(&Resource::Queue(wanted), &Resource::Queue(queue.clone()), &BTreeSet::new());
     let of_fields = fields.into_iter().filter_map(|FieldChange { path, from, to }| {
         let (attribute, severity) = match QueueField::at(&path) {
             // The attribute of the dead-letter queue.
@@ -339,8 +317,7 @@ fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say)
         Some(role) => match simulated(survey, name, queue, role) {
             Simulated::Open => return,
             Simulated::Decided(why) => {
-                say.findings
-                    .extend(why.map(|why| denied(survey, name, queue, role, &why)));
+                say.findings.extend(why.map(|why| denied(survey, name, queue, role, &why)));
                 return;
             }
             Simulated::Unknown => format!("IAM did not say what role `{role}` may do"),

@@ -22,9 +22,7 @@ pub(super) fn keys(case: &Case<'_>, say: &mut Say) {
     };
     let queues = case.desired.resources().filter_map(Resource::as_queue);
     let encrypted = queues.filter(|queue| queue.encryption == Encryption::Kms(key.clone()));
-    let roles = encrypted
-        .filter_map(Queue::controller)
-        .filter(|role| !policy::is_deleted_role(role));
+    let roles = encrypted.filter_map(Queue::controller).filter(|role| !policy::is_deleted_role(role));
     let mut roles: BTreeSet<String> = roles.map(str::to_owned).collect();
     if roles.is_empty() {
         return;
@@ -68,9 +66,7 @@ pub(super) fn gone(case: &Case<'_>) -> Vec<Message> {
     let gone = clusters.filter_map(|cluster| {
         let principal = survey.controller_of(&cluster)?;
         let role = survey.granted_role(&cluster);
-        let exists = role
-            .as_ref()
-            .map_or(!policy::is_deleted_role(principal), |role| listed.contains_key(role));
+        let exists = role.as_ref().map_or(!policy::is_deleted_role(principal), |role| listed.contains_key(role));
         let name = role.map_or_else(|| principal.to_owned(), |role| role.to_string());
         (!exists).then(|| {
             let message = format!("its policy allows role `{}`, which does not exist", name.escape_debug());
@@ -101,9 +97,7 @@ pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
         let role = cluster.controller_role.as_ref().filter(|_| !is_new);
         if let Some(fault) = role.and_then(|role| survey.known.roles.get(role)?.fault()) {
             let name = &cluster.name;
-            say.warn(Hint::text(format!(
-                "a policy of cluster `{name}` may stay on its controller role: {fault}"
-            )));
+            say.warn(Hint::text(format!("a policy of cluster `{name}` may stay on its controller role: {fault}")));
         }
     }
     for (before, after) in case.updated_queues() {

@@ -36,10 +36,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     }),
     (Target::is_any, grants::keys),
     (Target::is_any, too_long_settings),
-    (
-        |target| target.is_check() && target.checks_all() || matches!(target.hub, Wish::Remove),
-        drill_left,
-    ),
+    (|target| target.is_check() && target.checks_all() || matches!(target.hub, Wish::Remove), drill_left),
 ];
 
 /// The refusals that need no plan. A request with one is not planned, unless it is a check.
@@ -91,10 +88,7 @@ fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
     let mut clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
     clusters.retain(|name| survey.external_queue(name).is_none());
     let names: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
-    let sentence = format!(
-        "the queue prefix cannot change while clusters are registered: {}",
-        listed(&clusters)
-    );
+    let sentence = format!("the queue prefix cannot change while clusters are registered: {}", listed(&clusters));
     (!clusters.is_empty()).then(|| {
         Message::refusal(FindingCode::QueueNameTaken, OPTIONS, sentence).then(
             "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
@@ -115,8 +109,7 @@ fn drill_left(case: &Case<'_>, say: &mut Say) {
     if tags.is_some_and(|tags| tags.belong_to(&scope.bus)) {
         let message = format!("{id} is of a drill, which runs now or was cut off");
         let refusal = Message::refusal(FindingCode::DrillLeft, id, message);
-        say.refusals
-            .push(refusal.fixed_by(Fix::Command(scope.kibus("drill --clean"))));
+        say.refusals.push(refusal.fixed_by(Fix::Command(scope.kibus("drill --clean"))));
     }
 }
 
@@ -208,15 +201,9 @@ fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
     let tagged = roles::tagged(survey, cluster);
     let add_with = |role: &RoleName| {
         let role = quoted(role.as_str());
-        survey
-            .scope
-            .kibus(format!("add-cluster {cluster} --controller-role {role}"))
+        survey.scope.kibus(format!("add-cluster {cluster} --controller-role {role}"))
     };
-    let Some(first) = tagged
-        .clone()
-        .filter(|role| holders.contains(role))
-        .or(holders.first().cloned())
-    else {
+    let Some(first) = tagged.clone().filter(|role| holders.contains(role)).or(holders.first().cloned()) else {
         let refusal = |role: RoleName| {
             let is_only = search.candidates.keys().eq([&role]);
             let (text, command) = match is_only {
@@ -257,10 +244,7 @@ fn too_long_settings(case: &Case<'_>, say: &mut Say) {
     }
     // The user's tags take most of them.
     let tags = case.after.options.tags().0;
-    let mut sizes: Vec<_> = tags
-        .iter()
-        .map(|(key, value)| (key.chars().chain(value.chars()).count(), key))
-        .collect();
+    let mut sizes: Vec<_> = tags.iter().map(|(key, value)| (key.chars().chain(value.chars()).count(), key)).collect();
     sizes.sort_by(|a, b| b.cmp(a));
     let sizes = sizes.iter().take(3);
     let sizes: Vec<String> = sizes.map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
@@ -285,17 +269,11 @@ mod tests {
     use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
 
     fn prefix(prefix: Option<&str>) -> HubOptions {
-        HubOptions {
-            queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
-            ..HubOptions::default()
-        }
+        HubOptions { queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()), ..HubOptions::default() }
     }
 
     fn add(names: &[&str]) -> Target {
-        let setting = ClusterSetting {
-            role: RoleOption::Unmanaged,
-            ..ClusterSetting::default()
-        };
+        let setting = ClusterSetting { role: RoleOption::Unmanaged, ..ClusterSetting::default() };
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
     }
 
@@ -364,10 +342,7 @@ mod tests {
         ] {
             let target = Target::bootstrap(Bootstrap::default());
             let survey = Survey::new(scope_in("aws", region));
-            let options = HubOptions {
-                tag_conditions: given,
-                ..prefix(Some(after))
-            };
+            let options = HubOptions { tag_conditions: given, ..prefix(Some(after)) };
             let refused = refusals(&survey, &target, None, options);
             assert_eq!(refused.is_empty(), taken, "{region} `{after}` {given:?}");
         }

@@ -29,10 +29,7 @@ pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option
     // A check reports what could not be read, and clusters alone need no more of the hub.
     if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
         let given = target.bootstraps().map(|given| &given.options);
-        super::readable(
-            &survey.scope,
-            &readings(survey, survey.options().into_iter().chain(given)),
-        )?;
+        super::readable(&survey.scope, &readings(survey, survey.options().into_iter().chain(given)))?;
     }
     settings(survey, target)
 }
@@ -107,9 +104,7 @@ fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
 /// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
 pub(super) fn restoring(survey: &Survey) -> String {
     let words = ["bootstrap-hub --restore-settings".to_owned()];
-    let words = words
-        .into_iter()
-        .chain(hub::live_options(&survey.scope, &survey.observed).typed());
+    let words = words.into_iter().chain(hub::live_options(&survey.scope, &survey.observed).typed());
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -133,9 +128,7 @@ pub fn saved_settings(survey: &Survey) -> Result<Settings, Blocked> {
 
 /// The options that the hub of a target has afterwards, as far as they are known.
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
-    settings(survey, target)
-        .map(|(_, after)| after.options)
-        .unwrap_or_default()
+    settings(survey, target).map(|(_, after)| after.options).unwrap_or_default()
 }
 
 /// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
@@ -190,9 +183,8 @@ pub(super) fn compared(
         }
     };
     // The settings remember the user's tags until no resource has them.
-    let former: BTreeSet<String> = before
-        .map(|before| before.options.tags().0.into_keys().collect())
-        .unwrap_or_default();
+    let former: BTreeSet<String> =
+        before.map(|before| before.options.tags().0.into_keys().collect()).unwrap_or_default();
     for id in desired.ids().cloned().collect::<Vec<_>>() {
         desired.untag(id, former.iter().cloned());
     }
@@ -206,13 +198,8 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
     let Some(parameter) = survey.observed.parameter(survey.scope.settings_parameter()) else {
         return Err(no_hub(&survey.scope));
     };
-    let parameter = Parameter {
-        settings: Ok(Settings {
-            pinned_version: Some(goal),
-            ..settings.clone()
-        }),
-        ..parameter.clone()
-    };
+    let parameter =
+        Parameter { settings: Ok(Settings { pinned_version: Some(goal), ..settings.clone() }), ..parameter.clone() };
     let desired = Desired::from_iter([Resource::Parameter(parameter), Resource::Alias(alias)]);
     let observed = desired.ids().map(|id| (id.clone(), survey.observed.get(id).clone()));
     let observed = observed.collect();
@@ -357,12 +344,10 @@ pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
-    old.map(
-        |(old, until)| match used.contains(old.as_str()) && until.0 < survey.now + NEEDED {
-            true => (old, renewed),
-            false => (old, until),
-        },
-    )
+    old.map(|(old, until)| match used.contains(old.as_str()) && until.0 < survey.now + NEEDED {
+        true => (old, renewed),
+        false => (old, until),
+    })
     .filter(|(_, until)| until.0 > survey.now)
     .collect()
 }

@@ -90,9 +90,8 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
 fn patch(namespace: &str, queue: &str) -> Vec<String> {
     let patch = include_str!("../../templates/karpenter/global-settings.json");
     let patch = document::fill_template(patch, &[("queue", queue.into())]).compact();
-    let mut command = words(&format!(
-        "kubectl patch configmap karpenter-global-settings -n {namespace} --type merge -p"
-    ));
+    let mut command =
+        words(&format!("kubectl patch configmap karpenter-global-settings -n {namespace} --type merge -p"));
     command.push(patch);
     command
 }
@@ -127,10 +126,7 @@ mod tests {
     use serde_json::json;
 
     fn setting(version: Option<&str>, queue: Option<&str>) -> QueueSetting {
-        QueueSetting::new(
-            version.map(|version| version.parse().unwrap()),
-            queue.unwrap_or_default(),
-        )
+        QueueSetting::new(version.map(|version| version.parse().unwrap()), queue.unwrap_or_default())
     }
 
     #[test]
@@ -155,9 +151,7 @@ mod tests {
     fn each_version_has_its_own_commands() {
         const HELM: &str = "helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version";
         let new = |chart: &str| {
-            vec![format!(
-                "{HELM} {chart} -n kube-system --reuse-values --set settings.interruptionQueue=q"
-            )]
+            vec![format!("{HELM} {chart} -n kube-system --reuse-values --set settings.interruptionQueue=q")]
         };
         let patch = vec![
             r#"kubectl patch configmap karpenter-global-settings -n karpenter --type merge -p {"data":{"aws.interruptionQueueName":"q"}}"#.to_owned(),
@@ -180,21 +174,16 @@ mod tests {
             (Some("1.6"), new("VERSION")),
             (None, new("VERSION")),
         ] {
-            let given: Vec<String> = setting(version, Some("q"))
-                .commands
-                .iter()
-                .map(|words| words.join(" "))
-                .collect();
+            let given: Vec<String> = setting(version, Some("q")).commands.iter().map(|words| words.join(" ")).collect();
             assert_eq!(given, commands, "{version:?}");
         }
     }
 
     #[test]
     fn without_a_queue_nothing_is_read() {
-        for (version, last) in [
-            ("0.31.0", r#"{"data":{"aws.interruptionQueueName":""}}"#),
-            ("1.0.0", "settings.interruptionQueue="),
-        ] {
+        for (version, last) in
+            [("0.31.0", r#"{"data":{"aws.interruptionQueueName":""}}"#), ("1.0.0", "settings.interruptionQueue=")]
+        {
             let commands = setting(Some(version), None).commands;
             assert_eq!(commands[0].last().map(String::as_str), Some(last), "{version}");
         }

@@ -145,9 +145,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     if let Some(queue) = survey.external_queue(name) {
         seek_policy(survey, name);
         let role = queue.tags.controller_role();
-        return role.map_or(FoundRole::Unmanaged, |role| {
-            FoundRole::One(role, [RoleSource::Tag].into())
-        });
+        return role.map_or(FoundRole::Unmanaged, |role| FoundRole::One(role, [RoleSource::Tag].into()));
     }
     let tagged = tagged(survey, name);
     // The policy of the queue says which role it is.
@@ -180,18 +178,11 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     let tagged = tagged.filter(exists);
     let usual: Vec<RoleName> = usual_roles(name).into_iter().filter(exists).collect();
     let is_bare = !has_evidence && holders.is_empty();
-    if let ([one], true) = (
-        usual.as_slice(),
-        is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role)),
-    ) {
+    if let ([one], true) = (usual.as_slice(), is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role))) {
         return FoundRole::One(one.clone(), [RoleSource::Name].into());
     }
-    usual
-        .into_iter()
-        .for_each(|role| add(&mut search, role, RoleSource::Name));
-    tagged
-        .into_iter()
-        .for_each(|role| add(&mut search, role, RoleSource::Tag));
+    usual.into_iter().for_each(|role| add(&mut search, role, RoleSource::Name));
+    tagged.into_iter().for_each(|role| add(&mut search, role, RoleSource::Tag));
     while let Some(role) = holders.pop_first() {
         add(&mut search, role, RoleSource::Policy);
     }
@@ -299,9 +290,7 @@ impl SavedRoles {
             let has_record = survey.external_queue(&cluster).is_some() || survey.controller_of(&cluster).is_some();
             let tagged = tagged(survey, &cluster).filter(|role| !has_record && !holders.contains(role));
             roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
-            roles
-                .holders
-                .extend(holders.into_iter().map(|role| (cluster.clone(), role)));
+            roles.holders.extend(holders.into_iter().map(|role| (cluster.clone(), role)));
         }
         roles
     }
@@ -352,10 +341,7 @@ fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
         trust.is_some_and(|trust| names_service_account(trust, &provider, SERVICE_ACCOUNT))
     };
     let listed = survey.known.listed_roles.present().into_iter().flatten();
-    listed
-        .filter(|(_, role)| trusts(role))
-        .map(|(name, _)| name.clone())
-        .collect()
+    listed.filter(|(_, role)| trusts(role)).map(|(name, _)| name.clone()).collect()
 }
 
 /// Whether there is no evidence for a cluster because none exists, or because it could not be read.
@@ -390,8 +376,7 @@ fn seek_evidence(survey: &Survey, cluster: &ClusterName, setting: &ClusterSettin
 /// The clusters of a target for which evidence decides.
 pub(super) fn wanting_evidence<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
     let set = target.set();
-    set.filter_map(|(cluster, setting)| is_evidence_wanted(survey, cluster, setting).then_some(cluster))
-        .collect()
+    set.filter_map(|(cluster, setting)| is_evidence_wanted(survey, cluster, setting).then_some(cluster)).collect()
 }
 
 /// Whether evidence decides about the role of a cluster: no role is named, and the policies do not say which one it is.
@@ -411,8 +396,7 @@ pub(super) fn first_registered<'a>(survey: &Survey, target: &'a Target) -> Vec<&
         tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus))
     };
     let set = target.set();
-    set.filter_map(|(cluster, setting)| (setting.asks_eks() && !is_registered(cluster)).then_some(cluster))
-        .collect()
+    set.filter_map(|(cluster, setting)| (setting.asks_eks() && !is_registered(cluster)).then_some(cluster)).collect()
 }
 
 /// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
@@ -469,12 +453,7 @@ pub(super) fn policy_on(survey: &Survey, cluster: &ClusterName, role: &RoleName)
 pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     let name = survey.scope.controller_policy(cluster);
     let has = |policies: &Fact<RolePolicies>| policies.present().is_some_and(|all| all.contains_key(name.as_str()));
-    let listed = survey
-        .known
-        .roles
-        .iter()
-        .filter(|(_, policies)| has(policies))
-        .map(|(role, _)| role);
+    let listed = survey.known.roles.iter().filter(|(_, policies)| has(policies)).map(|(role, _)| role);
     // Who may not list the policies of a role may still be allowed to read this one.
     let direct = survey.observed.resources().filter_map(Resource::as_role_policy);
     let direct = direct.filter(|policy| policy.name == name).map(|policy| &policy.role);
@@ -517,11 +496,7 @@ pub(super) fn unread_roles(survey: &Survey) -> Option<Hint> {
     if let Fact::Unreadable(fault) = &survey.known.listed_roles {
         return Some(unread("controller roles", fault));
     }
-    let unread_roles = survey
-        .known
-        .roles
-        .iter()
-        .filter_map(|(role, policies)| Some((role, policies.fault()?)));
+    let unread_roles = survey.known.roles.iter().filter_map(|(role, policies)| Some((role, policies.fault()?)));
     let (roles, faults): (Vec<_>, Vec<_>) = unread_roles.map(|(role, fault)| (format!("`{role}`"), fault)).unzip();
     let fault = faults.first()?;
     Some(unread(&format!("role {}", first_of(roles, 1)), fault))
@@ -582,11 +557,7 @@ fn orphan_of(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<
     if !policy::all_ours(&document) || *survey.resource(&ResourceId::Queue(queue)) != Fact::Absent {
         return None;
     }
-    let policy = RolePolicy {
-        role: role.clone(),
-        name: survey.scope.controller_policy(&cluster),
-        document,
-    };
+    let policy = RolePolicy { role: role.clone(), name: survey.scope.controller_policy(&cluster), document };
     Some((cluster, Resource::RolePolicy(policy)))
 }
 
@@ -598,10 +569,7 @@ fn cluster_of(survey: &Survey, policy: &InlinePolicy) -> Option<(ClusterName, Qu
     }
     let queue = survey.cluster_queue(&cluster);
     let opened = queues_received_from(&policy.document()?);
-    opened
-        .into_iter()
-        .eq([survey.scope.queue_arn(&queue)])
-        .then_some((cluster, queue))
+    opened.into_iter().eq([survey.scope.queue_arn(&queue)]).then_some((cluster, queue))
 }
 
 #[cfg(test)]

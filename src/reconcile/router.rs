@@ -73,10 +73,7 @@ pub(super) fn kept_rollback(given: &Bootstrap, survey: &Survey) -> Result<Option
     let pinned = pinned(survey).filter(|_| !given.end_rollback);
     // Without an alias, a new one points to a new version.
     let exists = live_alias(&survey.scope, &survey.observed).is_some();
-    pinned
-        .filter(|_| exists)
-        .map(|pinned| moved_to(survey, pinned))
-        .transpose()
+    pinned.filter(|_| exists).map(|pinned| moved_to(survey, pinned)).transpose()
 }
 
 /// Keeps the version that was rolled back to, with its code and its size.
@@ -93,9 +90,7 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
     let live = kept_rollback(given, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {
         let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
-        hub.get(&live_id(&case.survey.scope))
-            .and_then(Resource::as_alias)
-            .cloned()
+        hub.get(&live_id(&case.survey.scope)).and_then(Resource::as_alias).cloned()
     };
     let code = &live.settings.code;
     let wanted = match &case.target.router {
@@ -103,11 +98,7 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
         _ => alias(&case.after.options, code)?,
     };
     let before = alias(&case.before.as_ref().unwrap_or(&case.after).options, code)?;
-    let changed = plan::diff(
-        &Resource::Alias(wanted.clone()),
-        &Resource::Alias(before),
-        &BTreeSet::new(),
-    );
+    let changed = plan::diff(&Resource::Alias(wanted.clone()), &Resource::Alias(before), &BTreeSet::new());
     let mut fields: BTreeSet<String> = changed.into_iter().map(|field| field.path).collect();
     fields.extend(plan::rollback_conflicts(&wanted, &live));
     let version = live.moves_to.or(live.version).unwrap_or_default();
@@ -318,13 +309,7 @@ pub(super) fn rollback_goal(survey: &Survey, version: Option<u64>) -> Result<u64
         Some(pinned) if version.is_none_or(|version| version == pinned) => Ok(pinned),
         pinned => live.rollback_target(version).map_err(|none| {
             let rolled_back_from = pinned.and(live.later());
-            no_version(
-                &survey.scope,
-                &NoRollbackVersion {
-                    rolled_back_from,
-                    ..none
-                },
-            )
+            no_version(&survey.scope, &NoRollbackVersion { rolled_back_from, ..none })
         }),
     }
 }
@@ -334,19 +319,16 @@ fn no_version(scope: &Scope, none: &NoRollbackVersion) -> Blocked {
     let mut message = Message::new(MessageKind::Refused, "version", none.to_string());
     if let Some(latest) = none.kept.first() {
         let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
-        message = message.note(format!("available: {}", kept.join(", "))).then(
-            "to roll back to one of them:",
-            scope.kibus(format!("rollback {latest}")),
-        );
+        message = message
+            .note(format!("available: {}", kept.join(", ")))
+            .then("to roll back to one of them:", scope.kibus(format!("rollback {latest}")));
     } else if none.rolled_back_from.is_none() {
         message = message.note("kibus has published no other version");
     }
     if let Some(from) = none.rolled_back_from {
         let note =
             format!("the router was rolled back from version {from}, and a rollback goes to earlier versions only");
-        message = message
-            .note(note)
-            .then("to end the rollback and upgrade again:", scope.kibus(END_ROLLBACK));
+        message = message.note(note).then("to end the rollback and upgrade again:", scope.kibus(END_ROLLBACK));
     }
     message.into()
 }
@@ -372,10 +354,7 @@ pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> 
     };
     match alias.settings.code.has_version() {
         true => Ok(alias),
-        false => Err(unusable_version(
-            &survey.scope,
-            format!("kibus did not publish version {version} of the router"),
-        )),
+        false => Err(unusable_version(&survey.scope, format!("kibus did not publish version {version} of the router"))),
     }
 }
 
@@ -393,10 +372,7 @@ pub(super) fn live_sentence(alias: &Alias) -> String {
 pub(super) fn why_not_newest(survey: &Survey) -> Option<String> {
     let alias = live_alias(&survey.scope, &survey.observed)?;
     if let Some(pinned) = pinned(survey) {
-        let from = alias
-            .later()
-            .map(|from| format!(" from version {from}"))
-            .unwrap_or_default();
+        let from = alias.later().map(|from| format!(" from version {from}")).unwrap_or_default();
         return Some(match alias.version == Some(pinned) {
             true => format!("rolled back{from}; bootstrap-hub --router-latest ends the rollback"),
             false => format!("a rollback to version {pinned} is not finished; bootstrap-hub finishes it"),
@@ -425,10 +401,9 @@ fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, 
     match survey.versions(&version) {
         Fact::Present(settings) => Ok(settings),
         Fact::Unreadable(fault) => Err(call_failed(&survey.scope, "read the version of the router", fault)),
-        Fact::Absent | Fact::NotAsked => Err(unusable_version(
-            &survey.scope,
-            format!("version {version} of the router was deleted"),
-        )),
+        Fact::Absent | Fact::NotAsked => {
+            Err(unusable_version(&survey.scope, format!("version {version} of the router was deleted")))
+        }
     }
 }
 
@@ -442,16 +417,9 @@ mod tests {
 
     fn survey(function: &str, live: &str, pinned: Option<u64>) -> Survey {
         let code = |version| Code::of_archive(version, version);
-        let settings = Settings {
-            pinned_version: pinned,
-            ..Settings::default()
-        };
+        let settings = Settings { pinned_version: pinned, ..Settings::default() };
         let mut survey = Survey::new(scope());
-        for mut resource in Hub::new(&scope(), settings, code(function))
-            .desired()
-            .resources()
-            .cloned()
-        {
+        for mut resource in Hub::new(&scope(), settings, code(function)).desired().resources().cloned() {
             if let Resource::Alias(alias) = &mut resource {
                 alias.version = Some(2);
                 alias.versions = [1, 2, 3].into();
@@ -466,13 +434,7 @@ mod tests {
     fn an_older_live_version_has_a_reason() {
         for (name, function, live, pinned, says) in [
             ("newest", "0.2.0", "0.2.0", None, None),
-            (
-                "rolled back",
-                "0.2.0",
-                "0.1.0",
-                Some(2),
-                Some("rolled back from version 3"),
-            ),
+            ("rolled back", "0.2.0", "0.1.0", Some(2), Some("rolled back from version 3")),
             (
                 "a rollback that was cut short",
                 "0.2.0",
@@ -480,13 +442,7 @@ mod tests {
                 Some(1),
                 Some("a rollback to version 1 is not finished"),
             ),
-            (
-                "rolled back within a release",
-                "0.2.0",
-                "0.2.0",
-                Some(2),
-                Some("rolled back from version 3"),
-            ),
+            ("rolled back within a release", "0.2.0", "0.2.0", Some(2), Some("rolled back from version 3")),
             (
                 "an unfinished update",
                 "0.2.0",
@@ -501,10 +457,7 @@ mod tests {
                 Some(says) => {
                     let warning = warning.unwrap_or_default();
                     let live = format!("version 2 of the function is live (router {live})");
-                    assert!(
-                        warning.contains(says) && warning.starts_with(&live),
-                        "{name}: {warning}"
-                    );
+                    assert!(warning.contains(says) && warning.starts_with(&live), "{name}: {warning}");
                 }
             }
         }

@@ -94,11 +94,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Absent if survey.has_lost_settings() => {}
         Saved::Absent => return Err(blocked::no_hub(&survey.scope)),
         Saved::Bad(bad) => {
-            return Err(blocked::bad_settings(
-                &survey.scope,
-                bad,
-                &hub_of_target::restoring(survey),
-            ));
+            return Err(blocked::bad_settings(&survey.scope, bad, &hub_of_target::restoring(survey)));
         }
         Saved::Unreadable(fault) => return Err(blocked::unreadable(&survey.scope, survey.settings_id(), fault)),
     }
@@ -109,9 +105,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let scope = &survey.scope;
     // What waits in the probe queue is kibus's own and expires.
     let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
-    let queues = hub_queues
-        .into_iter()
-        .chain(summaries.iter().map(|cluster| cluster.queue.clone()));
+    let queues = hub_queues.into_iter().chain(summaries.iter().map(|cluster| cluster.queue.clone()));
     let report = |name: QueueName| {
         let depth = survey.depth(&name)?;
         Some(QueueReport { name, depth })
@@ -154,13 +148,9 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
 fn missing(survey: &Survey) -> Vec<ResourceId> {
     let options = survey.options().cloned().unwrap_or_default();
     let optional = Signal::ALL.into_iter().filter(|signal| !options.has_rule(*signal));
-    let unset: Vec<_> = optional
-        .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
-        .collect();
+    let unset: Vec<_> = optional.map(|signal| ResourceId::Rule(survey.scope.rule(signal))).collect();
     let missing = hub::ids(&survey.scope, [&options]).into_iter();
-    missing
-        .filter(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id))
-        .collect()
+    missing.filter(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id)).collect()
 }
 
 fn router(survey: &Survey) -> Option<RouterReport> {

@@ -134,10 +134,8 @@ impl ClusterSetting {
 
     /// The given options besides those about the role and the takeover, as one types them after other words.
     pub(super) fn typed(&self) -> String {
-        let flags = [
-            (self.drop_old_senders == Some(true), " --drop-old-senders"),
-            (!self.asks_eks(), " --no-eks-check"),
-        ];
+        let flags =
+            [(self.drop_old_senders == Some(true), " --drop-old-senders"), (!self.asks_eks(), " --no-eks-check")];
         let flags = flags.into_iter().filter(|(given, _)| *given);
         let tags = self.tags().0.into_iter();
         let tags = tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}"))));
@@ -145,13 +143,7 @@ impl ClusterSetting {
         let version = self.karpenter_version.iter();
         let version = version.map(|version| format!(" --karpenter-version {version}"));
         let grant = self.grant.iter().map(|grant| format!(" --grant {grant}"));
-        flags
-            .map(|(_, flag)| flag.to_owned())
-            .chain(tags)
-            .chain(untag)
-            .chain(version)
-            .chain(grant)
-            .collect()
+        flags.map(|(_, flag)| flag.to_owned()).chain(tags).chain(untag).chain(version).chain(grant).collect()
     }
 
     /// The user's tags to add to the queue, or to change.
@@ -164,11 +156,9 @@ impl ClusterSetting {
 fn untagged(key: &str) -> Result<String, NameError> {
     let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
     match reserved || key.is_empty() || key.chars().count() > 128 {
-        true => Err(NameError::new(
-            "key of a tag",
-            key,
-            "up to 128 characters that do not begin with `kibus:` or `aws:`",
-        )),
+        true => {
+            Err(NameError::new("key of a tag", key, "up to 128 characters that do not begin with `kibus:` or `aws:`"))
+        }
         false => Ok(key.to_owned()),
     }
 }
@@ -240,24 +230,13 @@ impl Target {
     }
 
     pub fn remove(names: impl IntoIterator<Item = ClusterName>, ignore_missing: bool) -> Self {
-        Self {
-            ignore_missing,
-            ..Self::of_clusters(names, &Wish::Remove)
-        }
+        Self { ignore_missing, ..Self::of_clusters(names, &Wish::Remove) }
     }
 
     /// The hub as it has saved, and these clusters, or all if there are none.
     pub fn keep(names: impl IntoIterator<Item = ClusterName>) -> Self {
         let named = Self::of_clusters(names, &Wish::Keep);
-        Self {
-            hub: Wish::Keep,
-            others: if named.clusters.is_empty() {
-                Wish::Keep
-            } else {
-                Wish::Leave
-            },
-            ..named
-        }
+        Self { hub: Wish::Keep, others: if named.clusters.is_empty() { Wish::Keep } else { Wish::Leave }, ..named }
     }
 
     fn of_hub(hub: Wish<HubSetting>, others: Wish) -> Self {
@@ -325,8 +304,7 @@ impl Target {
 
     /// The clusters whose queues are to be taken over.
     pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
-        self.set()
-            .filter_map(|(name, setting)| (setting.adopt.unwrap_or_default() != Adopt::No).then_some(name))
+        self.set().filter_map(|(name, setting)| (setting.adopt.unwrap_or_default() != Adopt::No).then_some(name))
     }
 
     pub(super) fn removed(&self) -> impl Iterator<Item = &ClusterName> {

@@ -25,13 +25,7 @@ use crate::survey::{ListedRole, RolePolicies};
 
 /// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
 /// and if they are old.
-type Row = (
-    &'static str,
-    Target,
-    &'static [&'static str],
-    &'static [&'static str],
-    &'static [&'static str],
-);
+type Row = (&'static str, Target, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
 /// The time of the survey, in Unix seconds.
 const NOW: u64 = 1_800_000_000;
@@ -42,10 +36,7 @@ const OLD: u64 = NOW - 180;
 const ROLE: &str = "KarpenterNodeRole-base";
 
 fn options(memory: Option<&str>) -> HubOptions {
-    HubOptions {
-        memory: memory.map(|memory| memory.parse().unwrap()),
-        ..HubOptions::default()
-    }
+    HubOptions { memory: memory.map(|memory| memory.parse().unwrap()), ..HubOptions::default() }
 }
 
 /// A hub with 512 MB of memory for its function and the cluster `base`, up to date, but these queues are being deleted.
@@ -78,10 +69,7 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
         }
         survey.observed.insert(resource.id(), Fact::Present(resource));
     }
-    survey
-        .known
-        .roles
-        .insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
+    survey.known.roles.insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
     survey.known.listed_roles = Fact::Present([(ROLE.parse().unwrap(), ListedRole::default())].into());
     let found = Fact::Present(["karpenter-base".parse().unwrap()].into());
     survey.known.cluster_queues.insert(survey.queue_prefix(), found);
@@ -93,10 +81,7 @@ fn code() -> Code {
 }
 
 fn setting(options: HubOptions) -> Bootstrap {
-    Bootstrap {
-        options,
-        ..Bootstrap::default()
-    }
+    Bootstrap { options, ..Bootstrap::default() }
 }
 
 fn bootstrap(options: HubOptions) -> Target {
@@ -104,10 +89,7 @@ fn bootstrap(options: HubOptions) -> Target {
 }
 
 fn bootstrap_with(given: Bootstrap, router: OfferedRouter) -> Target {
-    Target {
-        router,
-        ..Target::bootstrap(given)
-    }
+    Target { router, ..Target::bootstrap(given) }
 }
 
 fn add() -> Target {
@@ -115,10 +97,7 @@ fn add() -> Target {
 }
 
 fn add_with(role: RoleOption) -> Target {
-    let setting = ClusterSetting {
-        role,
-        ..ClusterSetting::default()
-    };
+    let setting = ClusterSetting { role, ..ClusterSetting::default() };
     Target::add(["base".parse().unwrap()], &setting)
 }
 
@@ -127,10 +106,7 @@ fn remove() -> Target {
 }
 
 fn verify(router: OfferedRouter) -> Target {
-    Target {
-        router,
-        ..Target::keep([])
-    }
+    Target { router, ..Target::keep([]) }
 }
 
 /// The changes of queues, as `action name`.
@@ -152,21 +128,11 @@ fn s9_a_wanted_queue_with_a_young_mark_is_created_and_an_old_mark_goes() {
         kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
         ..HubOptions::default()
     };
-    let everything: &[&str] = &[
-        "delete karpenter-base",
-        "delete kibus-hub",
-        "delete kibus-hub-dlq",
-        "delete kibus-probe",
-    ];
+    let everything: &[&str] =
+        &["delete karpenter-base", "delete kibus-hub", "delete kibus-hub-dlq", "delete kibus-probe"];
     let rows: [Row; 8] = [
         ("bootstrap, no mark", up_to_date(), &[], &[], &[]),
-        (
-            "bootstrap, the hub queue",
-            up_to_date(),
-            &["kibus-hub"],
-            &["create kibus-hub"],
-            &["update kibus-hub"],
-        ),
+        ("bootstrap, the hub queue", up_to_date(), &["kibus-hub"], &["create kibus-hub"], &["update kibus-hub"]),
         (
             "bootstrap, all",
             up_to_date(),
@@ -180,34 +146,11 @@ fn s9_a_wanted_queue_with_a_young_mark_is_created_and_an_old_mark_goes() {
             bootstrap(key()),
             base,
             &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
-            &[
-                "update karpenter-base",
-                "update kibus-hub",
-                "update kibus-hub-dlq",
-                "update kibus-probe",
-            ],
+            &["update karpenter-base", "update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
         ),
-        (
-            "add",
-            add(),
-            base,
-            &["create karpenter-base"],
-            &["update karpenter-base"],
-        ),
-        (
-            "remove",
-            remove(),
-            base,
-            &["delete karpenter-base"],
-            &["delete karpenter-base"],
-        ),
-        (
-            "teardown",
-            Target::teardown(),
-            &["karpenter-base", "kibus-hub-dlq"],
-            everything,
-            everything,
-        ),
+        ("add", add(), base, &["create karpenter-base"], &["update karpenter-base"]),
+        ("remove", remove(), base, &["delete karpenter-base"], &["delete karpenter-base"]),
+        ("teardown", Target::teardown(), &["karpenter-base", "kibus-hub-dlq"], everything, everything),
     ];
     for (name, target, marked, young, old) in rows {
         for (since, expected) in [(YOUNG, young), (OLD, old), (NOW + 1, old)] {
@@ -225,11 +168,7 @@ fn s9_a_wanted_queue_with_a_young_mark_is_created_and_an_old_mark_goes() {
 fn s9_a_marked_queue_that_kibus_has_not_created_for_the_cluster_is_never_created() {
     let changes = |edit: fn(&mut crate::model::resource::Queue)| {
         let mut survey = survey(&["karpenter-base"]);
-        let mut queue = survey
-            .observed
-            .queue("karpenter-base".parse().unwrap())
-            .unwrap()
-            .clone();
+        let mut queue = survey.observed.queue("karpenter-base".parse().unwrap()).unwrap().clone();
         edit(&mut queue);
         let seen = Resource::Queue(queue);
         survey.observed.insert(seen.id(), Fact::Present(seen));
@@ -249,10 +188,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
     let survey = survey(&["karpenter-base"]);
     assert!(survey.registered().is_empty());
     assert_eq!(survey.saved_tags(&"base".parse().unwrap()), None);
-    let prefix = HubOptions {
-        queue_prefix: Some("x-".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let prefix = HubOptions { queue_prefix: Some("x-".parse().unwrap()), ..HubOptions::default() };
     let blocked = reconcile(&survey, &bootstrap(prefix)).unwrap_err();
     assert_eq!(
         blocked.0[0].sentence, "the queue prefix cannot change while clusters are registered: `base`",
@@ -265,11 +201,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
 fn s9_verify_and_status_do_not_show_a_queue_that_is_being_deleted() {
     let survey = survey(&["kibus-hub", "karpenter-base"]);
     let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-    let findings: Vec<_> = intent
-        .findings
-        .iter()
-        .map(|one| format!("{} {}", one.code.unwrap(), one.name()))
-        .collect();
+    let findings: Vec<_> = intent.findings.iter().map(|one| format!("{} {}", one.code.unwrap(), one.name())).collect();
     assert_eq!(findings, ["K101 kibus-hub"]);
     let (_, clusters) = status::status(&survey, &[].into()).unwrap();
     assert_eq!(clusters, []);
@@ -277,14 +209,8 @@ fn s9_verify_and_status_do_not_show_a_queue_that_is_being_deleted() {
 
 #[test]
 fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
-    let lower = HubOptions {
-        retention: Some("3600".parse().unwrap()),
-        ..HubOptions::default()
-    };
-    let higher = HubOptions {
-        retention: Some("172800".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let lower = HubOptions { retention: Some("3600".parse().unwrap()), ..HubOptions::default() };
+    let higher = HubOptions { retention: Some("172800".parse().unwrap()), ..HubOptions::default() };
     for (name, options, waiting, in_flight, warns) in [
         (
             "lower",
@@ -316,10 +242,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         |names: &[&str]| -> BTreeSet<QueueName> { names.iter().map(|name| name.parse().unwrap()).collect() };
     let mut survey = survey(&[]);
     for queue in queues {
-        let waiting = Status::Queue(Depth {
-            waiting: 1,
-            in_flight: 0,
-        });
+        let waiting = Status::Queue(Depth { waiting: 1, in_flight: 0 });
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
     }
     let absent = ResourceId::Queue("karpenter-tenant-1".parse().unwrap());
@@ -336,11 +259,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     known.dead_letter_sources.extend(sources);
     let router = || OfferedRouter::Packaged(code());
     for (names, read_again, clusters) in [
-        (
-            &[][..],
-            &["kibus-hub", "kibus-hub-dlq", "karpenter-base"][..],
-            &["base"][..],
-        ),
+        (&[][..], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"][..], &["base"][..]),
         (&["base"], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"], &["base"]),
         (&["tenant-1"], &["kibus-hub", "kibus-hub-dlq"], &[]),
     ] {
@@ -359,9 +278,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
         let bus = names.is_empty().then_some(None);
         assert_eq!(
             tries.probes,
-            bus.into_iter()
-                .chain(clusters.iter().map(|name| Some(name.parse().unwrap())))
-                .collect(),
+            bus.into_iter().chain(clusters.iter().map(|name| Some(name.parse().unwrap()))).collect(),
             "{names:?}"
         );
     }
@@ -384,9 +301,7 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
         };
         current.push(Resource::RolePolicy(policy.clone()));
         let statements = policy.document.value_mut()["Statement"].as_array_mut().unwrap();
-        let of_key = statements
-            .iter_mut()
-            .find(|statement| statement["Sid"] == "KibusUseKey");
+        let of_key = statements.iter_mut().find(|statement| statement["Sid"] == "KibusUseKey");
         assert!(of_key.unwrap().as_object_mut().unwrap().remove("Condition").is_some());
         let old = Resource::RolePolicy(policy);
         survey.observed.insert(old.id(), Fact::Present(old));
@@ -394,10 +309,8 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     let [controller, router] = current.as_slice() else {
         panic!("the policies of base and of the router: {current:?}")
     };
-    let rows: [(&str, Target, &[&Resource]); 2] = [
-        ("bootstrap", bootstrap(HubOptions::default()), &[controller, router]),
-        ("add", add(), &[controller]),
-    ];
+    let rows: [(&str, Target, &[&Resource]); 2] =
+        [("bootstrap", bootstrap(HubOptions::default()), &[controller, router]), ("add", add(), &[controller])];
     for (name, target, expected) in rows {
         let intent = reconcile(&survey, &target).unwrap();
         assert_eq!(intent.refusals, [], "{name}");
@@ -442,10 +355,7 @@ fn only_a_downgrade_can_be_allowed() {
         survey.observed.insert(resource.id(), reading);
     }
     let left = |allow_downgrade| {
-        let given = Bootstrap {
-            allow_downgrade,
-            ..setting(HubOptions::default())
-        };
+        let given = Bootstrap { allow_downgrade, ..setting(HubOptions::default()) };
         let target = bootstrap_with(given, OfferedRouter::Packaged(code()));
         let intent = reconcile(&survey, &target).unwrap();
         let sentences = intent.refusals.iter().map(|refusal| refusal.sentence.clone());

@@ -22,10 +22,8 @@ const KEY_OF_AWS: &str = "alias/aws/sns";
 /// Refuses a topic of another account or Region, and one whose name does not fit into the handler, where the router finds it.
 pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let Scope { account, region, .. } = scope;
-    let topics = [
-        ("alarms", options.alarm_topic(), "alarms notify"),
-        ("notify", options.topic(), "the router publishes to"),
-    ];
+    let topics =
+        [("alarms", options.alarm_topic(), "alarms notify"), ("notify", options.topic(), "the router publishes to")];
     for (option, topic, who) in topics {
         if let Some(topic) = topic.filter(|topic| !is_here(scope, topic)) {
             let sentence = format!("`{topic}` is not a topic of account {account} in {region}, and {who} no other");
@@ -90,20 +88,12 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
             let values = [
                 ("account", account.as_str().into()),
                 ("actions", missing.into_iter().collect()),
-                (
-                    "resource",
-                    if is_key {
-                        "*".into()
-                    } else {
-                        scope.topic_arn(topic).into()
-                    },
-                ),
+                ("resource", if is_key { "*".into() } else { scope.topic_arn(topic).into() }),
             ];
             let statement = fill_template(include_str!("../../templates/policies/topic.json"), &values).compact();
             let sentence = format!("topic `{name}` cannot be notified by alarms: {what} does not allow CloudWatch");
             let refusal = refusal(scope, "alarms", sentence);
-            say.refusals
-                .push(refusal.advise(format!("add this statement to that policy: {statement}")));
+            say.refusals.push(refusal.advise(format!("add this statement to that policy: {statement}")));
         }
         LetsIn::Unclear => say.warn(Hint::text(format!(
             "unknown whether alarms can notify topic `{name}`: {what} has conditions that kibus does not evaluate"
@@ -137,12 +127,7 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
 
 /// The key of a topic, unless it is given by an alias, whose policy cannot be read.
 fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
-    let Scope {
-        partition,
-        region,
-        account,
-        ..
-    } = scope;
+    let Scope { partition, region, account, .. } = scope;
     match key.contains(['/', ':']) {
         true => key.parse().ok(),
         false => format!("arn:{partition}:kms:{region}:{account}:key/{key}").parse().ok(),
@@ -186,11 +171,7 @@ mod tests {
             (here, "karpenter-", [false, false]),
             ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-", [true, true]),
             ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-", [true, true]),
-            (
-                "arn:aws-cn:sns:us-west-2:111122223333:team-a",
-                "karpenter-",
-                [true, true],
-            ),
+            ("arn:aws-cn:sns:us-west-2:111122223333:team-a", "karpenter-", [true, true]),
             // Of 128, 5 for the bus, 40 for the prefix, 9 between.
             (&"t".repeat(74), &"x".repeat(40), [false, false]),
             (&"t".repeat(75), &"x".repeat(40), [true, false]),
@@ -198,10 +179,7 @@ mod tests {
             let prefix = Some(prefix.parse().unwrap());
             let of = |option: &str| {
                 let given = [(option.to_owned(), topic.into())];
-                HubOptions {
-                    queue_prefix: prefix.clone(),
-                    ..given.into_iter().collect()
-                }
+                HubOptions { queue_prefix: prefix.clone(), ..given.into_iter().collect() }
             };
             let found = ["notify", "alarms"].map(|option| unusable(&scope(), &of(option)).is_some());
             assert_eq!(found, refused, "{topic}");

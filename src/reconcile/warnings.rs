@@ -53,11 +53,7 @@ fn older_live_version(case: &Case<'_>, say: &mut Say) {
     match router::rolled_back(case.survey) {
         Some(live) if !ends => {
             let from = live.later().map(|from| format!(": rolled back from version {from}"));
-            let text = format!(
-                "{}{}; to end the rollback:",
-                router::live_sentence(live),
-                from.unwrap_or_default()
-            );
+            let text = format!("{}{}; to end the rollback:", router::live_sentence(live), from.unwrap_or_default());
             say.warn(Hint::command(text, case.survey.scope.kibus(router::END_ROLLBACK)));
         }
         _ => say.warn_all(router::not_newest_warning(case.survey).map(Hint::text)),
@@ -75,10 +71,7 @@ fn unlocked_queues(case: &Case<'_>, say: &mut Say) {
 }
 
 fn cost_of_reader_alarms(case: &Case<'_>, say: &mut Say) {
-    let had = case
-        .before
-        .as_ref()
-        .is_some_and(|before| before.options.has_reader_alarms());
+    let had = case.before.as_ref().is_some_and(|before| before.options.has_reader_alarms());
     if case.after.options.has_reader_alarms() && !had {
         say.warn(Hint::text(
             "--reader-alarms costs about $0.20 a month for each cluster: CloudWatch charges for both metrics of an alarm",
@@ -127,10 +120,7 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
 pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
     match fault.is_denied() {
         true => Hint::command(
-            format!(
-                "{what}: AWS denied {}. Grant the permissions that this command prints:",
-                fault.action
-            ),
+            format!("{what}: AWS denied {}. Grant the permissions that this command prints:", fault.action),
             scope.kibus(printing(&fault.action)),
         ),
         false => Hint::text(format!("{what}: {fault}")),
@@ -185,10 +175,7 @@ fn clusters_in_eks(case: &Case<'_>, say: &mut Say) {
     let exists = clusters_of_eks.fault().filter(|_| !asked.is_empty());
     let roles = roles::evidence_fault(survey).filter(|_| !wanted.is_empty());
     let whether = format!("whether it has {}", named_clusters(&asked));
-    let for_role = format!(
-        "for the controller role of {}, so check it in the plan",
-        named_clusters(&wanted)
-    );
+    let for_role = format!("for the controller role of {}, so check it in the plan", named_clusters(&wanted));
     let unknown = match (exists, roles) {
         (Some(fault), None) => Some((fault, whether)),
         (Some(fault), Some(_)) => {
@@ -240,12 +227,10 @@ fn asking_ec2(case: &Case<'_>) -> BTreeSet<(ClusterName, RoleName)> {
     let set = set.filter_map(|cluster| Some((cluster.name.clone(), cluster.controller_role.clone()?)));
     let mut kept = checked_clusters(case.survey, case.target);
     kept.retain(|_, tags| asks_ec2(tags.karpenter_version()));
-    let kept = kept
-        .into_keys()
-        .filter_map(|name| match roles::find(case.survey, &name) {
-            FoundRole::One(role, _) => Some((name, role)),
-            _ => None,
-        });
+    let kept = kept.into_keys().filter_map(|name| match roles::find(case.survey, &name) {
+        FoundRole::One(role, _) => Some((name, role)),
+        _ => None,
+    });
     set.chain(kept).collect()
 }
 
@@ -259,9 +244,7 @@ fn access_of_controllers(case: &Case<'_>, say: &mut Say) {
     }
     // The list of roles has their ARNs.
     let listed = survey.listed_roles().present();
-    let known = controllers
-        .iter()
-        .filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
+    let known = controllers.iter().filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
     for of in known {
         if let Some(decisions) = survey.controller_access(of).present() {
             say.warn_all(lacks(survey, of, decisions));
@@ -283,10 +266,9 @@ fn lacks(
         };
         if action == ASKS_EC2 {
             let (unless, advice) = match decision {
-                AccessDecision::NoPolicy { keys } => (
-                    unless(keys),
-                    "Allow it in a policy of the role, as Karpenter's own policies do",
-                ),
+                AccessDecision::NoPolicy { keys } => {
+                    (unless(keys), "Allow it in a policy of the role, as Karpenter's own policies do")
+                }
                 _ => (String::new(), ASK_OTHERS),
             };
             warnings.push(Hint::text(format!(

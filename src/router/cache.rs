@@ -24,11 +24,7 @@ pub(super) struct Generations<K, V> {
 
 impl<K: Clone + Eq + Hash, V> Generations<K, V> {
     pub(super) fn new(size: usize) -> Self {
-        Self {
-            young: HashMap::new(),
-            old: HashMap::new(),
-            size,
-        }
+        Self { young: HashMap::new(), old: HashMap::new(), size }
     }
 
     pub(super) fn get(&mut self, key: &K) -> Option<&V> {
@@ -63,10 +59,7 @@ pub(super) struct Owners {
 
 impl Owners {
     pub(super) fn new(size: usize) -> Self {
-        Self {
-            instances: Generations::new(size),
-            placements: HashSet::new(),
-        }
+        Self { instances: Generations::new(size), placements: HashSet::new() }
     }
 
     pub(super) fn owner(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
@@ -118,10 +111,7 @@ mod tests {
 
     fn cluster(node_pool: &str) -> InstanceOwner {
         let placement = Placement::of("a".parse().unwrap());
-        InstanceOwner::Cluster(Arc::new(Placement {
-            node_pool: node_pool.to_owned(),
-            ..placement
-        }))
+        InstanceOwner::Cluster(Arc::new(Placement { node_pool: node_pool.to_owned(), ..placement }))
     }
 
     fn id(n: usize) -> InstanceId {

@@ -39,27 +39,18 @@ impl Deadline {
     /// A clock from Lambda's deadline in milliseconds of the Unix epoch.
     pub(super) fn at(millis: u64) -> Self {
         let ends = Instant::now() + Duration::from_millis(millis).saturating_sub(since_epoch());
-        Self {
-            calls_until: ends.checked_sub(RESERVE).unwrap_or(ends),
-            ends,
-        }
+        Self { calls_until: ends.checked_sub(RESERVE).unwrap_or(ends), ends }
     }
 
     /// The clock for calls that must leave most of the time to the others: it allows a quarter of the time that is left.
     pub(super) fn first_quarter(self) -> Self {
-        Self {
-            calls_until: Instant::now() + self.left() / 4,
-            ends: self.ends,
-        }
+        Self { calls_until: Instant::now() + self.left() / 4, ends: self.ends }
     }
 
     /// The clock for calls that may take this time and no more of what [`Self::last_moments`] allows.
     pub(super) fn at_most(self, time: Duration) -> Self {
         let last = self.last_moments().calls_until;
-        Self {
-            calls_until: last.min(Instant::now() + time),
-            ends: self.ends,
-        }
+        Self { calls_until: last.min(Instant::now() + time), ends: self.ends }
     }
 
     /// After how many seconds the invocation has certainly ended.
@@ -70,10 +61,7 @@ impl Deadline {
 
     /// The clock for the last calls of the same invocation. It allows most of the time that was kept.
     pub(super) fn last_moments(self) -> Self {
-        Self {
-            calls_until: self.ends.checked_sub(RESERVE / 5).unwrap_or(self.ends),
-            ends: self.ends,
-        }
+        Self { calls_until: self.ends.checked_sub(RESERVE / 5).unwrap_or(self.ends), ends: self.ends }
     }
 }
 

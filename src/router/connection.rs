@@ -124,9 +124,7 @@ mod tests {
             .region(Region::new("us-west-2"))
             .endpoint_url(endpoint)
             .http_client(client(connector))
-            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
-                "id", "secret", None, None, "test",
-            )))
+            .credentials_provider(SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test")))
             .build()
     }
 
@@ -162,10 +160,7 @@ mod tests {
         let server = thread::spawn(move || {
             let connections: Vec<TcpStream> = (0..2).map(|_| listener.accept().unwrap().0).collect();
             drop(listener);
-            let served: Vec<_> = connections
-                .into_iter()
-                .map(|stream| thread::spawn(|| serve(stream)))
-                .collect();
+            let served: Vec<_> = connections.into_iter().map(|stream| thread::spawn(|| serve(stream))).collect();
             let mut methods: Vec<Vec<String>> = served.into_iter().map(|thread| thread.join().unwrap()).collect();
             methods.sort();
             methods
@@ -173,9 +168,7 @@ mod tests {
         let connector = connector();
         let config = config(&connector, &endpoint);
         open(&connector, &config).await;
-        describe_tags(&ec2::Client::new(&config), &["i-1"], || ())
-            .await
-            .unwrap();
+        describe_tags(&ec2::Client::new(&config), &["i-1"], || ()).await.unwrap();
         drop((connector, config));
         // Tasks of this runtime close the connections, so this thread must not block on the server.
         let methods = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();

@@ -170,12 +170,7 @@ impl<'a> DecodedEvent<'a> {
             self.repairs.push(Repair::Entity);
         }
         self.subject = EventSubject::Instances(entities.iter().map(|entity| entity.id.clone()).collect());
-        self.health = Some(Entities {
-            list,
-            is_repaired,
-            entities,
-            resources: envelope.get("resources"),
-        });
+        self.health = Some(Entities { list, is_repaired, entities, resources: envelope.get("resources") });
         Ok(())
     }
 
@@ -296,9 +291,7 @@ impl Entities<'_> {
         let kept: Vec<&Entity<'_>> = kept.map(|(_, entity)| entity).collect();
         let all = kept.len() == self.entities.len();
         if !all || self.is_repaired {
-            let texts = kept
-                .iter()
-                .map(|entity| entity.reduced.as_deref().unwrap_or(entity.written.get()));
+            let texts = kept.iter().map(|entity| entity.reduced.as_deref().unwrap_or(entity.written.get()));
             edits.push(Edit::replace(body, self.list, json::list(texts)));
         }
         if !all && let Some(resources) = self.resources {
@@ -314,11 +307,7 @@ impl<'a> Entity<'a> {
     fn read(written: &'a RawValue, scope: &Scope) -> Self {
         let value = Members::parse(written.get()).and_then(|members| members.get("entityValue"));
         let Some((value, text)) = value.and_then(|value| Some((value, json::text(value)?))) else {
-            return Self {
-                written,
-                id: Err(DropReason::NoInstance),
-                reduced: None,
-            };
+            return Self { written, id: Err(DropReason::NoInstance), reduced: None };
         };
         let id = find_instance(&text, scope);
         let reduced = match &id {

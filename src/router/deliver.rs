@@ -49,11 +49,8 @@ pub(super) async fn deliver<S: Services, C: Clock>(
             at: context.clock.now(),
         }));
         for batch in batches(messages) {
-            let sender = BatchSender {
-                context: Arc::clone(context),
-                to: to.clone(),
-                results: Vec::with_capacity(batch.len()),
-            };
+            let sender =
+                BatchSender { context: Arc::clone(context), to: to.clone(), results: Vec::with_capacity(batch.len()) };
             senders.push(sender.run(batch));
         }
     }
@@ -147,9 +144,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
     /// The result of a call, and in it of each message.
     async fn send(&self, batch: &[Outgoing]) -> Option<Result<Vec<Result<(), CallFailure>>, CallFailure>> {
         let bodies: Vec<&str> = batch.iter().map(|message| message.body.as_str()).collect();
-        let InvocationContext {
-            router, calls, clock, ..
-        } = &*self.context;
+        let InvocationContext { router, calls, clock, .. } = &*self.context;
         let call = async {
             calls.send.add(1);
             clock.within(router.services.send(&self.to.queue, &bodies)).await
@@ -176,11 +171,7 @@ impl<S: Services, C: Clock> BatchSender<S, C> {
 
     fn decide(&mut self, messages: impl IntoIterator<Item = Outgoing>, decision: Decision) {
         let at = self.context.clock.now();
-        self.results.extend(messages.into_iter().map(|message| SendResult {
-            number: message.number,
-            decision,
-            at,
-        }));
+        self.results.extend(messages.into_iter().map(|message| SendResult { number: message.number, decision, at }));
     }
 }
 
@@ -198,14 +189,8 @@ mod tests {
             (vec![mib, 1], vec![1, 1]),
             (vec![mib / 2, mib / 2, 1], vec![2, 1]),
         ] {
-            let messages = sizes
-                .iter()
-                .enumerate()
-                .map(|(number, size)| Outgoing {
-                    number,
-                    body: "x".repeat(*size),
-                })
-                .collect();
+            let messages =
+                sizes.iter().enumerate().map(|(number, size)| Outgoing { number, body: "x".repeat(*size) }).collect();
             let batches: Vec<usize> = batches(messages).iter().map(Vec::len).collect();
             assert_eq!(batches, expected, "{sizes:?}");
         }

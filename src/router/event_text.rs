@@ -141,10 +141,7 @@ const HEALTH: &[(&str, Shape<'_>)] = &[
     ("startTime", Shape::Text),
     ("endTime", Shape::Text),
     ("eventTypeCategory", Shape::Judged),
-    (
-        "affectedEntities",
-        Shape::List(&Shape::Object(&[("entityValue", Shape::Judged)])),
-    ),
+    ("affectedEntities", Shape::List(&Shape::Object(&[("entityValue", Shape::Judged)]))),
 ];
 
 pub(super) fn members_of_detail(signal: Signal) -> &'static [(&'static str, Shape<'static>)] {
@@ -171,10 +168,7 @@ pub(super) fn members_of_envelope(signal: Option<Signal>) -> [(&'static str, Sha
         ("source", Shape::Judged),
         ("time", Shape::Judged),
         ("version", Shape::Judged),
-        (
-            "detail",
-            signal.map_or(Shape::Judged, |signal| Shape::Object(members_of_detail(signal))),
-        ),
+        ("detail", signal.map_or(Shape::Judged, |signal| Shape::Object(members_of_detail(signal)))),
     ]
 }
 

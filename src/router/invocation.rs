@@ -69,9 +69,7 @@ fn message(record: SqsRecord, hub: &str, now: i64) -> Message {
         id: record.message_id,
         origin: match record.source {
             None => Origin::Invocation,
-            Some(source) if source == hub => Origin::HubQueue {
-                receipt: record.receipt_handle,
-            },
+            Some(source) if source == hub => Origin::HubQueue { receipt: record.receipt_handle },
             Some(_) => Origin::OtherQueue,
         },
         body: record.body,
@@ -105,15 +103,9 @@ pub(super) async fn route_batch<S: Services>(
     let finished = finished.into_iter().filter(|(number, _)| *number >= passed);
     let finished = finished.map(|(_, message)| message).collect();
     let clock = deadline.last_moments();
-    tokio::join!(
-        hide(&context, returned.collect(), clock),
-        delete(&context, finished, clock),
-    );
+    tokio::join!(hide(&context, returned.collect(), clock), delete(&context, finished, clock),);
     let in_storm = context.calls.received.get() > 0 || !surplus.is_empty();
-    let notices = router
-        .topic
-        .as_ref()
-        .map(|_| report::notices(&router.scope, &messages, &routed));
+    let notices = router.topic.as_ref().map(|_| report::notices(&router.scope, &messages, &routed));
     let notified = notices::publish(&context, notices.unwrap_or_default(), in_storm).await;
     let mut answer = json!({"batchItemFailures": failures});
     let decisions = report::answered(&messages, &routed.items);
@@ -241,24 +233,13 @@ mod tests {
             receives: Some(3),
             arrived: 1_795_183_351_183,
         };
-        let of_hub = Origin::HubQueue {
-            receipt: "r".to_owned(),
-        };
+        let of_hub = Origin::HubQueue { receipt: "r".to_owned() };
         for (source, origin) in [
             (json!(HUB), of_hub.clone()),
-            (
-                json!("arn:aws:sqs:us-west-2:111122223333:kibus-hub2"),
-                Origin::OtherQueue,
-            ),
+            (json!("arn:aws:sqs:us-west-2:111122223333:kibus-hub2"), Origin::OtherQueue),
             // A mapping may read a queue of another account.
-            (
-                json!("arn:aws:sqs:us-west-2:999999999999:kibus-hub"),
-                Origin::OtherQueue,
-            ),
-            (
-                json!("arn:aws:sqs:us-west-2:111122223333:karpenter-base"),
-                Origin::OtherQueue,
-            ),
+            (json!("arn:aws:sqs:us-west-2:999999999999:kibus-hub"), Origin::OtherQueue),
+            (json!("arn:aws:sqs:us-west-2:111122223333:karpenter-base"), Origin::OtherQueue),
             (json!(""), Origin::OtherQueue),
             (json!(null), Origin::Invocation),
         ] {
@@ -270,13 +251,8 @@ mod tests {
 
     #[test]
     fn what_a_record_lacks_has_a_default() {
-        let message = |origin, receives| Message {
-            id: "m".to_owned(),
-            origin,
-            body: String::new(),
-            receives,
-            arrived: 7,
-        };
+        let message =
+            |origin, receives| Message { id: "m".to_owned(), origin, body: String::new(), receives, arrived: 7 };
         let (none, other) = (message(Origin::Invocation, None), message(Origin::OtherQueue, Some(1)));
         for (records, expected) in [
             (json!([{"messageId": "m"}]), Some(vec![none])),

@@ -119,10 +119,7 @@ impl Edit {
     /// Replaces a value that is part of a text.
     pub(super) fn replace(whole: &str, value: &RawValue, new: String) -> Self {
         let start = value.get().as_ptr().addr() - whole.as_ptr().addr();
-        Self {
-            place: start..start + value.get().len(),
-            new,
-        }
+        Self { place: start..start + value.get().len(), new }
     }
 
     /// Whether both replace the same range.
@@ -134,10 +131,7 @@ impl Edit {
     pub(super) fn add(whole: &str, members: &Members<'_>, key: &str, value: &str) -> Self {
         let start = whole.find('{').map_or(0, |brace| brace + 1);
         let comma = if members.is_empty() { "" } else { "," };
-        Self {
-            place: start..start,
-            new: format!("{}:{value}{comma}", quoted(key)),
-        }
+        Self { place: start..start, new: format!("{}:{value}{comma}", quoted(key)) }
     }
 }
 
@@ -211,10 +205,7 @@ mod tests {
             Edit::replace(whole, members.get("a").unwrap(), "3".to_owned()),
             Edit::add(whole, &members, "n", "0"),
         ];
-        assert_eq!(
-            apply(whole, edits),
-            " {\"n\":0, \"a\" : 3 ,\"b\":[ 1 ],\"c\": {\"d\":2} }"
-        );
+        assert_eq!(apply(whole, edits), " {\"n\":0, \"a\" : 3 ,\"b\":[ 1 ],\"c\": {\"d\":2} }");
         assert_eq!(apply(whole, Vec::new()), whole);
         let empty = Members::parse("{}").unwrap();
         assert_eq!(apply("{}", vec![Edit::add("{}", &empty, "n", "0")]), "{\"n\":0}");

@@ -125,11 +125,7 @@ fn a_healthy_batch_takes_the_fewest_calls() {
     assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 1);
     drop(queues);
     run(&router, 1000, &messages);
-    assert_eq!(
-        router.services.ec2.script.next.load(Ordering::Relaxed),
-        1,
-        "the second time, every owner is cached"
-    );
+    assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 1, "the second time, every owner is cached");
 }
 
 #[test]
@@ -138,10 +134,7 @@ fn an_event_for_no_karpenter_costs_no_call() {
     let mut other = message(0, &[1], 1);
     other.body = other.body.replace("aws.ec2", "aws.other");
     let outcome = run(&router, 1000, &[other]);
-    assert_eq!(
-        outcome.items[0].decision,
-        Decision::Dropped(DropReason::NotForKarpenter)
-    );
+    assert_eq!(outcome.items[0].decision, Decision::Dropped(DropReason::NotForKarpenter));
     assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 0);
     assert_eq!(router.services.queues.sends.next.load(Ordering::Relaxed), 0);
 }
@@ -154,30 +147,15 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
     let others = || Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c2");
     for (what, sends, tags, decision) in [
         ("taken", vec![sent()], Ok(ours()), Decision::Delivered),
-        (
-            "throttled, then taken",
-            vec![SendAnswer::CallFailure(again), sent()],
-            Ok(ours()),
-            Decision::Delivered,
-        ),
+        ("throttled, then taken", vec![SendAnswer::CallFailure(again), sent()], Ok(ours()), Decision::Delivered),
         (
             "one entry failed, then taken",
             vec![SendAnswer::Entries(vec![Err(again)]), sent()],
             Ok(ours()),
             Decision::Delivered,
         ),
-        (
-            "always throttled",
-            refused(again),
-            Ok(ours()),
-            Decision::Retried(RetryReason::SendThrottled),
-        ),
-        (
-            "absent",
-            refused(CallFailure::Absent),
-            Err(CallFailure::Absent),
-            Decision::Dropped(DropReason::Unregistered),
-        ),
+        ("always throttled", refused(again), Ok(ours()), Decision::Retried(RetryReason::SendThrottled)),
+        ("absent", refused(CallFailure::Absent), Err(CallFailure::Absent), Decision::Dropped(DropReason::Unregistered)),
         (
             "denied and absent",
             refused(CallFailure::Denied),
@@ -196,36 +174,16 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
             Ok(others()),
             Decision::Dropped(DropReason::QueueNotOurs),
         ),
-        (
-            "denied, ours",
-            refused(CallFailure::Denied),
-            Ok(ours()),
-            Decision::Retried(RetryReason::QueueDenied),
-        ),
+        ("denied, ours", refused(CallFailure::Denied), Ok(ours()), Decision::Retried(RetryReason::QueueDenied)),
         (
             "denied twice",
             refused(CallFailure::Denied),
             Err(CallFailure::Denied),
             Decision::Retried(RetryReason::QueueDenied),
         ),
-        (
-            "denied, no answer",
-            refused(CallFailure::Denied),
-            Err(again),
-            Decision::Retried(RetryReason::SendThrottled),
-        ),
-        (
-            "refused",
-            refused(CallFailure::Refused),
-            Ok(ours()),
-            Decision::Retried(RetryReason::SendRefused),
-        ),
-        (
-            "too long",
-            refused(CallFailure::TooLong),
-            Ok(ours()),
-            Decision::Dropped(DropReason::TooLarge),
-        ),
+        ("denied, no answer", refused(CallFailure::Denied), Err(again), Decision::Retried(RetryReason::SendThrottled)),
+        ("refused", refused(CallFailure::Refused), Ok(ours()), Decision::Retried(RetryReason::SendRefused)),
+        ("too long", refused(CallFailure::TooLong), Ok(ours()), Decision::Dropped(DropReason::TooLarge)),
     ] {
         let router = router(sends, vec![TagAnswer::True], vec![tags]);
         let outcome = run(&router, 5000, &[message(0, &[1], 2)]);
@@ -239,18 +197,8 @@ fn an_urgent_event_without_a_queue_is_retried_once() {
     let (once, unregistered) = (RetryReason::NoQueueYet, DropReason::Unregistered);
     for (what, answer, tags, dropped) in [
         ("absent", CallFailure::Absent, Ok(Tags::default()), unregistered),
-        (
-            "denied and absent",
-            CallFailure::Denied,
-            Err(CallFailure::Absent),
-            unregistered,
-        ),
-        (
-            "denied, no tags",
-            CallFailure::Denied,
-            Ok(Tags::default()),
-            DropReason::QueueNotOurs,
-        ),
+        ("denied and absent", CallFailure::Denied, Err(CallFailure::Absent), unregistered),
+        ("denied, no tags", CallFailure::Denied, Ok(Tags::default()), DropReason::QueueNotOurs),
     ] {
         for (receives, decision) in [
             (Some(1), Decision::Retried(once)),
@@ -260,10 +208,7 @@ fn an_urgent_event_without_a_queue_is_retried_once() {
             let answers = vec![SendAnswer::CallFailure(answer)];
             let router = router(answers, vec![TagAnswer::True], vec![tags.clone()]);
             let outcome = run(&router, 1000, &[message(0, &[1], receives)]);
-            assert_eq!(
-                outcome.items[0].decision, decision,
-                "{what}, received {receives:?} times"
-            );
+            assert_eq!(outcome.items[0].decision, decision, "{what}, received {receives:?} times");
         }
         // The second receive asks another connection, which sees the queue.
         let answers = vec![SendAnswer::CallFailure(answer), sent()];
@@ -276,11 +221,7 @@ fn an_urgent_event_without_a_queue_is_retried_once() {
 /// Karpenter finds a stopped instance without the message.
 #[test]
 fn an_event_that_is_not_urgent_is_dropped_at_once() {
-    let router = router(
-        vec![SendAnswer::CallFailure(CallFailure::Absent)],
-        vec![TagAnswer::True],
-        vec![],
-    );
+    let router = router(vec![SendAnswer::CallFailure(CallFailure::Absent)], vec![TagAnswer::True], vec![]);
     let stopped = |number, instance| Message {
         body: sample_event(&scope(), Signal::StateChange, &[instance]).to_string(),
         ..message(number, &[1], 1)
@@ -295,10 +236,7 @@ fn an_event_that_is_not_urgent_is_dropped_at_once() {
 #[test]
 fn a_message_of_another_queue_returns_unread() {
     let router = healthy();
-    let forged = Message {
-        origin: Origin::OtherQueue,
-        ..message(1, &[1], 1)
-    };
+    let forged = Message { origin: Origin::OtherQueue, ..message(1, &[1], 1) };
     let outcome = run(&router, 1000, &[message(0, &[1], 1), forged, message(2, &[4, 1], 2)]);
     let decisions: Vec<(Option<Signal>, Decision)> =
         outcome.items.iter().map(|item| (item.signal, item.decision)).collect();
@@ -352,10 +290,7 @@ fn a_slow_ec2_delays_only_instances_with_unknown_owners() {
     let later = router_with_cache(&router, vec![throttled]);
     let outcome = run(&later, 1000, &[message(0, &[1], 1), message(1, &[2], 1)]);
     let decisions: Vec<Decision> = outcome.items.iter().map(|item| item.decision).collect();
-    assert_eq!(
-        decisions,
-        [Decision::Delivered, Decision::Retried(RetryReason::TagsThrottled)]
-    );
+    assert_eq!(decisions, [Decision::Delivered, Decision::Retried(RetryReason::TagsThrottled)]);
 }
 
 #[test]

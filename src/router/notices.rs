@@ -34,10 +34,7 @@ struct Failed {
 
 impl NoticeTopic {
     pub(super) fn new(arn: String) -> Self {
-        Self {
-            arn,
-            failed: Mutex::default(),
-        }
+        Self { arn, failed: Mutex::default() }
     }
 
     fn is_paused(&self, now: Instant) -> bool {
@@ -58,11 +55,7 @@ pub(super) async fn publish<S: Services>(
     in_storm: bool,
 ) -> Notified {
     let (all, clock) = (notices.len(), context.clock.at_most(TIME));
-    let not_taken = |why: &str| Notified {
-        taken: 0,
-        not_taken: all,
-        why: Some(why.to_owned()),
-    };
+    let not_taken = |why: &str| Notified { taken: 0, not_taken: all, why: Some(why.to_owned()) };
     let Some(topic) = context.router.topic.as_ref().filter(|_| all > 0) else {
         return Notified::default();
     };
@@ -89,9 +82,5 @@ pub(super) async fn publish<S: Services>(
         Some(Ok(_)) => None,
     });
     topic.note(taken > 0, clock.now());
-    Notified {
-        taken,
-        not_taken: all - taken,
-        why: why.or_else(|| (taken < all).then(|| "refused".to_owned())),
-    }
+    Notified { taken, not_taken: all - taken, why: why.or_else(|| (taken < all).then(|| "refused".to_owned())) }
 }

@@ -31,11 +31,7 @@ pub(super) struct Placement {
 impl Placement {
     /// A cluster, for what is no instance.
     pub(super) fn of(cluster: ClusterName) -> Self {
-        Self {
-            cluster,
-            node_pool: String::new(),
-            instance_type: None,
-        }
+        Self { cluster, node_pool: String::new(), instance_type: None }
     }
 }
 
@@ -73,26 +69,13 @@ mod tests {
         let (v1, long) = (("eks:eks-cluster-name", "c"), "x".repeat(64));
         let kind = "node.kubernetes.io/instance-type";
         for (tags, pool, instance_type) in [
-            (
-                vec![("karpenter.sh/nodepool", "a"), ("karpenter.sh/provisioner-name", "b")],
-                "a",
-                None,
-            ),
-            (
-                vec![("karpenter.sh/provisioner-name", "b"), (kind, "m7g.large")],
-                "b",
-                Some("m7g.large"),
-            ),
+            (vec![("karpenter.sh/nodepool", "a"), ("karpenter.sh/provisioner-name", "b")], "a", None),
+            (vec![("karpenter.sh/provisioner-name", "b"), (kind, "m7g.large")], "b", Some("m7g.large")),
             (vec![("karpenter.sh/nodepool", long.as_str()), (kind, "a b")], "", None),
             (vec![("karpenter.sh/nodepool", "")], "", None),
         ] {
-            let InstanceOwner::Cluster(placement) = of(&[&tags[..], &[v1]].concat()) else {
-                panic!("{tags:?}")
-            };
-            assert_eq!(
-                (placement.node_pool.as_str(), placement.instance_type.as_deref()),
-                (pool, instance_type)
-            );
+            let InstanceOwner::Cluster(placement) = of(&[&tags[..], &[v1]].concat()) else { panic!("{tags:?}") };
+            assert_eq!((placement.node_pool.as_str(), placement.instance_type.as_deref()), (pool, instance_type));
         }
     }
 
@@ -114,48 +97,24 @@ mod tests {
             ("v0.28", vec![owned, provisioner, managed], cluster("m")),
             ("v0.32", vec![owned, pool, managed, class], cluster("m")),
             ("v1.0", vec![owned, pool, v1, class], cluster("v1")),
-            (
-                "AWS's own tag over all",
-                vec![owned, other, pool, v1, managed, joined],
-                cluster("j"),
-            ),
-            (
-                "v1 over what others may write",
-                vec![owned, other, pool, v1, managed],
-                cluster("v1"),
-            ),
+            ("AWS's own tag over all", vec![owned, other, pool, v1, managed, joined], cluster("j")),
+            ("v1 over what others may write", vec![owned, other, pool, v1, managed], cluster("v1")),
             ("managed-by over owned", vec![owned, pool, managed], cluster("m")),
             ("joined over owned", vec![owned, pool, joined], cluster("j")),
             ("joined alone", vec![pool, joined], cluster("j")),
             ("shared is not owned", vec![owned, shared, pool], cluster("a")),
-            (
-                "two owners",
-                vec![owned, other, pool],
-                Err(DropReason::AmbiguousCluster),
-            ),
+            ("two owners", vec![owned, other, pool], Err(DropReason::AmbiguousCluster)),
             ("two owners, joined", vec![owned, other, pool, joined], cluster("j")),
             ("only shared", vec![shared, pool], Err(DropReason::NoClusterNamed)),
             ("no cluster", vec![pool], Err(DropReason::NoClusterNamed)),
-            (
-                "a name that EKS refuses",
-                vec![("eks:eks-cluster-name", "a b"), owned, pool],
-                cluster("a"),
-            ),
-            (
-                "an empty name",
-                vec![("karpenter.sh/managed-by", ""), owned, pool],
-                cluster("a"),
-            ),
+            ("a name that EKS refuses", vec![("eks:eks-cluster-name", "a b"), owned, pool], cluster("a")),
+            ("an empty name", vec![("karpenter.sh/managed-by", ""), owned, pool], cluster("a")),
             (
                 "a managed node group",
                 vec![("eks:cluster-name", "a"), ("eks:nodegroup-name", "n"), owned, joined],
                 Err(DropReason::NoKarpenterMarker),
             ),
-            (
-                "nothing of a cluster",
-                vec![("Name", "x")],
-                Err(DropReason::NoKarpenterMarker),
-            ),
+            ("nothing of a cluster", vec![("Name", "x")], Err(DropReason::NoKarpenterMarker)),
             ("Auto Mode", vec![v1, auto, joined], Err(DropReason::AutoMode)),
             ("Auto Mode's tag on Karpenter's", vec![v1, auto, pool], cluster("v1")),
             ("no tags", vec![], Err(DropReason::NoTagsSeen)),
@@ -174,19 +133,13 @@ mod tests {
         let joined = ("aws:eks:cluster-name", "a");
         for (tags, expected) in [
             (vec![joined], false),
-            (
-                vec![joined, ("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "a")],
-                false,
-            ),
+            (vec![joined, ("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "a")], false),
             (vec![joined, ("kubernetes.io/cluster/a", "owned")], false),
             (vec![joined, ("kubernetes.io/cluster/b", "shared")], false),
             (vec![joined, ("kubernetes.io/cluster/b", "owned")], true),
             (vec![joined, ("eks:eks-cluster-name", "b")], true),
             (vec![joined, ("karpenter.sh/managed-by", "b")], true),
-            (
-                vec![("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "b")],
-                false,
-            ),
+            (vec![("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "b")], false),
             (vec![], false),
         ] {
             let named = tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();

@@ -165,10 +165,7 @@ pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch)
             },
             "metadata": { "eventType": what, "relatedResources": instances, "additionalContext": facts },
         });
-        Notice {
-            message: message.to_string(),
-            attributes: filters.into(),
-        }
+        Notice { message: message.to_string(), attributes: filters.into() }
     };
     lines.map(notice).collect()
 }

@@ -28,10 +28,8 @@ use crate::wire::aws_code;
 use crate::wire::sns::Notice;
 
 /// Two clusters that do not exist, and an instance of each.
-const CLUSTERS: [(&str, &str); 2] = [
-    ("kibus-self-test-a", "i-00000000000000a01"),
-    ("kibus-self-test-b", "i-00000000000000b02"),
-];
+const CLUSTERS: [(&str, &str); 2] =
+    [("kibus-self-test-a", "i-00000000000000a01"), ("kibus-self-test-b", "i-00000000000000b02")];
 
 /// How many characters of a message of AWS are reported. EC2 appends an encoded text of a thousand.
 const SHOWN: usize = 300;
@@ -117,9 +115,7 @@ fn payload(hub: &str, cases: &[SelfTestCase]) -> Value {
         },
         source: Some(hub.to_owned()),
     });
-    json!(SqsEvent {
-        records: records.collect(),
-    })
+    json!(SqsEvent { records: records.collect() })
 }
 
 /// Cases of every signal, under every name that it has.
@@ -140,27 +136,19 @@ fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameE
             }
             SubjectMember::Entities => vec![(
                 sample(&[instance, other]),
-                vec![
-                    (first_queue.clone(), sample(&[instance])),
-                    (second_queue.clone(), sample(&[other])),
-                ],
+                vec![(first_queue.clone(), sample(&[instance])), (second_queue.clone(), sample(&[other]))],
             )],
             // What comes from a queue names no cluster.
-            SubjectMember::Cluster => vec![
-                (sample(&[]), vec![(scope.probe_queue(), sample(&[]))]),
-                (sample(&[second]), vec![]),
-            ],
+            SubjectMember::Cluster => {
+                vec![(sample(&[]), vec![(scope.probe_queue(), sample(&[]))]), (sample(&[second]), vec![])]
+            }
             SubjectMember::Bus => vec![(sample(&[]), vec![(scope.probe_queue(), sample(&[]))])],
         };
         for detail_type in signal.detail_types() {
             for (event, copies) in &samples {
                 let mut event = event.clone();
                 event["detail-type"] = json!(detail_type);
-                cases.push(SelfTestCase {
-                    name: (*detail_type).to_owned(),
-                    event,
-                    copies: copies.clone(),
-                });
+                cases.push(SelfTestCase { name: (*detail_type).to_owned(), event, copies: copies.clone() });
             }
         }
     }
@@ -174,9 +162,7 @@ struct InMemory(Mutex<BTreeMap<QueueName, Vec<String>>>);
 impl Services for InMemory {
     async fn instance_tags(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallError> {
         let known = CLUSTERS.iter().filter_map(|(cluster, id)| {
-            let tags = Tags::default()
-                .with("eks:eks-cluster-name", *cluster)
-                .with("karpenter.sh/nodepool", "default");
+            let tags = Tags::default().with("eks:eks-cluster-name", *cluster).with("karpenter.sh/nodepool", "default");
             Some((id.parse().ok()?, tags))
         });
         Ok(known.filter(|(id, _)| ids.contains(id)).collect())

@@ -183,15 +183,9 @@ fn received(message: SqsMessage) -> Option<Message> {
     let number = |name| attributes.get(&name);
     Some(Message {
         id: message.message_id?,
-        origin: Origin::HubQueue {
-            receipt: message.receipt_handle?,
-        },
+        origin: Origin::HubQueue { receipt: message.receipt_handle? },
         body: message.body?,
-        receives: Some(
-            number(MessageSystemAttributeName::ApproximateReceiveCount)?
-                .parse()
-                .ok()?,
-        ),
+        receives: Some(number(MessageSystemAttributeName::ApproximateReceiveCount)?.parse().ok()?),
         arrived: number(MessageSystemAttributeName::SentTimestamp)?.parse().ok()?,
     })
 }
@@ -199,11 +193,7 @@ fn received(message: SqsMessage) -> Option<Message> {
 impl CallError {
     /// No answer, or none that can be read.
     fn unanswered(message: String) -> Self {
-        Self {
-            failure: CallFailure::Again(RetryReason::SendUnavailable),
-            code: "NoAnswer".to_owned(),
-            message,
-        }
+        Self { failure: CallFailure::Again(RetryReason::SendUnavailable), code: "NoAnswer".to_owned(), message }
     }
 
     /// The refusal of SQS with this code, of a call or of one entry. SQS calls throttling a sender fault too, so the code
@@ -223,21 +213,13 @@ impl CallError {
         } else {
             CallFailure::Again(RetryReason::SendUnavailable)
         };
-        Self {
-            failure,
-            code: if code.is_empty() { "NoCode" } else { code }.to_owned(),
-            message: message.to_owned(),
-        }
+        Self { failure, code: if code.is_empty() { "NoCode" } else { code }.to_owned(), message: message.to_owned() }
     }
 }
 
 /// A request that the SDK does not make.
 fn unbuilt(e: impl Display) -> CallError {
-    CallError {
-        failure: CallFailure::Refused,
-        code: "InvalidRequest".to_owned(),
-        message: e.to_string(),
-    }
+    CallError { failure: CallFailure::Refused, code: "InvalidRequest".to_owned(), message: e.to_string() }
 }
 
 fn of_sqs<E: ProvideErrorMetadata + std::error::Error + 'static>(e: &SdkError<E, HttpResponse>) -> CallError {
@@ -280,11 +262,7 @@ mod tests {
     /// A failure whose code does not matter.
     impl From<CallFailure> for CallError {
         fn from(failure: CallFailure) -> Self {
-            Self {
-                failure,
-                code: "Code".to_owned(),
-                message: "said".to_owned(),
-            }
+            Self { failure, code: "Code".to_owned(), message: "said".to_owned() }
         }
     }
 

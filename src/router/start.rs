@@ -51,9 +51,7 @@ struct LambdaFunction {
 /// Runs the function until Lambda ends it. It fails if the handler of the function is not the router's, or a variable that
 /// Lambda sets is missing.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
-    let handler = env::var(HANDLER_VARIABLE)
-        .map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?
-        .parse()?;
+    let handler = env::var(HANDLER_VARIABLE).map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?.parse()?;
     let connector = connection::connector();
     let config = configuration(Env::real(), &connector).map_err(|e| e.to_string())?;
     connection::open(&connector, &config).await;
@@ -68,19 +66,16 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     };
     print(&[json!({"level": "info", "message": "started", "build": MARK}).to_string()]);
     let function = &function;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
-        function.handle(event).await
-    }))
+    lambda_runtime::run(service_fn(
+        move |event: LambdaEvent<Box<RawValue>>| async move { function.handle(event).await },
+    ))
     .await
 }
 
 impl LambdaFunction {
     async fn handle(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, Diagnostic> {
         let LambdaEvent { payload, context } = event;
-        let router = self
-            .router
-            .get_or_try_init(|| async { self.router(&context.invoked_function_arn) })
-            .await?;
+        let router = self.router.get_or_try_init(|| async { self.router(&context.invoked_function_arn) }).await?;
         let (deadline, request) = (Deadline::at(context.deadline), &context.request_id);
         let hub = router.scope.queue_arn(&router.scope.hub_queue());
         let payload = Payload::parse(payload.get(), &hub, deadline.unix_millis())
@@ -129,10 +124,7 @@ fn scope_of(arn: &str, bus: &BusName) -> Option<Scope> {
 }
 
 fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
-    Diagnostic {
-        error_type: kind.to_owned(),
-        error_message: message.into(),
-    }
+    Diagnostic { error_type: kind.to_owned(), error_message: message.into() }
 }
 
 /// Writes lines to standard output, from which Lambda takes logs. No message waits for a line that cannot be written.
@@ -162,10 +154,7 @@ fn configuration(env: Env, connector: &SharedHttpConnector) -> Result<SdkConfig,
         None,
         "environment",
     );
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT)
-        .operation_attempt_timeout(TRY)
-        .build();
+    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).operation_attempt_timeout(TRY).build();
     let is_on = |name| env.get(name).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -206,10 +195,7 @@ mod tests {
                 "arn:aws-cn:lambda:cn-north-1:111122223333:function:kibus-router:live",
                 Some(scope_in("aws-cn", "cn-north-1")),
             ),
-            (
-                "arn:aws:lambda:us-west-2:111122223333:function:kibus-router",
-                Some(scope_in("aws", "us-west-2")),
-            ),
+            ("arn:aws:lambda:us-west-2:111122223333:function:kibus-router", Some(scope_in("aws", "us-west-2"))),
             ("arn:aws:sqs:us-west-2:111122223333:kibus-hub", None),
             ("", None),
         ] {
@@ -217,11 +203,8 @@ mod tests {
         }
     }
 
-    const LAMBDA: [(&str, &str); 3] = [
-        ("AWS_REGION", "cn-north-1"),
-        ("AWS_ACCESS_KEY_ID", "id"),
-        ("AWS_SECRET_ACCESS_KEY", "secret"),
-    ];
+    const LAMBDA: [(&str, &str); 3] =
+        [("AWS_REGION", "cn-north-1"), ("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret")];
 
     fn of(variables: &[(&str, &str)]) -> Result<SdkConfig, NotSet> {
         configuration(Env::from_slice(variables), &connection::connector())
@@ -259,11 +242,7 @@ mod tests {
             ("AWS_USE_FIPS_ENDPOINT", "false", false, false),
         ] {
             let config = of(&[&LAMBDA[..], &[(name, value)]].concat()).unwrap();
-            assert_eq!(
-                (config.use_fips(), config.use_dual_stack()),
-                (Some(fips), Some(dual_stack)),
-                "{name}={value}"
-            );
+            assert_eq!((config.use_fips(), config.use_dual_stack()), (Some(fips), Some(dual_stack)), "{name}={value}");
         }
     }
 }

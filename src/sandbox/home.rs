@@ -62,9 +62,7 @@ impl Home {
             file.lock()?;
             Ok(Lock { _file: file })
         });
-        lock.await
-            .unwrap_or_else(|e| Err(std::io::Error::other(e)))
-            .map_err(cannot("lock", path))
+        lock.await.unwrap_or_else(|e| Err(std::io::Error::other(e))).map_err(cannot("lock", path))
     }
 
     /// Creates the directory, and checks that no other user can put a program into it that kibus would run.
@@ -88,10 +86,9 @@ impl Home {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(cannot("read", path))?,
         };
-        for (path, found, others) in [
-            (self.path(), fs::metadata(self.path()), OTHERS_WRITE),
-            (path, file.metadata(), OTHERS),
-        ] {
+        for (path, found, others) in
+            [(self.path(), fs::metadata(self.path()), OTHERS_WRITE), (path, file.metadata(), OTHERS)]
+        {
             let found = found.map_err(cannot("read", path))?;
             self.check(path, &found)?;
             if found.mode() & others != 0 {
@@ -115,10 +112,8 @@ impl Home {
         // They could put something into it that kibus or a shell would run.
         let other = || {
             let path = path.display();
-            Error::failed(format!(
-                "`{path}` belongs to another user, so kibus uses nothing from it"
-            ))
-            .hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
+            Error::failed(format!("`{path}` belongs to another user, so kibus uses nothing from it"))
+                .hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
         };
         // A new file belongs to the user that this process runs as.
         let ours = tempfile::tempfile_in(&self.0).and_then(|file| file.metadata());
@@ -157,10 +152,7 @@ mod tests {
             (&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")], Some("/d/kibus")),
             (&[("HOME", "/h")], Some("/h/.local/share/kibus")),
             (&[("XDG_DATA_HOME", "d"), ("HOME", "/h")], Some("/h/.local/share/kibus")),
-            (
-                &[("KIBUS_SANDBOX_HOME", ""), ("HOME", "/h")],
-                Some("/h/.local/share/kibus"),
-            ),
+            (&[("KIBUS_SANDBOX_HOME", ""), ("HOME", "/h")], Some("/h/.local/share/kibus")),
             (&[("HOME", "")], None),
             (&[], None),
         ];

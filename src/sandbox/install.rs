@@ -262,10 +262,7 @@ mod tests {
             command.args(["-c", script]);
             failure(command)
         };
-        assert_eq!(
-            shell("echo out; echo why >&2; exit 1").await.unwrap().as_deref(),
-            Some("out\nwhy")
-        );
+        assert_eq!(shell("echo out; echo why >&2; exit 1").await.unwrap().as_deref(), Some("out\nwhy"));
         assert_eq!(shell("echo why >&2").await.unwrap(), None);
         let absent = failure(Command::new("/absent/python3")).await.unwrap_err().message;
         assert!(absent.starts_with("cannot run `/absent/python3`: "), "{absent}");
@@ -301,9 +298,6 @@ mod tests {
     fn an_error_about_python_names_the_command_that_installs_it() {
         let hints = with_python(Error::failed("no python")).hints;
         let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_deref()).collect();
-        assert!(
-            commands.contains(&"apt-get install python3 python3-venv"),
-            "{commands:?}"
-        );
+        assert!(commands.contains(&"apt-get install python3 python3-venv"), "{commands:?}");
     }
 }

@@ -170,14 +170,7 @@ fn spawn(python: &Path, directory: &Path, watched: bool, extra: &[(&str, &str)])
         .stderr(errors)
         .process_group(0);
     let child = command.spawn().map_err(cannot("run", python))?;
-    Ok(StartedServer {
-        record: ServerRecord {
-            pid: child.id(),
-            endpoint,
-            mark,
-        },
-        process: Some(child),
-    })
+    Ok(StartedServer { record: ServerRecord { pid: child.id(), endpoint, mark }, process: Some(child) })
 }
 
 /// The directory of the temporary files of a server, such as the unpacked functions.
@@ -331,10 +324,7 @@ mod tests {
     fn record() -> ServerRecord {
         ServerRecord {
             pid: 12,
-            endpoint: Endpoint {
-                port: 4566,
-                secret: Secret::new().unwrap(),
-            },
+            endpoint: Endpoint { port: 4566, secret: Secret::new().unwrap() },
             mark: random_digits().unwrap(),
         }
     }
@@ -360,13 +350,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::new(dir.path().to_owned());
         record().write(&home.record_path()).unwrap();
-        for text in [
-            "",
-            "{",
-            "{}",
-            r#"{"pid":-1,"port":1,"mark":"x"}"#,
-            r#"{"pid":1,"port":1,"mark":"x","secret":"$(kibus)"}"#,
-        ] {
+        for text in
+            ["", "{", "{}", r#"{"pid":-1,"port":1,"mark":"x"}"#, r#"{"pid":1,"port":1,"mark":"x","secret":"$(kibus)"}"#]
+        {
             std::fs::write(home.record_path(), text).unwrap();
             assert_eq!(ServerRecord::read(&home).unwrap(), None, "{text:?}");
         }
@@ -381,11 +367,7 @@ mod tests {
 
     #[test]
     fn only_a_running_process_with_the_mark_is_the_server() {
-        let record = |pid, mark: &str| ServerRecord {
-            pid,
-            mark: mark.to_owned(),
-            ..record()
-        };
+        let record = |pid, mark: &str| ServerRecord { pid, mark: mark.to_owned(), ..record() };
         let mark = "0123456789abcdef";
         let mut child = Command::new("sh")
             .args(["-c", "echo ready; read wait; :", &option(mark)])

@@ -105,31 +105,13 @@ async fn a_signature_opens_only_what_the_emulator_checks() {
         ("a user", functions, vec![&of_user[..]], true),
         ("root", functions, vec![&of_root], false),
         ("two headers", functions, vec![&of_user, &of_root], false),
-        (
-            "root, in an older way",
-            functions,
-            vec!["AWS test:x Credential=AKIAUSER/x"],
-            false,
-        ),
-        (
-            "root in the query",
-            "/2015-03-31/functions/?X-Amz-Credential=test%2F20260101",
-            vec![&of_user],
-            false,
-        ),
-        (
-            "root in an encoded query",
-            "/2015-03-31/functions/?AWSAccess%4BeyId=test",
-            vec![&of_user],
-            false,
-        ),
+        ("root, in an older way", functions, vec!["AWS test:x Credential=AKIAUSER/x"], false),
+        ("root in the query", "/2015-03-31/functions/?X-Amz-Credential=test%2F20260101", vec![&of_user], false),
+        ("root in an encoded query", "/2015-03-31/functions/?AWSAccess%4BeyId=test", vec![&of_user], false),
         ("the emulator's own paths", "/_ministack/health", vec![&of_user], false),
         ("another of them", "/health", vec![&of_user], false),
     ] {
-        let headers: String = authorization
-            .iter()
-            .map(|value| format!("Authorization: {value}\r\n"))
-            .collect();
+        let headers: String = authorization.iter().map(|value| format!("Authorization: {value}\r\n")).collect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}");
         let (status, body) = answer(port, &request).await;
         let passed = !body.contains("the sandbox answers only");
@@ -169,10 +151,7 @@ async fn no_page_takes_the_events_of_a_function() {
         (vec!["Host: 127.0.0.1", "Sec-Fetch-Site: cross-site"], 403),
         (vec!["Host: 127.0.0.1"], 200),
     ] {
-        let head = format!(
-            "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n{}\r\n",
-            headers.join("\r\n")
-        );
+        let head = format!("GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
         let (status, _) = server::send(port, &head).await.unwrap();
         assert_eq!(status, expected, "{headers:?}");
     }
@@ -182,9 +161,7 @@ async fn no_page_takes_the_events_of_a_function() {
 async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    let mut stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port))
-        .await
-        .unwrap();
+    let mut stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.unwrap();
     let (token, length) = (secret.as_str(), body.len());
     let request = format!(
         "POST /2015-03-31/functions/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Amz-Security-Token: {token}\r\n\
@@ -193,11 +170,7 @@ async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).await.unwrap();
-    assert!(
-        answer.starts_with(b"HTTP/1.1 20"),
-        "{}",
-        String::from_utf8_lossy(&answer)
-    );
+    assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer));
 }
 
 /// The holder of the server holds its standard input, which the kernel closes however the holder ends.
@@ -219,9 +192,7 @@ async fn the_users_server_is_started_once_and_stopped_once() {
     parent.install(&quiet).await.unwrap();
     // The installation is shared; the record of the server is not.
     let directory = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox {
-        home: Home::new(directory.path().join("sandbox")),
-    };
+    let sandbox = Sandbox { home: Home::new(directory.path().join("sandbox")) };
     for entry in std::fs::read_dir(parent.home.path()).unwrap() {
         let entry = entry.unwrap();
         if entry.file_name().to_string_lossy().starts_with("emulator-") {

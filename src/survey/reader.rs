@@ -133,12 +133,7 @@ type Answers<K, T> = Vec<(K, Fact<T>)>;
 impl<'a, R: Read + Probe> Reader<'a, R> {
     pub(super) fn new(cloud: &'a R, limit: usize, report: &'a dyn Fn(SlowStep)) -> Self {
         let limit = u32::try_from(limit.max(1)).unwrap_or(u32::MAX);
-        Self {
-            cloud,
-            limit,
-            permits: Semaphore::new(limit as usize),
-            report,
-        }
+        Self { cloud, limit, permits: Semaphore::new(limit as usize), report }
     }
 
     pub(super) async fn answer(&self, survey: &mut Survey, query: &Query) {
@@ -249,9 +244,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
             return Ok(None);
         };
         names.retain(|name| name.starts_with(prefix));
-        let reads = names
-            .iter()
-            .map(|name| self.call(|| self.cloud.inline_policy(role, name)));
+        let reads = names.iter().map(|name| self.call(|| self.cloud.inline_policy(role, name)));
         let read: Result<Vec<_>, Fault> = join_all(reads).await.into_iter().collect();
         // A policy that went between the two calls is gone.
         Ok(Some(named(read?.into_iter().flatten(), prefix)))
@@ -272,10 +265,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
             let decided = answered.into_iter().filter_map(|answered| answered.decisions.ok());
             let decided = decided.flatten().filter(|(call, _)| calls.calls.contains(call));
             let decided: BTreeMap<_, _> = decided.map(|(call, decision)| (call.action, decision)).collect();
-            (
-                of.clone(),
-                Fact::of_option(Ok((!decided.is_empty()).then_some(decided))),
-            )
+            (of.clone(), Fact::of_option(Ok((!decided.is_empty()).then_some(decided))))
         };
         let mut answers = join_all(controllers.first().map(ask)).await;
         let others = controllers.iter().skip(1);

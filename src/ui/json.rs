@@ -298,9 +298,7 @@ impl From<Vec<Message>> for Preflight {
             message: check.sentence,
             details: check.notes,
         };
-        Self {
-            checks: checks.into_iter().map(check).collect(),
-        }
+        Self { checks: checks.into_iter().map(check).collect() }
     }
 }
 

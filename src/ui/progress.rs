@@ -74,18 +74,11 @@ impl PlanProgress {
             total.set_style(style(TOTAL));
             total.set_message(ui.label.clone());
             total.tick();
-            RunningBars {
-                running: Mutex::default(),
-                total,
-            }
+            RunningBars { running: Mutex::default(), total }
         });
         let widths = plan.changes.iter().map(|change| done(ui, change).chars().count());
         let columns = ui.stderr_style().width.unwrap_or(80);
-        Self {
-            ui: ui.clone(),
-            width: widths.max().unwrap_or(0).min(columns.saturating_sub(MARK_AND_TIME)),
-            live,
-        }
+        Self { ui: ui.clone(), width: widths.max().unwrap_or(0).min(columns.saturating_sub(MARK_AND_TIME)), live }
     }
 
     /// Shows why the changes take long.
@@ -212,11 +205,7 @@ fn done(ui: &Ui, change: &Change) -> String {
 
 /// A short duration, with tenths of a second under a minute.
 fn duration(took: Duration) -> String {
-    if took.as_secs() < 60 {
-        format!("{:.1}s", took.as_secs_f64())
-    } else {
-        format!("{}s", took.as_secs())
-    }
+    if took.as_secs() < 60 { format!("{:.1}s", took.as_secs_f64()) } else { format!("{}s", took.as_secs()) }
 }
 
 /// Stderr for progress lines. Indicatif leaves the cursor at the right edge, where the `^C` that the terminal echoes
@@ -301,17 +290,9 @@ mod tests {
                 Event::Waiting("not\u{1b}yet".to_owned()),
                 Some("waiting: parameter /kibus/kibus: not\\u{1b}yet"),
             ),
-            (
-                "eu-west-1",
-                &create,
-                done(),
-                Some("eu-west-1: created parameter /kibus/kibus 0.2s"),
-            ),
+            ("eu-west-1", &create, done(), Some("eu-west-1: created parameter /kibus/kibus 0.2s")),
         ] {
-            let ui = Ui {
-                moves: false,
-                ..Ui::new(Output::Text, Color::Never, 0, Talk::default()).labeled(label)
-            };
+            let ui = Ui { moves: false, ..Ui::new(Output::Text, Color::Never, 0, Talk::default()).labeled(label) };
             let progress = PlanProgress::new(&ui, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }

@@ -124,10 +124,7 @@ mod tests {
             let mut keys = keys.into_iter().map(Ok).chain([end.map_err(io::Error::from)]);
             let mut shown = Vec::new();
             let read = read_line(|| keys.next().unwrap(), &mut shown).unwrap();
-            assert_eq!(
-                (read.as_deref(), String::from_utf8(shown).unwrap().as_str()),
-                (answer, echo)
-            );
+            assert_eq!((read.as_deref(), String::from_utf8(shown).unwrap().as_str()), (answer, echo));
         }
         let mut keys = typed("yes").into_iter().chain([Key::CtrlC]).map(Ok);
         let mut shown = Vec::new();

@@ -53,11 +53,7 @@ impl Stream {
     }
 
     pub(super) fn style(&self, verbose: u8) -> Style {
-        Style {
-            paint: self.paint,
-            width: self.term.size_checked().map(|(_, columns)| columns.into()),
-            verbose,
-        }
+        Style { paint: self.paint, width: self.term.size_checked().map(|(_, columns)| columns.into()), verbose }
     }
 }
 
@@ -152,9 +148,7 @@ pub(super) const STDOUT_CLOSED: &str = "standard output is closed";
 
 /// Writes text and a newline.
 pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
-    writeln!(to, "{text}")
-        .and_then(|()| to.flush())
-        .map_err(|e| not_written(&e))
+    writeln!(to, "{text}").and_then(|()| to.flush()).map_err(|e| not_written(&e))
 }
 
 /// The error of a failed write to stdout: a closed pipe, or a full disk.

@@ -34,19 +34,11 @@ pub struct JsonService {
 }
 
 const fn json(service: Service, media_type: &'static str, target: &'static str) -> JsonService {
-    JsonService {
-        service,
-        media_type,
-        target,
-    }
+    JsonService { service, media_type, target }
 }
 
 /// The Key Management Service.
-pub const KMS: JsonService = json(
-    Service::of("KMS", "kms").with_fips_endpoints_in_gov(),
-    VERSION_1_1,
-    "TrentService",
-);
+pub const KMS: JsonService = json(Service::of("KMS", "kms").with_fips_endpoints_in_gov(), VERSION_1_1, "TrentService");
 /// CloudWatch Logs.
 pub const LOGS: JsonService = json(Service::of("CloudWatch Logs", "logs"), VERSION_1_1, "Logs_20140328");
 /// Systems Manager Parameter Store.
@@ -59,11 +51,8 @@ pub const TAGGING: JsonService = json(
 );
 
 /// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
-pub const METRICS: JsonService = json(
-    Service::of("CloudWatch", "monitoring"),
-    VERSION_1_0,
-    "GraniteServiceVersion20100801",
-);
+pub const METRICS: JsonService =
+    json(Service::of("CloudWatch", "monitoring"), VERSION_1_0, "GraniteServiceVersion20100801");
 
 /// EKS, whose protocol is REST JSON.
 pub const EKS: JsonService = json(Service::of("EKS", "eks").with_fips_prefix(), REST, "");
@@ -92,15 +81,8 @@ struct Unreadable(#[source] serde_json::Error);
 impl JsonClient {
     /// A client of a configuration, with further interceptors and retry classifiers.
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
-        let runtime = [
-            signed_call::runtime(config, service.service),
-            SharedRuntimePlugin::new(further),
-        ];
-        Self(Arc::new(Handle {
-            config: config.clone(),
-            service,
-            runtime,
-        }))
+        let runtime = [signed_call::runtime(config, service.service), SharedRuntimePlugin::new(further)];
+        Self(Arc::new(Handle { config: config.clone(), service, runtime }))
     }
 
     /// Calls an operation of AWS JSON. Members of the input that are `null` are left out. An answer without a body counts as
@@ -166,11 +148,7 @@ impl JsonClient {
         input: String,
         request: impl Fn(String) -> Result<HttpRequest, BoxError> + Send + Sync + 'static,
     ) -> Answer<T> {
-        let Handle {
-            config,
-            service,
-            runtime: [signed, further],
-        } = self.0.as_ref();
+        let Handle { config, service, runtime: [signed, further] } = self.0.as_ref();
         let operation: Operation<String, T, ErrorResponse> =
             signed_call::operation(config, service.service, operation, signed.clone())
                 .runtime_plugin(further.clone())
@@ -203,10 +181,7 @@ fn error_in(response: &HttpResponse, text: &str) -> [Option<String>; 2] {
     let document: Value = serde_json::from_str(text).unwrap_or_default();
     let mut names = ["message", "Message", "errorMessage"].iter();
     let message = names.find_map(|name| document.get(name)?.as_str());
-    [
-        aws_code::of_json(response.headers(), &document),
-        message.map(str::to_owned),
-    ]
+    [aws_code::of_json(response.headers(), &document), message.map(str::to_owned)]
 }
 
 #[cfg(test)]

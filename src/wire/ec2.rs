@@ -90,11 +90,7 @@ pub async fn describe_instances(
     (filter, value): (&str, &str),
     token: Option<&str>,
 ) -> Result<String, Unanswered> {
-    let mut params = params(&[
-        ("Filter.1.Name", filter),
-        ("Filter.1.Value.1", value),
-        ("MaxResults", PAGE),
-    ]);
+    let mut params = params(&[("Filter.1.Name", filter), ("Filter.1.Value.1", value), ("MaxResults", PAGE)]);
     params.extend(token.map(|token| ("NextToken".to_owned(), token.to_owned())));
     client.send("DescribeInstances", &params).await
 }
@@ -142,16 +138,12 @@ pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags)
         params.push(("TagSpecification.1.ResourceType".to_owned(), "instance".to_owned()));
         params.extend(list_of_tags("TagSpecification.1.Tag", tags));
     }
-    client
-        .call("RunInstances", &params, |answer| Ok(first_instance(answer)))
-        .await
+    client.call("RunInstances", &params, |answer| Ok(first_instance(answer))).await
 }
 
 pub(super) fn params(pairs: &[(&str, &str)]) -> Vec<Param> {
     let pairs = pairs.iter();
-    pairs
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect()
+    pairs.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
 /// A list as parameters: `key.1`, `key.2` and so on.
@@ -169,9 +161,7 @@ pub fn list_of_tags(key: &str, tags: &Tags) -> impl Iterator<Item = Param> {
 }
 
 fn form(action: &str, version: &str, params: &[Param]) -> String {
-    let params = params
-        .iter()
-        .map(|(key, value)| format!("&{}={}", encode(key), encode(value)));
+    let params = params.iter().map(|(key, value)| format!("&{}={}", encode(key), encode(value)));
     format!("Action={action}&Version={version}{}", params.collect::<String>())
 }
 

@@ -48,28 +48,17 @@ pub(crate) struct Service {
 impl Service {
     /// A service whose FIPS endpoints are named like those of most services.
     pub(crate) const fn of(id: &'static str, name: &'static str) -> Self {
-        Self {
-            id,
-            name,
-            fips_is_prefix: false,
-            gov_is_fips: true,
-        }
+        Self { id, name, fips_is_prefix: false, gov_is_fips: true }
     }
 
     #[cfg(feature = "cli")]
     pub(crate) const fn with_fips_prefix(self) -> Self {
-        Self {
-            fips_is_prefix: true,
-            ..self
-        }
+        Self { fips_is_prefix: true, ..self }
     }
 
     #[cfg(any(feature = "cli", test))]
     pub(crate) const fn with_fips_endpoints_in_gov(self) -> Self {
-        Self {
-            gov_is_fips: false,
-            ..self
-        }
+        Self { gov_is_fips: false, ..self }
     }
 }
 
@@ -141,10 +130,7 @@ pub(crate) fn answer(
     if let Some(message) = message {
         metadata = metadata.message(message);
     }
-    Err(OrchestratorError::operation(ErrorResponse {
-        status: response.status().as_u16(),
-        metadata: metadata.build(),
-    }))
+    Err(OrchestratorError::operation(ErrorResponse { status: response.status().as_u16(), metadata: metadata.build() }))
 }
 
 /// What all calls of a client share: signatures of version 4 with the configuration's credentials, the clock of the service,
@@ -178,11 +164,7 @@ pub(crate) fn runtime(config: &SdkConfig, service: Service) -> SharedRuntimePlug
     if let Some(cache) = config.identity_cache() {
         components.set_identity_cache(Some(cache));
     }
-    SharedRuntimePlugin::new(
-        StaticRuntimePlugin::new()
-            .with_config(layer.freeze())
-            .with_runtime_components(components),
-    )
+    SharedRuntimePlugin::new(StaticRuntimePlugin::new().with_config(layer.freeze()).with_runtime_components(components))
 }
 
 /// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
@@ -193,12 +175,8 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     if config.get_origin("endpoint_url").is_client_config() {
         return general;
     }
-    let key = ServiceConfigKey::builder()
-        .service_id(service)
-        .env("AWS_ENDPOINT_URL")
-        .profile("endpoint_url")
-        .build()
-        .ok()?;
+    let key =
+        ServiceConfigKey::builder().service_id(service).env("AWS_ENDPOINT_URL").profile("endpoint_url").build().ok()?;
     let own = config.service_config().and_then(|settings| settings.load_config(key));
     own.or(general)
 }
@@ -257,24 +235,9 @@ mod tests {
             (KMS, "us-west-2", false, "https://kms.us-west-2.api.aws"),
             (KMS, "us-west-2", true, "https://kms-fips.us-west-2.api.aws"),
             (KMS, "us-gov-west-1", true, "https://kms-fips.us-gov-west-1.api.aws"),
-            (
-                KMS,
-                "cn-north-1",
-                false,
-                "https://kms.cn-north-1.api.amazonwebservices.com.cn",
-            ),
-            (
-                KMS,
-                "eusc-de-east-1",
-                false,
-                "https://kms.eusc-de-east-1.api.amazonwebservices.eu",
-            ),
-            (
-                KMS,
-                "us-isob-east-1",
-                false,
-                "https://kms.us-isob-east-1.api.aws.scloud",
-            ),
+            (KMS, "cn-north-1", false, "https://kms.cn-north-1.api.amazonwebservices.com.cn"),
+            (KMS, "eusc-de-east-1", false, "https://kms.eusc-de-east-1.api.amazonwebservices.eu"),
+            (KMS, "us-isob-east-1", false, "https://kms.us-isob-east-1.api.aws.scloud"),
             (EC2, "us-west-2", false, "https://ec2.us-west-2.api.aws"),
             (EC2, "us-gov-west-1", true, "https://ec2-fips.us-gov-west-1.api.aws"),
         ] {

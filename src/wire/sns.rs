@@ -55,11 +55,7 @@ pub fn attributes(answer: &str) -> Option<BTreeMap<String, String>> {
         Some(member.text().unwrap_or_default().to_owned())
     };
     let entries = entries.children().filter(Node::is_element);
-    Some(
-        entries
-            .filter_map(|entry| Some((text(entry, "key")?, text(entry, "value")?)))
-            .collect(),
-    )
+    Some(entries.filter_map(|entry| Some((text(entry, "key")?, text(entry, "value")?))).collect())
 }
 
 /// Publishes up to ten notices to a topic in one call. Gives how many it took: each can fail alone.
@@ -73,10 +69,7 @@ pub async fn publish_batch(client: &Client, topic: &str, notices: &[Notice]) -> 
 }
 
 fn entry(key: &str, id: usize, notice: &Notice) -> Vec<Param> {
-    let mut entry = vec![
-        (format!("{key}.Id"), id.to_string()),
-        (format!("{key}.Message"), notice.message.clone()),
-    ];
+    let mut entry = vec![(format!("{key}.Id"), id.to_string()), (format!("{key}.Message"), notice.message.clone())];
     let attributes = notice.attributes.iter().filter(|(_, value)| !value.is_empty());
     for ((name, value), n) in attributes.zip(1..) {
         let key = format!("{key}.MessageAttributes.entry.{n}");
@@ -91,10 +84,7 @@ fn entry(key: &str, id: usize, notice: &Notice) -> Vec<Param> {
 
 fn successful(answer: Node<'_, '_>) -> usize {
     let lists = answer.descendants().filter(|node| node.has_tag_name("Successful"));
-    lists
-        .flat_map(|list| list.children())
-        .filter(|member| member.has_tag_name("member"))
-        .count()
+    lists.flat_map(|list| list.children()).filter(|member| member.has_tag_name("member")).count()
 }
 
 #[cfg(test)]
@@ -105,16 +95,10 @@ mod tests {
     fn an_entry_has_the_attributes_that_have_a_value() {
         let notice = Notice {
             message: "{}".to_owned(),
-            attributes: vec![
-                ("cluster", "a".to_owned()),
-                ("nodepool", String::new()),
-                ("signal", "s".to_owned()),
-            ],
+            attributes: vec![("cluster", "a".to_owned()), ("nodepool", String::new()), ("signal", "s".to_owned())],
         };
-        let form: Vec<String> = entry("e", 7, &notice)
-            .into_iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
+        let form: Vec<String> =
+            entry("e", 7, &notice).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(
             form,
             [

@@ -58,9 +58,7 @@ pub(super) fn config(endpoint: &str) -> SdkConfig {
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-west-2"))
         .endpoint_url(endpoint)
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
-            "id", "secret", None, None, "test",
-        )))
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test")))
         .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
         .build()
 }

@@ -70,9 +70,7 @@ impl Call {
 
     /// A text parameter, of any protocol.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
-        self.json[name]
-            .as_str()
-            .or_else(|| self.form.get(name).map(String::as_str))
+        self.json[name].as_str().or_else(|| self.form.get(name).map(String::as_str))
     }
 
     /// The queue that an SQS call names.

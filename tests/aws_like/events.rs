@@ -22,20 +22,11 @@ pub(super) struct Events {
 impl Events {
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
         let arn = at.call.text("ResourceARN").and_then(|arn| arn.split_once(":rule/"));
-        let rule = at
-            .call
-            .text("Rule")
-            .or_else(|| at.call.text("Name"))
-            .or(arn.map(|(_, name)| name))?;
+        let rule = at.call.text("Rule").or_else(|| at.call.text("Name")).or(arn.map(|(_, name)| name))?;
         let key = at.call.key(rule);
         let operation = at.call.operation.as_str();
         if operation == "PutRule" {
-            if !at
-                .ask("events", "DescribeRule", &json!({ "Name": rule }))
-                .await
-                .status
-                .is_success()
-            {
+            if !at.ask("events", "DescribeRule", &json!({ "Name": rule })).await.status.is_success() {
                 self.created.note(key);
                 at.begin(&[E4]);
             }
@@ -73,10 +64,7 @@ impl Events {
     fn put_later(&self, at: &At<'_>, key: String) -> Reply {
         at.strike(E1);
         at.begin(&[E1]);
-        self.late
-            .lock()
-            .unwrap()
-            .insert(key.clone(), at.call.json["Targets"].clone());
+        self.late.lock().unwrap().insert(key.clone(), at.call.json["Targets"].clone());
         let (like, request) = (at.like.clone(), at.request.clone());
         tokio::spawn(async move {
             tokio::time::sleep(E1.time()).await;
@@ -98,11 +86,7 @@ impl Events {
     }
 
     pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
-        let Some(rule) = at
-            .call
-            .text("Rule")
-            .filter(|_| at.call.operation == "ListTargetsByRule")
-        else {
+        let Some(rule) = at.call.text("Rule").filter(|_| at.call.operation == "ListTargetsByRule") else {
             return;
         };
         let key = at.call.key(rule);
@@ -119,9 +103,6 @@ impl Events {
 }
 
 async fn targets(at: &At<'_>, rule: &str) -> bool {
-    let answer = at
-        .ask("events", "ListTargetsByRule", &json!({ "Rule": rule }))
-        .await
-        .json();
+    let answer = at.ask("events", "ListTargetsByRule", &json!({ "Rule": rule })).await.json();
     answer["Targets"].as_array().is_some_and(|targets| !targets.is_empty())
 }

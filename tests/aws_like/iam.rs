@@ -84,16 +84,9 @@ impl Iam {
 
     /// Whether a trust policy names a role that is new.
     fn names_new_role(&self, at: &At<'_>) -> bool {
-        let document = at
-            .call
-            .text("AssumeRolePolicyDocument")
-            .or_else(|| at.call.text("PolicyDocument"));
-        let arns = document
-            .unwrap_or_default()
-            .split('"')
-            .filter(|text| text.contains(":role/"));
-        arns.into_iter()
-            .any(|arn| at.strikes_since(I2, self.created.of(&at.call.role_key(arn))))
+        let document = at.call.text("AssumeRolePolicyDocument").or_else(|| at.call.text("PolicyDocument"));
+        let arns = document.unwrap_or_default().split('"').filter(|text| text.contains(":role/"));
+        arns.into_iter().any(|arn| at.strikes_since(I2, self.created.of(&at.call.role_key(arn))))
     }
 
     /// Whether the permissions of a function of this account are too new: for a while from the first that it uses.
@@ -125,9 +118,7 @@ pub(super) async fn statements(at: &At<'_>, role: &str) -> Vec<Value> {
     let names = at.ask_iam(format!("Action=ListRolePolicies&RoleName={role}")).await;
     let mut statements = Vec::new();
     for name in elements(&names, "member") {
-        let policy = at
-            .ask_iam(format!("Action=GetRolePolicy&RoleName={role}&PolicyName={name}"))
-            .await;
+        let policy = at.ask_iam(format!("Action=GetRolePolicy&RoleName={role}&PolicyName={name}")).await;
         for document in elements(&policy, "PolicyDocument") {
             let document: Value = serde_json::from_str(&decoded(&document)).unwrap_or_default();
             statements.extend(document["Statement"].as_array().cloned().unwrap_or_default());

@@ -13,9 +13,7 @@ pub(super) async fn unusable_key(at: &At<'_>, queue_url: &str) -> Option<Reply> 
     }
     let question = json!({"QueueUrl": queue_url, "AttributeNames": ["KmsMasterKeyId"]});
     let attributes = at.ask("sqs", "GetQueueAttributes", &question).await.json();
-    let key = attributes["Attributes"]["KmsMasterKeyId"]
-        .as_str()
-        .filter(|key| !key.is_empty())?;
+    let key = attributes["Attributes"]["KmsMasterKeyId"].as_str().filter(|key| !key.is_empty())?;
     let found = at.ask("kms", "DescribeKey", &json!({ "KeyId": key })).await;
     let metadata = found.json()["KeyMetadata"].clone();
     let code = match (metadata["KeyState"].as_str(), metadata["KeyUsage"].as_str()) {

@@ -103,15 +103,10 @@ impl Lambda {
         }
         let why = "The operation cannot be performed at this time.";
         if at.strikes_since(L6, self.created.of(&key)) {
-            return conflict(&format!(
-                "{why} The function is currently in the following state: Pending"
-            ));
+            return conflict(&format!("{why} The function is currently in the following state: Pending"));
         }
         if at.strikes_since(L6, self.updated.of(&key)) {
-            return conflict(&format!(
-                "{why} An update is in progress for resource: {}",
-                arn(at, name)
-            ));
+            return conflict(&format!("{why} An update is in progress for resource: {}", arn(at, name)));
         }
         let updates = at.call.operation.starts_with("PUT");
         if updates && at.is_on(L6) && self.happened.lock().unwrap().insert((key, "concurrent update")) {
@@ -149,11 +144,7 @@ impl Lambda {
         }
         let function = self.first_try(at, &key)?;
         if at.strikes_since(L18, function.tried) {
-            return Some(if function.has_variables {
-                no_kms()
-            } else {
-                not_assumable(403, "AccessDeniedException")
-            });
+            return Some(if function.has_variables { no_kms() } else { not_assumable(403, "AccessDeniedException") });
         }
         let is_sealed = function.has_variables && function.role_id.is_some() && at.is_on(L19);
         if is_sealed && role_id(at, &function.role).await != function.role_id {
@@ -194,8 +185,7 @@ impl Lambda {
         match (method, path.as_slice()) {
             ("POST", ["functions"]) => {
                 let body = reply.json();
-                self.created
-                    .note(at.call.key(body["FunctionName"].as_str().unwrap_or_default()));
+                self.created.note(at.call.key(body["FunctionName"].as_str().unwrap_or_default()));
                 at.begin(&[L4, L5, L6]);
                 self.configured(at, &body).await;
             }
@@ -263,11 +253,7 @@ impl Lambda {
         let key = at.call.key(&format!("{name}:{version}"));
         let mut functions = self.functions.lock().unwrap();
         // Without a change since, this is an old version.
-        if let Some(function) = functions
-            .get(&at.call.key(name))
-            .filter(|_| !functions.contains_key(&key))
-            .cloned()
-        {
+        if let Some(function) = functions.get(&at.call.key(name)).filter(|_| !functions.contains_key(&key)).cloned() {
             self.created.note(key.clone());
             at.begin(&[L5, L6]);
             functions.insert(key, function);
@@ -280,9 +266,7 @@ impl Lambda {
             Some(configuration) => configuration,
             None => &mut body,
         };
-        let version = configuration["Version"]
-            .as_str()
-            .filter(|version| *version != "$LATEST");
+        let version = configuration["Version"].as_str().filter(|version| *version != "$LATEST");
         let name = version.map_or_else(|| name.to_owned(), |version| format!("{name}:{version}"));
         let key = at.call.key(&name);
         if at.strikes_since(L5, self.created.of(&key)) {
@@ -329,10 +313,7 @@ async fn other_code(at: &At<'_>, name: &str) -> Option<Reply> {
     let function = at.get_lambda(&format!("functions/{name}")).await.json();
     let function = &function["Configuration"];
     let current = function["CodeSha256"].as_str().unwrap_or_default();
-    let named = at
-        .call
-        .text("CodeSha256")
-        .filter(|named| *named != current && at.is_on(L10));
+    let named = at.call.text("CodeSha256").filter(|named| *named != current && at.is_on(L10));
     let Some(named) = named else {
         return other_revision(at, function);
     };
@@ -354,11 +335,7 @@ fn other_revision(at: &At<'_>, latest: &Value) -> Option<Reply> {
 }
 
 fn not_assumable(status: u16, code: &str) -> Reply {
-    Reply::error(
-        status,
-        code,
-        "The role defined for the function cannot be assumed by Lambda.",
-    )
+    Reply::error(status, code, "The role defined for the function cannot be assumed by Lambda.")
 }
 
 fn no_kms() -> Reply {

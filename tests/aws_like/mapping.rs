@@ -31,9 +31,7 @@ struct Concurrency {
 
 impl Concurrency {
     fn is_overbooked(&self) -> bool {
-        self.reserved
-            .zip(self.maximum)
-            .is_some_and(|(reserved, maximum)| reserved < maximum)
+        self.reserved.zip(self.maximum).is_some_and(|(reserved, maximum)| reserved < maximum)
     }
 }
 
@@ -77,9 +75,7 @@ impl Mappings {
         let (method, path) = at.call.path();
         match (method, path.as_slice()) {
             ("PUT", ["functions", name, "concurrency"]) => {
-                self.note(at, name, |known| {
-                    known.reserved = at.call.json["ReservedConcurrentExecutions"].as_u64()
-                });
+                self.note(at, name, |known| known.reserved = at.call.json["ReservedConcurrentExecutions"].as_u64());
             }
             ("DELETE", ["functions", name, "concurrency"]) => self.note(at, name, |known| known.reserved = None),
             (_, ["event-source-mappings", ..]) => self.late_states(at, method, reply),
@@ -138,15 +134,12 @@ impl Mappings {
     fn still_listed(&self, at: &At<'_>) -> Vec<Value> {
         let transitions = self.transitions.lock().unwrap();
         let deleted = self.deleted.lock().unwrap();
-        let recent = deleted
-            .iter()
-            .filter(|(uuid, _)| at.strikes_since(M1, transitions.get(*uuid).map(|(_, since)| *since)));
+        let recent =
+            deleted.iter().filter(|(uuid, _)| at.strikes_since(M1, transitions.get(*uuid).map(|(_, since)| *since)));
         let is_asked = |mapping: &Value| {
             let arn = mapping["FunctionArn"].as_str().unwrap_or_default();
-            let of_function = at
-                .call
-                .text("FunctionName")
-                .is_none_or(|name| arn.contains(&format!(":function:{name}")));
+            let of_function =
+                at.call.text("FunctionName").is_none_or(|name| arn.contains(&format!(":function:{name}")));
             let queue = mapping["EventSourceArn"].as_str();
             let here = format!(":{}:{}:", at.call.region, at.call.account);
             of_function
@@ -194,15 +187,11 @@ fn without(value: &mut Value, member: &str) -> bool {
     match value {
         Value::Object(members) => {
             let here = members.remove(member).is_some();
-            let below = members
-                .values_mut()
-                .filter_map(|value| without(value, member).then_some(()));
+            let below = members.values_mut().filter_map(|value| without(value, member).then_some(()));
             below.count() > 0 || here
         }
         Value::Array(items) => {
-            let below = items
-                .iter_mut()
-                .filter_map(|value| without(value, member).then_some(()));
+            let below = items.iter_mut().filter_map(|value| without(value, member).then_some(()));
             below.count() > 0
         }
         _ => false,

@@ -15,20 +15,13 @@ pub(super) fn refused(at: &At<'_>) -> Option<Reply> {
     }
     at.strike(S11);
     let message = format!("Invalid value for the parameter {ATTRIBUTE}.");
-    Some(Reply::sqs_error(
-        400,
-        "InvalidAttributeValue",
-        "InvalidAttributeValue",
-        &message,
-    ))
+    Some(Reply::sqs_error(400, "InvalidAttributeValue", "InvalidAttributeValue", &message))
 }
 
 /// The default of the emulator becomes that of the Region.
 pub(super) fn lower(at: &At<'_>, reply: &mut Reply) {
     let mut body = reply.json();
-    let shown = body["Attributes"][ATTRIBUTE]
-        .as_str()
-        .and_then(|text| text.parse().ok());
+    let shown = body["Attributes"][ATTRIBUTE].as_str().and_then(|text| text.parse().ok());
     if shown.is_some_and(|bytes: u32| bytes > LARGEST) && applies(at) {
         at.strike(S11);
         body["Attributes"][ATTRIBUTE] = LARGEST.to_string().into();

@@ -10,13 +10,7 @@ use super::reply::Reply;
 use super::sqs::arn;
 
 /// The Regions without conditions on the tags of queues. The last one is new: kibus does not know it.
-const WITHOUT_TAGS: [&str; 5] = [
-    "ap-south-2",
-    "ap-southeast-4",
-    "eu-south-2",
-    "eu-central-2",
-    "eu-west-9",
-];
+const WITHOUT_TAGS: [&str; 5] = ["ap-south-2", "ap-southeast-4", "eu-south-2", "eu-central-2", "eu-west-9"];
 
 /// The refusal of a function's call, if its permissions are too new, or in a Region that ignores statements with
 /// conditions on tags.
@@ -31,10 +25,7 @@ pub(super) async fn denied(at: &At<'_>, queue: &str) -> Option<Reply> {
     let action = format!("sqs:{}", at.call.operation.trim_end_matches("Batch"));
     for role in at.like.0.lambda.roles(at) {
         let statements = statements(at, &role).await;
-        if statements
-            .iter()
-            .any(|statement| allows(statement, &action, &arn(at, queue)))
-        {
+        if statements.iter().any(|statement| allows(statement, &action, &arn(at, queue))) {
             return None;
         }
     }
@@ -59,8 +50,7 @@ fn allows(statement: &Value, action: &str, arn: &str) -> bool {
     let one_of = |member: &str, text: &str| {
         let one = std::slice::from_ref(&statement[member]);
         let all = statement[member].as_array().map_or(one, Vec::as_slice);
-        all.iter()
-            .any(|pattern| pattern.as_str().is_some_and(|pattern| is_like(text, pattern)))
+        all.iter().any(|pattern| pattern.as_str().is_some_and(|pattern| is_like(text, pattern)))
     };
     let has_tags = statement["Condition"].to_string().contains("aws:ResourceTag/");
     statement["Effect"] == "Allow" && !has_tags && one_of("Action", action) && one_of("Resource", arn)
@@ -70,8 +60,8 @@ fn allows(statement: &Value, action: &str, arn: &str) -> bool {
 fn is_like(text: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => text == pattern,
-        Some((before, after)) => text
-            .strip_prefix(before)
-            .is_some_and(|rest| (0..=rest.len()).any(|at| is_like(&rest[at..], after))),
+        Some((before, after)) => {
+            text.strip_prefix(before).is_some_and(|rest| (0..=rest.len()).any(|at| is_like(&rest[at..], after)))
+        }
     }
 }

@@ -97,12 +97,7 @@ fn bucket(call: &Call) -> Option<Bucket> {
         _ => return None,
     };
     let calls = calls.to_owned();
-    Some(Bucket {
-        behavior,
-        calls,
-        on_aws,
-        small,
-    })
+    Some(Bucket { behavior, calls, on_aws, small })
 }
 
 /// The answer to a throttled call of a service.

@@ -20,18 +20,14 @@ impl Dropped {
     /// source keeps the redrive policy that it had. What becomes of sources from before is documented nowhere, and not
     /// simulated.
     pub(super) async fn refused(&self, at: &At<'_>, source: &str) -> Option<Reply> {
-        let text = at.call.json["Attributes"]["RedrivePolicy"]
-            .as_str()
-            .filter(|_| at.is_on(S24))?;
+        let text = at.call.json["Attributes"]["RedrivePolicy"].as_str().filter(|_| at.is_on(S24))?;
         let policy: Value = serde_json::from_str(text).ok()?;
         // Both are in the same account and Region.
         let (place, target) = policy["deadLetterTargetArn"].as_str()?.rsplit_once(':')?;
         let allow: Value = serde_json::from_str(&self.of(at, target).await?).ok()?;
         let is_allowed = match allow["redrivePermission"].as_str()? {
             "denyAll" => false,
-            "byQueue" => allow["sourceQueueArns"]
-                .as_array()?
-                .contains(&json!(format!("{place}:{source}"))),
+            "byQueue" => allow["sourceQueueArns"].as_array()?.contains(&json!(format!("{place}:{source}"))),
             _ => true,
         };
         if is_allowed {
@@ -42,12 +38,7 @@ impl Dropped {
         let message = format!(
             "Value {text} for parameter RedrivePolicy is invalid. Reason: the dead-letter queue does not allow it."
         );
-        Some(Reply::sqs_error(
-            400,
-            "InvalidParameterValueException",
-            "InvalidParameterValue",
-            &message,
-        ))
+        Some(Reply::sqs_error(400, "InvalidParameterValueException", "InvalidParameterValue", &message))
     }
 
     /// Keeps the policy of a call that succeeded, if the emulator does not.

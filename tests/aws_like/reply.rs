@@ -18,11 +18,7 @@ pub(super) struct Reply {
 impl From<Answer> for Reply {
     fn from(answer: Answer) -> Self {
         let (parts, body) = answer.into_parts();
-        Self {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        }
+        Self { status: parts.status, headers: parts.headers, body }
     }
 }
 

@@ -29,11 +29,7 @@ impl Server {
                 functions.forward_to(server.endpoint().port);
                 (server, functions)
             });
-            Self {
-                runtime,
-                server,
-                functions,
-            }
+            Self { runtime, server, functions }
         })
     }
 

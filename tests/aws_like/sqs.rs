@@ -134,11 +134,7 @@ impl Sqs {
             return None;
         }
         at.strike(S2);
-        let url = json!(
-            at.ask("sqs", "GetQueueUrl", &json!({ "QueueName": queue }))
-                .await
-                .json()["QueueUrl"]
-        );
+        let url = json!(at.ask("sqs", "GetQueueUrl", &json!({ "QueueName": queue })).await.json()["QueueUrl"]);
         let all = json!({"QueueUrl": url, "AttributeNames": ["All"]});
         let found = at.ask("sqs", "GetQueueAttributes", &all).await.json();
         let wanted = at.call.json["Attributes"].as_object();
@@ -205,11 +201,7 @@ impl Sqs {
         let on: Vec<_> = [S9, S22].into_iter().filter(|behavior| at.is_on(*behavior)).collect();
         let lasts = on.iter().map(|behavior| behavior.time()).max()?;
         on.into_iter().for_each(|behavior| at.strike(behavior));
-        let ghost = Ghost {
-            since: Instant::now(),
-            calls: 0,
-            connections: Vec::new(),
-        };
+        let ghost = Ghost { since: Instant::now(), calls: 0, connections: Vec::new() };
         self.ghosts.lock().unwrap().insert(key.to_owned(), ghost);
         let (like, request, key) = (at.like.clone(), at.request.clone(), key.to_owned());
         tokio::spawn(async move {
@@ -309,10 +301,9 @@ impl Sqs {
             .collect();
         let is_new = self.created.of(&key).is_some();
         let mut all = self.counts.lock().unwrap();
-        let counts = all.entry(key).or_insert_with(|| Counts {
-            shown: if is_new { BTreeMap::new() } else { actual.clone() },
-            newer: None,
-        });
+        let counts = all
+            .entry(key)
+            .or_insert_with(|| Counts { shown: if is_new { BTreeMap::new() } else { actual.clone() }, newer: None });
         let since = match &counts.newer {
             Some((newer, since)) if *newer == actual => *since,
             // Later changes do not delay the first one.

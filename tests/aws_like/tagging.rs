@@ -22,11 +22,8 @@ pub(super) fn after(at: &At<'_>, reply: &mut Reply) {
         !(arn.contains(":sqs:") && at.strikes_since(T1, sqs.created(&at.call.key(queue))))
     });
     let kinds = at.call.json["ResourceTypeFilters"].as_array();
-    let has_queues = kinds.is_none_or(|kinds| {
-        kinds
-            .iter()
-            .any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("sqs")))
-    });
+    let has_queues =
+        kinds.is_none_or(|kinds| kinds.iter().any(|kind| kind.as_str().is_some_and(|kind| kind.starts_with("sqs"))));
     for deleted in sqs.deleted_mappings(at) {
         let is_new = !list.iter().any(|found| found["ResourceARN"] == deleted["ResourceARN"]);
         if has_queues && is_new && matches(&deleted, &at.call.json["TagFilters"]) {

@@ -100,10 +100,7 @@ impl Bench {
             let text = urlencoding::decode(encoded).unwrap().replace("&quot;", "\"");
             kibus::model::document::Document::parse(&text).unwrap()
         };
-        without_names(Asked {
-            queue,
-            controller: exists.then(|| (ROLE.to_owned(), document(&policy))),
-        })
+        without_names(Asked { queue, controller: exists.then(|| (ROLE.to_owned(), document(&policy))) })
     }
 
     /// Checks what holds for an external cluster, and that kibus changes nothing of it.
@@ -279,10 +276,7 @@ async fn a_cluster_of_cloud_formation_is_on_the_bus() {
     assert!(answer.status().is_success(), "{:?}", answer.body());
     wait_for(&bench.account, "CREATE_COMPLETE").await;
     bench.assert_on_the_bus(&bench.wanted(Format::CloudFormation)).await;
-    bench
-        .account
-        .call("cloudformation", "DeleteStack", "StackName=base")
-        .await;
+    bench.account.call("cloudformation", "DeleteStack", "StackName=base").await;
     wait_for(&bench.account, "DELETE_COMPLETE").await;
     assert_eq!(bench.queue().await, None);
 }
@@ -295,10 +289,7 @@ async fn wait_for(account: &Account, status: &str) {
         if text.contains(&format!("<StackStatus>{status}<")) || !known && status == "DELETE_COMPLETE" {
             return;
         }
-        assert!(
-            !text.contains("ROLLBACK") && began.elapsed() < Duration::from_secs(60),
-            "{text}"
-        );
+        assert!(!text.contains("ROLLBACK") && began.elapsed() < Duration::from_secs(60), "{text}");
         sleep(Duration::from_millis(100)).await;
     }
 }
@@ -340,10 +331,7 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
     let import = |address: &str| format!("terraform import '{address}' {url}");
     for (line, address) in [
         (own.clone(), "aws_sqs_queue_policy.interruptions"),
-        (
-            format!("{own} --module"),
-            "module.interruptions.aws_sqs_queue.interruptions",
-        ),
+        (format!("{own} --module"), "module.interruptions.aws_sqs_queue.interruptions"),
     ] {
         assert!(said(&line).contains(&import(address)), "{}", said(&line));
     }
@@ -355,11 +343,6 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
     bench.account.call("sqs", "SetQueueAttributes", &policy).await;
     for (owner, warns) in [("terraform", false), ("ack", true)] {
         bench.account.call("sqs", "TagQueue", &tag(owner)).await;
-        assert_eq!(
-            said(&own).contains("and ack manages it: two owners"),
-            warns,
-            "{}",
-            said(&own)
-        );
+        assert_eq!(said(&own).contains("and ack manages it: two owners"), warns, "{}", said(&own));
     }
 }

@@ -23,17 +23,7 @@ fn queue(of: &Map<String, Value>, names: [&str; 9], policy: Document, tags: BTre
         let text = of[name].as_str().map(str::to_owned);
         text.unwrap_or_else(|| of[name].to_string()).parse().unwrap()
     };
-    let [
-        name,
-        retention,
-        visibility,
-        delay,
-        wait,
-        size,
-        managed,
-        key,
-        redrive_allow,
-    ] = names;
+    let [name, retention, visibility, delay, wait, size, managed, key, redrive_allow] = names;
     let managed = of.get(managed).filter(|value| !value.is_null());
     let encryption = match of.get(key).and_then(Value::as_str) {
         Some(key) => Encryption::Kms(key.parse().unwrap()),
@@ -126,10 +116,7 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     context.declare_var("aws_sqs_queue", value(queue));
     let any = |count: usize| (0..count).fold(FuncDef::builder(), |builder, _| builder.param(ParamType::Any));
     context.declare_func("length", any(1).build(|args| Ok(text(&args, 0).len().into())));
-    context.declare_func(
-        "sha256",
-        any(1).build(|args| Ok(hex::encode(&Sha256::digest(text(&args, 0))[..]).into())),
-    );
+    context.declare_func("sha256", any(1).build(|args| Ok(hex::encode(&Sha256::digest(text(&args, 0))[..]).into())));
     context.declare_func(
         "substr",
         any(3).build(|args| {
@@ -157,9 +144,7 @@ fn text(args: &FuncArgs, at: usize) -> String {
 /// What a CloudFormation template asks for.
 pub(super) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &str) -> Asked {
     let template: Value = yaml(template);
-    let role = role.or(template
-        .pointer("/Parameters/ControllerRole/Default")
-        .and_then(Value::as_str));
+    let role = role.or(template.pointer("/Parameters/ControllerRole/Default").and_then(Value::as_str));
     let role = role.unwrap().to_owned();
     let resource = |id: &str| resolved(&template["Resources"][id]["Properties"], &role, queue_arn);
     let (of_queue, policy, controller) = (resource("Queue"), resource("QueuePolicy"), resource("ControllerPolicy"));
@@ -175,20 +160,10 @@ pub(super) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &st
         "RedriveAllowPolicy",
     ];
     let tags = of_queue["Tags"].as_array().unwrap().iter();
-    let tags = tags.map(|tag| {
-        (
-            tag["Key"].as_str().unwrap().to_owned(),
-            tag["Value"].as_str().unwrap().to_owned(),
-        )
-    });
+    let tags = tags.map(|tag| (tag["Key"].as_str().unwrap().to_owned(), tag["Value"].as_str().unwrap().to_owned()));
     assert_eq!(controller["Roles"], json!([role]));
     Asked {
-        queue: queue(
-            of_queue.as_object().unwrap(),
-            names,
-            document(&policy["PolicyDocument"]),
-            tags.collect(),
-        ),
+        queue: queue(of_queue.as_object().unwrap(), names, document(&policy["PolicyDocument"]), tags.collect()),
         controller: Some((role.clone(), document(&controller["PolicyDocument"]))),
     }
 }
@@ -256,10 +231,7 @@ pub(super) fn ack(manifest: &str) -> Asked {
     assert!(name.chars().all(|c| is_inner(c) || c == '-'), "{name}");
     let spec = manifest["spec"].as_object().unwrap();
     for (field, value) in spec.iter().filter(|(field, _)| *field != "tags") {
-        assert!(
-            ACK_FIELDS.contains(&field.as_str()) && value.is_string(),
-            "{field}: {value}"
-        );
+        assert!(ACK_FIELDS.contains(&field.as_str()) && value.is_string(), "{field}: {value}");
     }
     let mut spec = spec.clone();
     spec["redriveAllowPolicy"] = serde_json::from_str(spec["redriveAllowPolicy"].as_str().unwrap()).unwrap();
@@ -276,10 +248,7 @@ pub(super) fn ack(manifest: &str) -> Asked {
     ];
     assert_eq!(document(&spec["redriveAllowPolicy"]), no_redrive());
     let tags = serde_json::from_value(spec["tags"].clone()).unwrap();
-    Asked {
-        queue: queue(&spec, names, document(&spec["policy"]), tags),
-        controller: None,
-    }
+    Asked { queue: queue(&spec, names, document(&spec["policy"]), tags), controller: None }
 }
 
 fn yaml(text: &str) -> Value {

@@ -37,10 +37,7 @@ async fn kibus(home: &TempDir, account: &str, url: &str, line: &str) -> Run {
     let output = tokio::time::timeout(LONGEST, output).await;
     let output = output.unwrap_or_else(|_| panic!("`{line}` does not end")).unwrap();
     let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    Run {
-        code: output.status.code(),
-        text: text.concat(),
-    }
+    Run { code: output.status.code(), text: text.concat() }
 }
 
 /// An account on the shared server, with a URL at which everything works.
@@ -126,11 +123,7 @@ fn a_bad_answer_of_eks_is_a_warning() {
             check(&case, &run.text, &[MARK, "<html"]);
             assert!(proxy.struck(), "{case}");
             assert_eq!(run.code, Some(0), "{case}: {}", run.text);
-            assert!(
-                run.text.contains("warning: EKS could not be asked"),
-                "{case}: {}",
-                run.text
-            );
+            assert!(run.text.contains("warning: EKS could not be asked"), "{case}: {}", run.text);
         }
     });
 }
@@ -139,22 +132,13 @@ fn a_bad_answer_of_eks_is_a_warning() {
 fn after_a_bad_answer_to_a_write_the_next_run_finishes() {
     let server = Server::shared();
     server.runtime.block_on(async {
-        let cases = [
-            ("sqs", Bad::Html),
-            ("iam", Bad::Empty),
-            ("events", Bad::Empty),
-            ("lambda", Bad::Html),
-        ]
-        .into_iter();
+        let cases =
+            [("sqs", Bad::Html), ("iam", Bad::Empty), ("events", Bad::Empty), ("lambda", Bad::Html)].into_iter();
         let runs = stream::iter(cases.enumerate()).map(|(number, (service, bad))| async move {
             let (home, id) = (TempDir::new().unwrap(), format!("3100000001{number:02}"));
             let (like, good) = account(server, &id).await;
             let proxy = BadServer::start(&like, service, bad, Calls::Writes).await;
-            for line in [
-                "bootstrap-hub --yes",
-                "add-cluster base --no-controller-role --yes",
-                "teardown --yes",
-            ] {
+            for line in ["bootstrap-hub --yes", "add-cluster base --no-controller-role --yes", "teardown --yes"] {
                 let case = format!("{line} with {bad:?} answers of {service}");
                 let run = kibus(&home, &id, &proxy.url, line).await;
                 println!("---- {case}: {:?}\n{}", run.code, run.text);

@@ -134,26 +134,19 @@ fn a_hostile_variable_is_wrong_usage() {
         "KIBUS_CONCURRENCY",
     ] {
         for hostile in ["http://a\nb", "http://\u{1b}[2J", "http://\u{9b}", "http://\u{202e}"] {
-            checked(
-                &format!("{name}={hostile:?}"),
-                &kibus(&["list".to_owned()], &[(name, hostile)]),
-            );
+            checked(&format!("{name}={hostile:?}"), &kibus(&["list".to_owned()], &[(name, hostile)]));
         }
     }
 }
 
 #[test]
 fn an_argument_that_cannot_be_printed_is_refused_by_name() {
-    for (argument, shown) in [
-        ("--router-binary=a\nb", "`--router-binary=a\\nb`"),
-        ("--profile=\u{1b}[31m", "`--profile=\\u{1b}[31m`"),
-    ] {
+    for (argument, shown) in
+        [("--router-binary=a\nb", "`--router-binary=a\\nb`"), ("--profile=\u{1b}[31m", "`--profile=\\u{1b}[31m`")]
+    {
         let output = kibus(&["bootstrap-hub".to_owned(), argument.to_owned()], &[]);
         let text = checked(argument, &output);
-        assert!(
-            text.starts_with(&format!("error: argument {shown} has a control character")),
-            "{text}"
-        );
+        assert!(text.starts_with(&format!("error: argument {shown} has a control character")), "{text}");
     }
 }
 

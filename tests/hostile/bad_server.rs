@@ -47,10 +47,7 @@ impl Bad {
             Self::Forbidden => html(403, page),
             Self::Huge => html(200, MARK.repeat(HUGE / MARK.len())),
             Self::HugeError => huge_error(operation),
-            Self::Endless => html(
-                200,
-                page_of_nothing(&operation.name, PAGES.fetch_add(1, Ordering::Relaxed)),
-            ),
+            Self::Endless => html(200, page_of_nothing(&operation.name, PAGES.fetch_add(1, Ordering::Relaxed))),
             Self::Repeated => html(200, page_of_nothing(&operation.name, 1)),
         }
     }
@@ -168,11 +165,7 @@ async fn pass(
         Calls::Writes if is_meant => {
             let answer = like.pass(request, Caller::Client).await?;
             // AWS does not accept everything at once.
-            Ok(if answer.status().is_success() {
-                bad.answer(&operation)
-            } else {
-                answer
-            })
+            Ok(if answer.status().is_success() { bad.answer(&operation) } else { answer })
         }
         _ => like.pass(request, Caller::Client).await,
     }

@@ -77,13 +77,7 @@ impl Function {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self {
-            process,
-            events,
-            ended,
-            sent,
-            hub,
-        }
+        Self { process, events, ended, sent, hub }
     }
 
     /// The hub queue, beyond what is passed in payloads.
@@ -96,9 +90,7 @@ impl Function {
         self.events.send(payload.into()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
         let exited = self.process.try_wait().unwrap();
-        ended
-            .unwrap_or_else(|_| panic!("no answer; exited: {exited:?}"))
-            .unwrap()
+        ended.unwrap_or_else(|_| panic!("no answer; exited: {exited:?}")).unwrap()
     }
 
     /// The messages that queues took since the last time.
@@ -174,14 +166,10 @@ impl Services {
     fn sqs(&self, target: &str, input: &Value) -> String {
         let entries = input["Entries"].as_array().unwrap();
         if target.ends_with(".SendMessageBatch") {
-            let bodies = entries
-                .iter()
-                .map(|entry| entry["MessageBody"].as_str().unwrap().to_owned());
+            let bodies = entries.iter().map(|entry| entry["MessageBody"].as_str().unwrap().to_owned());
             self.sent.lock().unwrap().extend(bodies);
         }
-        let done = entries
-            .iter()
-            .map(|entry| json!({"Id": entry["Id"], "MessageId": "m", "MD5OfMessageBody": "x"}));
+        let done = entries.iter().map(|entry| json!({"Id": entry["Id"], "MessageId": "m", "MD5OfMessageBody": "x"}));
         json!({"Successful": done.collect::<Vec<_>>(), "Failed": []}).to_string()
     }
 }
@@ -189,11 +177,7 @@ impl Services {
 /// The answer to `DescribeTags`: every instance is one of the cluster's Karpenter.
 fn tags(form: &str) -> String {
     let mut items = String::new();
-    for (_, id) in form
-        .split('&')
-        .filter_map(|pair| pair.split_once('='))
-        .filter(|(_, id)| id.starts_with("i-"))
-    {
+    for (_, id) in form.split('&').filter_map(|pair| pair.split_once('=')).filter(|(_, id)| id.starts_with("i-")) {
         for (key, value) in [("karpenter.sh/nodepool", "x"), ("eks:eks-cluster-name", CLUSTER)] {
             let of = format!("<resourceId>{id}</resourceId><resourceType>instance</resourceType>");
             items.push_str(&format!("<item>{of}<key>{key}</key><value>{value}</value></item>"));

@@ -42,10 +42,7 @@ pub(super) enum HubAnswer {
 impl Hub {
     /// A queue in which these messages wait.
     pub(super) fn of(bodies: Vec<String>) -> Self {
-        Self {
-            bodies,
-            ..Self::default()
-        }
+        Self { bodies, ..Self::default() }
     }
 
     /// The answer to a call, if it is one to the hub queue only.
@@ -57,9 +54,8 @@ impl Hub {
             "DeleteMessageBatch" => {
                 let mut receipts: Vec<(&Value, String)> = entries.map(|entry| (&entry["Id"], receipt(entry))).collect();
                 let refused = if self.refuses_deletes { receipts.pop() } else { None };
-                let failed = refused
-                    .iter()
-                    .map(|(id, _)| json!({"Id": id, "Code": "InternalError", "SenderFault": false}));
+                let failed =
+                    refused.iter().map(|(id, _)| json!({"Id": id, "Code": "InternalError", "SenderFault": false}));
                 let failed: Vec<Value> = failed.collect();
                 let successful: Vec<Value> = receipts.iter().map(|(id, _)| json!({"Id": id})).collect();
                 self.deleted.extend(receipts.into_iter().map(|(_, receipt)| receipt));

@@ -38,17 +38,11 @@ async fn one_bad_message_of_two_hundred_returns_alone() {
     assert_eq!(ids(&function.take_sent()), sent);
     {
         let hub = function.hub();
-        assert_eq!(
-            hub.deleted.iter().cloned().collect::<BTreeSet<_>>(),
-            receipts(numbers())
-        );
+        assert_eq!(hub.deleted.iter().cloned().collect::<BTreeSet<_>>(), receipts(numbers()));
         assert_eq!((hub.deleted.len(), &hub.hidden), (189, &vec![("r123".to_owned(), 8)]));
         assert_eq!((hub.received.len(), hub.handed_out), (19, 190));
         for input in &hub.received {
-            assert_eq!(
-                (&input["MaxNumberOfMessages"], &input["WaitTimeSeconds"]),
-                (&10.into(), &0.into())
-            );
+            assert_eq!((&input["MaxNumberOfMessages"], &input["WaitTimeSeconds"]), (&10.into(), &0.into()));
             // The harness gives an invocation 60 s. Whatever happens, the messages return soon after it.
             let hidden = input["VisibilityTimeout"].as_u64().unwrap();
             assert!((30..=62).contains(&hidden), "{hidden}");
@@ -61,11 +55,7 @@ async fn one_bad_message_of_two_hundred_returns_alone() {
 
 #[tokio::test]
 async fn throttled_receives_harm_nothing() {
-    let mut function = with_hub(Hub {
-        receives: Receives::Throttled,
-        ..Hub::of(spots(0..190))
-    })
-    .await;
+    let mut function = with_hub(Hub { receives: Receives::Throttled, ..Hub::of(spots(0..190)) }).await;
     assert_eq!(function.invoke(full()).await, retried(&[]));
     assert_eq!(function.take_sent().len(), 10);
     assert_eq!(function.hub().received.len(), 19);
@@ -75,11 +65,7 @@ async fn throttled_receives_harm_nothing() {
 /// What is not deleted returns and is routed again; the metric counts it.
 #[tokio::test]
 async fn a_refused_delete_is_counted() {
-    let mut function = with_hub(Hub {
-        refuses_deletes: true,
-        ..Hub::of(spots(0..190))
-    })
-    .await;
+    let mut function = with_hub(Hub { refuses_deletes: true, ..Hub::of(spots(0..190)) }).await;
     assert_eq!(function.invoke(full()).await, retried(&[]));
     assert_eq!(function.take_sent().len(), 200);
     assert_eq!(function.hub().deleted.len(), 171);
@@ -89,11 +75,7 @@ async fn a_refused_delete_is_counted() {
 
 #[tokio::test]
 async fn lost_receives_leave_time_for_the_messages_of_lambda() {
-    let mut function = with_hub(Hub {
-        receives: Receives::Lost,
-        ..Hub::of(spots(0..190))
-    })
-    .await;
+    let mut function = with_hub(Hub { receives: Receives::Lost, ..Hub::of(spots(0..190)) }).await;
     assert_eq!(function.invoke(full()).await, retried(&[]));
     assert_eq!(function.take_sent().len(), 10);
     assert_eq!(function.hub().deleted, Vec::<String>::new());

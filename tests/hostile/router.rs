@@ -28,9 +28,7 @@ fn health(entities: &str) -> String {
 
 /// A health event about this many instances.
 pub(super) fn about(instances: usize) -> String {
-    let entities: Vec<String> = (0..instances)
-        .map(|n| format!(r#"{{"entityValue":"i-{n:x}"}}"#))
-        .collect();
+    let entities: Vec<String> = (0..instances).map(|n| format!(r#"{{"entityValue":"i-{n:x}"}}"#)).collect();
     health(&format!("[{}]", entities.join(",")))
 }
 
@@ -47,20 +45,12 @@ pub(super) fn batch(bodies: &[String]) -> String {
 }
 
 pub(super) fn retried(places: &[usize]) -> Ended {
-    let failures: Vec<Value> = places
-        .iter()
-        .map(|place| json!({"itemIdentifier": place.to_string()}))
-        .collect();
+    let failures: Vec<Value> = places.iter().map(|place| json!({"itemIdentifier": place.to_string()})).collect();
     Ended::Answered(json!({ "batchItemFailures": failures }))
 }
 
 pub(super) fn ids(sent: &[String]) -> Vec<String> {
-    let id = |body: &String| {
-        serde_json::from_str::<Value>(body).unwrap()["id"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
+    let id = |body: &String| serde_json::from_str::<Value>(body).unwrap()["id"].as_str().unwrap().to_owned();
     let mut ids: Vec<String> = sent.iter().map(id).collect();
     ids.sort();
     ids
@@ -73,10 +63,7 @@ async fn an_event_with_too_many_entities_returns_alone() {
     assert_eq!(function.invoke(batch(&bodies)).await, retried(&[1]));
     assert_eq!(ids(&function.take_sent()), ["after", "before", "health"]);
     // An event that is no batch.
-    assert_eq!(
-        function.invoke(about(MOST + 1)).await,
-        Ended::Failed("NotABatch".to_owned())
-    );
+    assert_eq!(function.invoke(about(MOST + 1)).await, Ended::Failed("NotABatch".to_owned()));
     assert_eq!(function.take_sent(), Vec::<String>::new());
     let log = function.log().await;
     assert!(log.contains(r#""reason":"too many entities""#), "{log}");
@@ -128,14 +115,9 @@ async fn a_hostile_message_harms_no_neighbor() {
     for (number, body) in hostile.iter().enumerate() {
         let bodies = [spot("before"), body.clone(), spot("after")];
         let ended = function.invoke(batch(&bodies)).await;
-        let Ended::Answered(answer) = &ended else {
-            panic!("{number}: {ended:?}")
-        };
+        let Ended::Answered(answer) = &ended else { panic!("{number}: {ended:?}") };
         let failures = answer["batchItemFailures"].as_array().unwrap();
-        assert!(
-            failures.iter().all(|failure| failure["itemIdentifier"] == "1"),
-            "{number}: {answer}"
-        );
+        assert!(failures.iter().all(|failure| failure["itemIdentifier"] == "1"), "{number}: {answer}");
         let sent = function.take_sent();
         let neighbors = ["before", "after"].map(spot);
         assert!(neighbors.iter().all(|body| sent.contains(body)), "{number}: {sent:?}");
@@ -160,11 +142,7 @@ async fn records_of_another_queue_return_unread() {
     ];
     let record = |(place, source): (usize, &Value)| {
         // The last one returns to the hub queue.
-        let body = if place == 4 {
-            about(MOST + 1)
-        } else {
-            spot(&place.to_string())
-        };
+        let body = if place == 4 { about(MOST + 1) } else { spot(&place.to_string()) };
         json!({
             "messageId": place.to_string(), "receiptHandle": format!("r{place}"), "body": body,
             "attributes": {"ApproximateReceiveCount": "2"}, "eventSourceARN": source,

@@ -33,9 +33,7 @@ async fn kibus(line: &str, home: &TempDir, variables: &[(&str, &str)]) -> String
         .kill_on_drop(true)
         .output();
     let output = output.await.unwrap();
-    [output.stdout, output.stderr]
-        .map(|text| String::from_utf8_lossy(&text).into_owned())
-        .concat()
+    [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
 }
 
 fn check(case: &str, text: &str) {
@@ -53,11 +51,7 @@ fn no_command_tells_a_secret() {
         let (home, id) = (TempDir::new().unwrap(), "310000000004");
         let like = AwsLike::new(server.port());
         server.route_functions(id, &like);
-        let keys = [
-            ("AWS_ACCESS_KEY_ID", id),
-            ("AWS_SECRET_ACCESS_KEY", SECRET),
-            ("AWS_SESSION_TOKEN", TOKEN),
-        ];
+        let keys = [("AWS_ACCESS_KEY_ID", id), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", TOKEN)];
         for (service, bad, line) in [
             ("none", Bad::Empty, "bootstrap-hub --yes"),
             ("none", Bad::Empty, "verify"),
@@ -74,10 +68,7 @@ fn no_command_tells_a_secret() {
             check(&format!("{line} with {bad:?} answers of {service}"), &text);
         }
         let closed = [("AWS_ENDPOINT_URL", "http://127.0.0.1:1")];
-        check(
-            "no endpoint",
-            &kibus("verify", &home, &[&keys[..], &closed].concat()).await,
-        );
+        check("no endpoint", &kibus("verify", &home, &[&keys[..], &closed].concat()).await);
     });
 }
 
@@ -86,36 +77,17 @@ async fn no_broken_credentials_are_shown() {
     let home = TempDir::new().unwrap();
     fs::create_dir(home.path().join(".aws")).unwrap();
     let process = home.path().join("process");
-    fs::write(
-        &process,
-        format!("{{\"Version\": 1, \"SecretAccessKey\": \"{SECRET}\", {TOKEN}"),
-    )
-    .unwrap();
+    fs::write(&process, format!("{{\"Version\": 1, \"SecretAccessKey\": \"{SECRET}\", {TOKEN}")).unwrap();
     let config = home.path().join(".aws/config");
     for (case, text) in [
-        (
-            "a process with invalid output",
-            format!("[default]\ncredential_process = cat {}\n", process.display()),
-        ),
+        ("a process with invalid output", format!("[default]\ncredential_process = cat {}\n", process.display())),
         (
             "a process that fails",
-            format!(
-                "[default]\ncredential_process = sh -c 'cat {0}; echo denied >&2; exit 1'\n",
-                process.display()
-            ),
+            format!("[default]\ncredential_process = sh -c 'cat {0}; echo denied >&2; exit 1'\n", process.display()),
         ),
-        (
-            "no key id",
-            format!("[default]\naws_secret_access_key = {SECRET}\naws_session_token = {TOKEN}\n"),
-        ),
-        (
-            "no assignment",
-            format!("[default]\naws_access_key_id = x\naws_secret_access_key {SECRET}\n"),
-        ),
-        (
-            "a token with a newline",
-            format!("[default]\naws_access_key_id = x y\naws_secret_access_key = {SECRET}\n"),
-        ),
+        ("no key id", format!("[default]\naws_secret_access_key = {SECRET}\naws_session_token = {TOKEN}\n")),
+        ("no assignment", format!("[default]\naws_access_key_id = x\naws_secret_access_key {SECRET}\n")),
+        ("a token with a newline", format!("[default]\naws_access_key_id = x y\naws_secret_access_key = {SECRET}\n")),
     ] {
         fs::write(&config, text).unwrap();
         let text = kibus("verify", &home, &[("AWS_ENDPOINT_URL", "http://127.0.0.1:1")]).await;

@@ -5,21 +5,9 @@ const LONGEST: usize = 12_000;
 
 /// Checks that a text is short, is for people, controls no terminal, and has none of these texts.
 pub(super) fn check(case: &str, text: &str, hidden: &[&str]) {
-    let dumps = [
-        "panicked",
-        "RUST_BACKTRACE",
-        "SdkError",
-        "ServiceError",
-        "Response {",
-        "Error {",
-        "Some(",
-    ];
+    let dumps = ["panicked", "RUST_BACKTRACE", "SdkError", "ServiceError", "Response {", "Error {", "Some("];
     let begin: String = text.chars().take(LONGEST).collect();
-    let found: Vec<_> = dumps
-        .iter()
-        .chain(hidden)
-        .filter(|dump| text.contains(**dump))
-        .collect();
+    let found: Vec<_> = dumps.iter().chain(hidden).filter(|dump| text.contains(**dump)).collect();
     assert!(found.is_empty(), "{case}: {found:?} in\n{begin}");
     assert!(text.len() < LONGEST, "{case}: {} bytes", text.len());
     let control = text.chars().find(|c| {

@@ -164,13 +164,7 @@ impl Account {
 
     pub(super) fn basis(&self) -> Basis {
         let state = self.state();
-        (
-            state.now,
-            state.resources.clone(),
-            state.published.clone(),
-            state.ghosts.clone(),
-            state.keys.clone(),
-        )
+        (state.now, state.resources.clone(), state.published.clone(), state.ghosts.clone(), state.keys.clone())
     }
 
     /// Every id that the hub can have. They are made once, because a law makes thousands of accounts.
@@ -235,23 +229,14 @@ impl Questions for Account {
         let state = self.state();
         let parameters = state.resources.values().filter_map(Resource::as_parameter);
         let bus = |name: &str| name.strip_prefix(SETTINGS_PATH)?.parse().ok();
-        Ok(Some(
-            parameters
-                .filter_map(|parameter| bus(parameter.name.as_str()))
-                .collect(),
-        ))
+        Ok(Some(parameters.filter_map(|parameter| bus(parameter.name.as_str())).collect()))
     }
 
     async fn listed_roles(&self) -> Result<Option<BTreeMap<RoleName, ListedRole>>, Fault> {
         self.call().await;
-        let listed = |role: &RoleName| ListedRole {
-            arn: self.scope.roles_arn(role.as_str()),
-            web_trust: None,
-        };
+        let listed = |role: &RoleName| ListedRole { arn: self.scope.roles_arn(role.as_str()), web_trust: None };
         let roles = ROLES.iter().map(|role| role.parse().unwrap());
-        Ok(Some(
-            roles.map(|role: RoleName| (role.clone(), listed(&role))).collect(),
-        ))
+        Ok(Some(roles.map(|role: RoleName| (role.clone(), listed(&role))).collect()))
     }
 
     async fn eks_clusters(&self) -> Result<Option<BTreeSet<ClusterName>>, Fault> {
@@ -315,10 +300,9 @@ impl Read for Account {
         self.call().await;
         let id = ResourceId::RolePolicy(role.clone(), policy.parse().unwrap());
         Ok(match self.state().resources.get(&id) {
-            Some(Resource::RolePolicy(found)) => Some(InlinePolicy {
-                name: policy.to_owned(),
-                text: found.document.compact(),
-            }),
+            Some(Resource::RolePolicy(found)) => {
+                Some(InlinePolicy { name: policy.to_owned(), text: found.document.compact() })
+            }
             _ => None,
         })
     }
@@ -406,15 +390,12 @@ impl Write for Account {
             .collect();
         let can_read = can_read(&state);
         let lost = could_read.difference(&can_read).filter(|queue| there(queue));
-        let lost: Vec<String> = lost
-            .map(|queue| format!("{}: no controller can read {queue} any more", change.id))
-            .collect();
+        let lost: Vec<String> =
+            lost.map(|queue| format!("{}: no controller can read {queue} any more", change.id)).collect();
         state.breaches.extend(shut_out);
         state.breaches.extend(lost);
         let locked_out = locked_out(&self.scope, &state.resources);
-        let locked_out = locked_out
-            .iter()
-            .map(|queue| format!("{}: the router may not send to {queue}", change.id));
+        let locked_out = locked_out.iter().map(|queue| format!("{}: the router may not send to {queue}", change.id));
         state.breaches.extend(locked_out);
         answer
     }
@@ -456,19 +437,14 @@ impl State {
             return Ok(());
         }
         self.pass(MARK_COUNTS);
-        Err(Fault {
-            kind: FaultKind::Changed,
-            ..fault("stays")
-        })
+        Err(Fault { kind: FaultKind::Changed, ..fault("stays") })
     }
 }
 
 /// Whether a resource exists and is not being deleted.
 fn stands(resources: &Desired, id: &ResourceId, now: u64) -> bool {
     let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
-    resources
-        .get(id)
-        .is_some_and(|resource| !tags(resource).being_deleted(now))
+    resources.get(id).is_some_and(|resource| !tags(resource).being_deleted(now))
 }
 
 impl Account {
@@ -527,17 +503,9 @@ impl Account {
 }
 
 fn exists() -> Fault {
-    Fault {
-        kind: FaultKind::Exists,
-        ..fault("exists")
-    }
+    Fault { kind: FaultKind::Exists, ..fault("exists") }
 }
 
 fn fault(message: &str) -> Fault {
-    Fault {
-        kind: FaultKind::Rejected,
-        action: "test:Write".to_owned(),
-        code: None,
-        message: message.to_owned(),
-    }
+    Fault { kind: FaultKind::Rejected, action: "test:Write".to_owned(), code: None, message: message.to_owned() }
 }

@@ -108,10 +108,7 @@ impl Command {
             Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Granted(clusters, role, grant) => {
-                let setting = ClusterSetting {
-                    grant: Some(*grant),
-                    ..cluster(*role)
-                };
+                let setting = ClusterSetting { grant: Some(*grant), ..cluster(*role) };
                 Target::add(names(clusters), &setting)
             }
             Self::Adopt(name, role, drop_old_senders) => {
@@ -130,15 +127,9 @@ impl Command {
 
 /// A hub with these options, and this version of the router.
 pub(super) fn bootstrap(options: &HubOptions, version: &str, change: impl Fn(&mut Bootstrap)) -> Target {
-    let mut given = Bootstrap {
-        options: options.clone(),
-        ..Bootstrap::default()
-    };
+    let mut given = Bootstrap { options: options.clone(), ..Bootstrap::default() };
     change(&mut given);
-    Target {
-        router: OfferedRouter::Packaged(Code::of_archive(version, version)),
-        ..Target::bootstrap(given)
-    }
+    Target { router: OfferedRouter::Packaged(Code::of_archive(version, version)), ..Target::bootstrap(given) }
 }
 
 /// A cluster with this option for its role.

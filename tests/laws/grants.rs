@@ -69,22 +69,13 @@ fn fifty_clusters_come_and_go_without_a_write_of_iam_whenever_the_command_ends()
                     let target = kibus::reconcile::Target::keep([]);
                     let intent = wait(super::command::intent(&scope(), &account, &target)).unwrap();
                     let mut changes = intent.plan.changes.iter();
-                    assert!(
-                        changes.all(|change| change.cluster.is_none()),
-                        "{now:?}: {:?}",
-                        intent.plan.changes
-                    );
+                    assert!(changes.all(|change| change.cluster.is_none()), "{now:?}: {:?}", intent.plan.changes);
                 }
             }
             assert_eq!(account.breaches(), [""; 0], "{now:?}");
             account.a_minute_passes();
             let left = account.resources();
-            assert!(
-                !left
-                    .values()
-                    .filter_map(Resource::as_queue)
-                    .any(|queue| queue.controller().is_some())
-            );
+            assert!(!left.values().filter_map(Resource::as_queue).any(|queue| queue.controller().is_some()));
         }
     }
 }

@@ -148,22 +148,12 @@ fn adoptions() -> Vec<Command> {
 /// Resources that kibus does not manage, some of them with similar names.
 pub(super) fn of_others() -> Desired {
     let hub = kibus::model::hub::Hub::new(
-        &Scope {
-            bus: "other".parse().unwrap(),
-            ..scope()
-        },
+        &Scope { bus: "other".parse().unwrap(), ..scope() },
         HubOptions::default(),
         kibus::model::resource::Code::of_archive("9.0.0", "ff"),
     );
-    let mut desired: Desired = hub
-        .desired()
-        .resources()
-        .map(|resource| (resource.id(), resource.clone()))
-        .collect();
-    let queue = desired
-        .values()
-        .find(|resource| matches!(resource, Resource::Queue(_)))
-        .cloned();
+    let mut desired: Desired = hub.desired().resources().map(|resource| (resource.id(), resource.clone())).collect();
+    let queue = desired.values().find(|resource| matches!(resource, Resource::Queue(_))).cloned();
     if let Some(Resource::Queue(mut queue)) = queue {
         queue.name = "karpenter-theirs".parse().unwrap();
         queue.tags = Tags::default();
@@ -204,11 +194,7 @@ fn queue_of_another_tool() -> Resource {
 }
 
 pub(super) fn wait<T>(run: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap()
-        .block_on(run)
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(run)
 }
 
 /// The account that these commands leave behind, with foreign tags.
@@ -257,9 +243,7 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
         let first = wait(command.apply(whole.plan.clone(), &scope(), &account, limit, Some(now)));
         assert_eq!(account.breaches(), [""; 0], "{}", name());
         let left = account.basis();
-        let seen = repeated
-            .iter()
-            .position(|(at_once, basis, _)| (*at_once, basis) == (limit, &left));
+        let seen = repeated.iter().position(|(at_once, basis, _)| (*at_once, basis) == (limit, &left));
         let seen = seen.unwrap_or_else(|| {
             let second = wait(command.run(&scope(), &account, limit, None));
             assert_eq!(account.breaches(), [""; 0], "{}, again", name());
@@ -281,12 +265,7 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
         let done = first.outcome.done.iter().map(|at| &first.plan.changes[*at]);
         for done in done.filter(is_made) {
             let is_same = |change: &Change| (&change.id, &change.fields) == (&done.id, &done.fields);
-            assert!(
-                !again.changes.iter().any(is_same),
-                "{}: {} was done before",
-                name(),
-                done.id
-            );
+            assert!(!again.changes.iter().any(is_same), "{}: {} was done before", name(), done.id);
         }
     }
 }
@@ -388,11 +367,7 @@ fn a_create_with_a_lost_answer_is_done() {
             let end = comparable(account.resources());
             for (at, created) in account.creates() {
                 let account = Account::new(&scope(), start.clone());
-                let now = Interruption {
-                    at,
-                    trouble: Trouble::AskedTwice,
-                    killed: false,
-                };
+                let now = Interruption { at, trouble: Trouble::AskedTwice, killed: false };
                 // One at a time, so that the write at this place is this step's.
                 let run = wait(command.run(&scope(), &account, 1, Some(now)));
                 let name = format!("{command:?} after {history:?}, {created}");
@@ -424,11 +399,7 @@ fn opposites() -> Vec<(Vec<Command>, Command, Command)> {
         (vec![hub()], base(), RemoveCluster(vec!["base"])),
         (vec![], hub(), Teardown),
         (vec![hub()], Adopt("old", Role("a"), false), RemoveCluster(vec!["old"])),
-        (
-            vec![hub(), Adopt("old", Role("a"), false)],
-            RemoveCluster(vec!["old"]),
-            Adopt("old", Role("a"), true),
-        ),
+        (vec![hub(), Adopt("old", Role("a"), false)], RemoveCluster(vec!["old"]), Adopt("old", Role("a"), true)),
     ]
 }
 
@@ -441,11 +412,7 @@ fn s9_the_opposite_command_may_follow_at_once() {
         let account = Account::new(&scope(), start.clone());
         let changes = wait(first.run(&scope(), &account, 1, None)).plan.changes;
         for (at, change) in changes.iter().enumerate() {
-            let mut ways = vec![
-                (Trouble::AnswerLost, true),
-                (Trouble::Nothing, true),
-                (Trouble::Stop, false),
-            ];
+            let mut ways = vec![(Trouble::AnswerLost, true), (Trouble::Nothing, true), (Trouble::Stop, false)];
             ways.extend(halves(change).into_iter().map(|half| (half, true)));
             for (trouble, killed) in ways {
                 for ghost_reads in [0, 1, 3] {
@@ -461,14 +428,8 @@ fn s9_the_opposite_command_may_follow_at_once() {
                     let plan = wait(second.plan(&scope(), &account));
                     assert!(plan.is_empty(), "{name}: the plan after it is {:?}", plan.changes);
                     for id in run.plan.changes.iter().filter(|change| change.after.is_some()) {
-                        let tags = left
-                            .get(&id.id)
-                            .map(|resource| resource.tags().cloned().unwrap_or_default());
-                        assert!(
-                            tags.is_some_and(|tags| tags.get(DELETING).is_none()),
-                            "{name}: {} goes",
-                            id.id
-                        );
+                        let tags = left.get(&id.id).map(|resource| resource.tags().cloned().unwrap_or_default());
+                        assert!(tags.is_some_and(|tags| tags.get(DELETING).is_none()), "{name}: {} goes", id.id);
                     }
                 }
             }
@@ -513,10 +474,7 @@ pub(super) fn trouble() -> impl Strategy<Value = Option<Interruption>> {
         Trouble::Stop,
     ];
     let some = (0..20_usize, prop::sample::select(ways), any::<bool>());
-    prop::option::weighted(
-        0.7,
-        some.prop_map(|(at, trouble, killed)| Interruption { at, trouble, killed }),
-    )
+    prop::option::weighted(0.7, some.prop_map(|(at, trouble, killed)| Interruption { at, trouble, killed }))
 }
 
 proptest! {

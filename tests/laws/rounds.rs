@@ -24,10 +24,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
     ] {
         let case = format!("{hub:?} {role:?} {asks_eks}");
         let account = Account::new(&scope(), account_after(&[Command::BootstrapHub(hub, "0.1.0")]));
-        let setting = ClusterSetting {
-            no_eks_check: Some(!asks_eks),
-            ..cluster(role)
-        };
+        let setting = ClusterSetting { no_eks_check: Some(!asks_eks), ..cluster(role) };
         let target = Target::add(names(&["base"]), &setting);
         drop(wait(survey(&scope(), &account, &target, CALLS)));
         assert_eq!(account.take_rounds(), rounds, "{case}");

@@ -40,22 +40,14 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     assert!(wait(first.run(&scope(), &account, 4, None)).outcome.is_complete());
     let before = account.resources();
     let outcome = applied(&plan, &account);
-    let failed: Vec<_> = outcome
-        .failed
-        .iter()
-        .map(|(at, fault)| (&plan.changes[*at].id, &fault.kind))
-        .collect();
+    let failed: Vec<_> = outcome.failed.iter().map(|(at, fault)| (&plan.changes[*at].id, &fault.kind)).collect();
     assert_eq!(failed, [(&settings(), &FaultKind::Exists)]);
     assert!(outcome.done.is_empty(), "{:?}", outcome.done);
     assert_eq!(account.resources(), before);
     // It plans again, on top of the first run.
     let again = wait(second.run(&scope(), &account, 4, None));
     assert!(again.outcome.is_complete(), "{:?}", again.outcome);
-    assert!(
-        again.plan.changes.iter().all(|change| change.action == Action::Update),
-        "{:?}",
-        again.plan.changes
-    );
+    assert!(again.plan.changes.iter().all(|change| change.action == Action::Update), "{:?}", again.plan.changes);
     assert!(wait(second.plan(&scope(), &account)).is_empty());
     assert_eq!(account.breaches(), [""; 0]);
 }
@@ -66,11 +58,7 @@ fn of_two_first_runs_with_the_same_options_the_second_finishes_the_first() {
     let account = Account::new(&scope(), of_others());
     let run = first_run("512");
     let plan = wait(run.plan(&scope(), &account));
-    let killed = Interruption {
-        at: 0,
-        trouble: Trouble::AnswerLost,
-        killed: true,
-    };
+    let killed = Interruption { at: 0, trouble: Trouble::AnswerLost, killed: true };
     wait(run.run(&scope(), &account, 1, Some(killed)));
     assert!(account.resources().contains_key(&settings()));
     let outcome = applied(&plan, &account);
@@ -131,18 +119,11 @@ fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
 #[test]
 fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     let (history, start) = lost();
-    let BootstrapHub(options, version) = choosy_hub() else {
-        unreachable!()
-    };
+    let BootstrapHub(options, version) = choosy_hub() else { unreachable!() };
     let restore = Restore(options, version);
     let account = Account::new(&scope(), start.clone());
     let run = wait(restore.run(&scope(), &account, 4, None));
-    let changes: Vec<_> = run
-        .plan
-        .changes
-        .iter()
-        .map(|change| (change.action, &change.id))
-        .collect();
+    let changes: Vec<_> = run.plan.changes.iter().map(|change| (change.action, &change.id)).collect();
     assert_eq!(changes, [(Action::Create, &settings())]);
     let saved = |resources: &Desired| resources[&settings()].as_parameter().unwrap().settings.clone();
     assert_eq!(saved(&account.resources()), saved(&account_after(&history)));
@@ -151,35 +132,24 @@ fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     }
     let account = Account::new(&scope(), start);
     wait(Teardown.run(&scope(), &account, 4, None));
-    assert_eq!(
-        account.resources().into_keys().collect::<Vec<_>>(),
-        of_others().into_keys().collect::<Vec<_>>()
-    );
+    assert_eq!(account.resources().into_keys().collect::<Vec<_>>(), of_others().into_keys().collect::<Vec<_>>());
 }
 
 /// What clusters have on request is found without the settings that asked for it.
 #[test]
 fn alarms_are_restored_or_deleted_without_settings() {
     let (_, start) = lost_after(watched_hub());
-    let BootstrapHub(options, version) = watched_hub() else {
-        unreachable!()
-    };
+    let BootstrapHub(options, version) = watched_hub() else { unreachable!() };
     let account = &Account::new(&scope(), start.clone());
     let blocked = wait(intent(&scope(), account, &first_run("512").target())).unwrap_err();
     let restoring = blocked.0[0].fix.steps()[0].command.clone().unwrap();
-    assert!(
-        restoring.contains(" --alarms=true --reader-alarms=true "),
-        "{restoring}"
-    );
+    assert!(restoring.contains(" --alarms=true --reader-alarms=true "), "{restoring}");
     let of_requests = |resources: &Desired| {
         let parts = resources.keys().filter(|id| id.of_kind() == Kind::Alarm);
         parts.cloned().collect::<Vec<_>>()
     };
     let all = of_requests(&start);
-    assert!(
-        all.contains(&ResourceId::Alarm("kibus-reader-base".parse().unwrap())),
-        "{all:?}"
-    );
+    assert!(all.contains(&ResourceId::Alarm("kibus-reader-base".parse().unwrap())), "{all:?}");
     for (command, left) in [
         (Restore(options, version), all),
         (Restore(HubOptions::default(), version), Vec::new()),

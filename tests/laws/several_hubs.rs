@@ -41,10 +41,7 @@ async fn both(command: &Command, hubs: &[Hub; 2], accounts: &[Account; 2], now: 
     let other = command.plan(&hubs[1].scope, &accounts[1]).await;
     let stop = accounts[0].show(&one, Some(now));
     accounts[1].show(&other, None);
-    let late = Late {
-        stop: stop.clone(),
-        begun: Mutex::default(),
-    };
+    let late = Late { stop: stop.clone(), begun: Mutex::default() };
     let mut outcomes = (Outcome::of(&one), Outcome::of(&other));
     join(
         apply(&one, &accounts[0], 2, stop.clone(), &late, &mut outcomes.0),
@@ -57,39 +54,26 @@ async fn both(command: &Command, hubs: &[Hub; 2], accounts: &[Account; 2], now: 
 
 /// A hub in this Region after these commands.
 fn hub(region: &str, history: &[Command]) -> Hub {
-    let scope = Scope {
-        region: region.parse().unwrap(),
-        ..scope()
-    };
+    let scope = Scope { region: region.parse().unwrap(), ..scope() };
     let account = Account::new(&scope, Desired::new());
     for command in history {
         assert!(wait(command.run(&scope, &account, 8, None)).outcome.is_complete());
     }
-    Hub {
-        start: account.resources(),
-        scope,
-    }
+    Hub { start: account.resources(), scope }
 }
 
 #[test]
 fn one_that_fails_stops_no_other_and_a_signal_stops_all() {
     let bootstrap = || BootstrapHub(HubOptions::default(), "0.1.0");
     let add = || AddCluster(vec!["base", "two"], RoleFlag::Role("r-{cluster}"));
-    for (history, command) in [
-        (vec![], bootstrap()),
-        (vec![bootstrap()], add()),
-        (vec![bootstrap(), add()], Teardown),
-    ] {
+    for (history, command) in [(vec![], bootstrap()), (vec![bootstrap()], add()), (vec![bootstrap(), add()], Teardown)]
+    {
         let hubs = ["us-west-2", "eu-west-1"].map(|region| hub(region, &history));
         let accounts = || [0, 1].map(|at: usize| Account::new(&hubs[at].scope, hubs[at].start.clone()));
         let steps = wait(command.plan(&hubs[0].scope, &accounts()[0])).changes.len();
         assert!(steps > 0, "{command:?}");
         for (at, trouble) in (0..steps).flat_map(|at| [(at, Trouble::Nothing), (at, Trouble::Stop)]) {
-            let now = Interruption {
-                at,
-                trouble,
-                killed: false,
-            };
+            let now = Interruption { at, trouble, killed: false };
             let name = format!("{command:?} {now:?}");
             let accounts = accounts();
             let first = wait(both(&command, &hubs, &accounts, now));
@@ -103,11 +87,7 @@ fn one_that_fails_stops_no_other_and_a_signal_stops_all() {
                     plan.changes.len(),
                     "{name}"
                 );
-                assert_eq!(
-                    outcome.stopped,
-                    trouble == Trouble::Stop && !outcome.is_complete(),
-                    "{name}"
-                );
+                assert_eq!(outcome.stopped, trouble == Trouble::Stop && !outcome.is_complete(), "{name}");
                 let again = wait(command.run(&hub.scope, account, 8, None));
                 assert!(again.outcome.is_complete(), "{name}, again: {:?}", again.outcome);
                 account.a_minute_passes();

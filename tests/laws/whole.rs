@@ -18,16 +18,11 @@ fn a_new_hub_and_its_clusters_are_one_plan() {
         let account = Account::new(&scope(), account_after(&[]));
         let mut target = command::bootstrap(&options(prefix), "0.1.0", |_| {});
         for name in command::names(&["base", "two"]) {
-            target
-                .clusters
-                .insert(name, Wish::Set(command::cluster(RoleFlag::Role("a"))));
+            target.clusters.insert(name, Wish::Set(command::cluster(RoleFlag::Role("a"))));
         }
         let plan = wait(command::plan(&scope(), &account, &target));
         let queue = format!("{}base", prefix.unwrap_or("karpenter-"));
-        assert!(
-            plan.changes.iter().any(|change| change.id.name() == queue),
-            "{prefix:?}"
-        );
+        assert!(plan.changes.iter().any(|change| change.id.name() == queue), "{prefix:?}");
         let stop = account.show(&plan, None);
         let mut outcome = Outcome::of(&plan);
         wait(apply(&plan, &account, 4, stop, &Nobody, &mut outcome));

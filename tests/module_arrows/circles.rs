@@ -18,52 +18,18 @@ fn files_name_each_other_in_no_circle() {
 #[test]
 fn circles_are_found() {
     for (texts, expected) in [
+        ([("a", "use super::b;"), ("b", "use super::a::X;"), ("c", "")], &[&["a", "b"][..]] as &[&[&str]]),
         (
-            [("a", "use super::b;"), ("b", "use super::a::X;"), ("c", "")],
-            &[&["a", "b"][..]] as &[&[&str]],
-        ),
-        (
-            [
-                ("a", "use crate::{c, b::X};"),
-                ("b", "fn f() { super::c::g() }"),
-                ("c", "use super::a;"),
-            ],
+            [("a", "use crate::{c, b::X};"), ("b", "fn f() { super::c::g() }"), ("c", "use super::a;")],
             &[&["a", "b", "c"]],
         ),
         ([("a", "use super::b;"), ("b", ""), ("c", "use super::{a, b};")], &[]),
-        (
-            [
-                ("a/mod", "use self::b::X; use super::c;"),
-                ("a/b", "use super::Y;"),
-                ("c", "use super::a::b::X;"),
-            ],
-            &[],
-        ),
-        (
-            [("a/mod", "use super::c;"), ("a/b", ""), ("c", "use crate::a::Y;")],
-            &[&["a", "c"]],
-        ),
-        (
-            [
-                ("a", "use super::b;"),
-                ("b", "#[cfg(test)] mod tests { use super::super::a; }"),
-                ("c", ""),
-            ],
-            &[],
-        ),
-        (
-            [
-                ("a", "#[cfg(test)]\nmod b;"),
-                ("a/b", "use crate::c;"),
-                ("c", "use crate::a::b;"),
-            ],
-            &[],
-        ),
+        ([("a/mod", "use self::b::X; use super::c;"), ("a/b", "use super::Y;"), ("c", "use super::a::b::X;")], &[]),
+        ([("a/mod", "use super::c;"), ("a/b", ""), ("c", "use crate::a::Y;")], &[&["a", "c"]]),
+        ([("a", "use super::b;"), ("b", "#[cfg(test)] mod tests { use super::super::a; }"), ("c", "")], &[]),
+        ([("a", "#[cfg(test)]\nmod b;"), ("a/b", "use crate::c;"), ("c", "use crate::a::b;")], &[]),
     ] {
-        let files: Vec<_> = texts
-            .iter()
-            .map(|(name, text)| (format!("{name}.rs"), (*text).to_owned()))
-            .collect();
+        let files: Vec<_> = texts.iter().map(|(name, text)| (format!("{name}.rs"), (*text).to_owned())).collect();
         assert_eq!(circles(&files), expected, "{texts:?}");
     }
 }
@@ -77,10 +43,7 @@ fn circles(files: &[(String, String)]) -> Vec<Vec<String>> {
     let mut sources: BTreeMap<String, Vec<String>> =
         files.iter().map(|(path, text)| (module(path), tokens(text))).collect();
     let of_tests = |(name, tokens): (&String, &Vec<String>)| -> Vec<String> {
-        test_modules(tokens)
-            .iter()
-            .map(|(_, test, _)| format!("{name}/{test}"))
-            .collect()
+        test_modules(tokens).iter().map(|(_, test, _)| format!("{name}/{test}")).collect()
     };
     let tests: Vec<String> = sources.iter().flat_map(of_tests).collect();
     sources.retain(|name, _| !tests.iter().any(|test| is_within(name, test)));
@@ -88,18 +51,9 @@ fn circles(files: &[(String, String)]) -> Vec<Vec<String>> {
         .iter()
         .map(|(name, tokens)| {
             let paths = paths(name, tokens).into_iter();
-            let targets = paths.filter_map(|path| {
-                sources
-                    .keys()
-                    .filter(|to| is_within(&path, to))
-                    .max_by_key(|to| to.len())
-            });
-            (
-                name,
-                targets
-                    .filter(|to| !is_within(name, to) && !is_within(to, name))
-                    .collect(),
-            )
+            let targets =
+                paths.filter_map(|path| sources.keys().filter(|to| is_within(&path, to)).max_by_key(|to| to.len()));
+            (name, targets.filter(|to| !is_within(name, to) && !is_within(to, name)).collect())
         })
         .collect();
     let reached = |from: &String| {
@@ -112,11 +66,8 @@ fn circles(files: &[(String, String)]) -> Vec<Vec<String>> {
     };
     let all: BTreeMap<&String, BTreeSet<&String>> = sources.keys().map(|name| (name, reached(name))).collect();
     let circle = |name: &&String| {
-        let circle: Vec<String> = all[*name]
-            .iter()
-            .filter(|to| all[**to].contains(*name))
-            .map(|to| (*to).clone())
-            .collect();
+        let circle: Vec<String> =
+            all[*name].iter().filter(|to| all[**to].contains(*name)).map(|to| (*to).clone()).collect();
         (!circle.is_empty()).then_some(circle)
     };
     let found: BTreeSet<Vec<String>> = sources.keys().filter_map(|name| circle(&name)).collect();
@@ -125,24 +76,18 @@ fn circles(files: &[(String, String)]) -> Vec<Vec<String>> {
 
 /// Whether a module or a path is this module, or inside it.
 fn is_within(path: &str, module: &str) -> bool {
-    path.strip_prefix(module)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 const OF_TESTS: [&str; 7] = ["#", "[", "cfg", "(", "test", ")", "]"];
 
 /// The modules that a file declares for tests only: where, their names, and whether they are in the file itself.
 fn test_modules(tokens: &[String]) -> Vec<(usize, &str, bool)> {
-    let marks = tokens
-        .windows(OF_TESTS.len())
-        .enumerate()
-        .filter(|(_, window)| *window == OF_TESTS);
+    let marks = tokens.windows(OF_TESTS.len()).enumerate().filter(|(_, window)| *window == OF_TESTS);
     let declared = marks.filter_map(|(at, _)| {
         let rest = tokens.get(at + OF_TESTS.len()..)?;
-        let place = rest
-            .iter()
-            .take_while(|token| !["use", ";"].contains(&token.as_str()))
-            .position(|token| token == "mod")?;
+        let place =
+            rest.iter().take_while(|token| !["use", ";"].contains(&token.as_str())).position(|token| token == "mod")?;
         Some((at, rest.get(place + 1)?.as_str(), rest.get(place + 2)? == "{"))
     });
     declared.collect()
@@ -162,10 +107,7 @@ fn paths(module: &str, tokens: &[String]) -> Vec<String> {
             _ => {}
         }
     }
-    found
-        .iter()
-        .map(|path| path.trim_start_matches('/').to_owned())
-        .collect()
+    found.iter().map(|path| path.trim_start_matches('/').to_owned()).collect()
 }
 
 /// Follows a path from a token, into each part of a group. Gives the place after it.

@@ -41,14 +41,9 @@ impl Fleet {
         for setup in setups {
             let role = format!("RoleName={} AssumeRolePolicyDocument={{}}", setup.role);
             fleet.account.call("iam", "CreateRole", &role).await;
-            let tags = [
-                ("eks:eks-cluster-name", setup.cluster),
-                ("karpenter.sh/nodepool", "default"),
-            ];
-            let tags = tags
-                .iter()
-                .zip(1..)
-                .map(|((key, value), at)| format!("Tag.{at}.Key={key} Tag.{at}.Value={value}"));
+            let tags = [("eks:eks-cluster-name", setup.cluster), ("karpenter.sh/nodepool", "default")];
+            let tags =
+                tags.iter().zip(1..).map(|((key, value), at)| format!("Tag.{at}.Key={key} Tag.{at}.Value={value}"));
             let tags: Vec<String> = tags.collect();
             let instance = fleet.instance(setup);
             let call = format!("Version=2016-11-15 ResourceId.1={instance} {}", tags.join(" "));
@@ -91,11 +86,8 @@ impl Fleet {
         self.account.call("sqs", "SetQueueAttributes", &set.to_string()).await;
         self.grant(setup).await;
         for (rule, pattern) in setup.rules {
-            let tags: Vec<Value> = setup
-                .rule_tags
-                .iter()
-                .map(|(key, value)| json!({"Key": key, "Value": value}))
-                .collect();
+            let tags: Vec<Value> =
+                setup.rule_tags.iter().map(|(key, value)| json!({"Key": key, "Value": value})).collect();
             let put = json!({"Name": rule, "EventPattern": pattern, "Tags": tags});
             self.account.call("events", "PutRule", &put.to_string()).await;
             let target = json!({"Id": setup.target_id, "Arn": self.queue_arn(setup)});
@@ -109,9 +101,7 @@ impl Fleet {
         for (rule, _) in setup.rules {
             let remove = json!({"Rule": rule, "Ids": [setup.target_id]});
             self.account.call("events", "RemoveTargets", &remove.to_string()).await;
-            self.account
-                .call("events", "DeleteRule", &json!({"Name": rule}).to_string())
-                .await;
+            self.account.call("events", "DeleteRule", &json!({"Name": rule}).to_string()).await;
         }
         self.revoke(setup).await;
         if setup.way == Way::NewQueue {
@@ -125,12 +115,7 @@ impl Fleet {
     }
 
     async fn grant(&self, setup: &Setup) {
-        let actions = [
-            "sqs:DeleteMessage",
-            "sqs:GetQueueAttributes",
-            "sqs:GetQueueUrl",
-            "sqs:ReceiveMessage",
-        ];
+        let actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"];
         let statement = json!({"Effect": "Allow", "Action": actions, "Resource": self.queue_arn(setup)});
         let document = json!({"Version": "2012-10-17", "Statement": [statement]});
         let role = setup.role;
@@ -159,9 +144,7 @@ impl Fleet {
                 let arn = self.policy_arn(name);
                 let detach = format!("RoleName={role} PolicyArn={arn}");
                 self.account.call("iam", "DetachRolePolicy", &detach).await;
-                self.account
-                    .call("iam", "DeletePolicy", &format!("PolicyArn={arn}"))
-                    .await;
+                self.account.call("iam", "DeletePolicy", &format!("PolicyArn={arn}")).await;
             }
         }
     }
@@ -177,10 +160,8 @@ impl Fleet {
             let cluster = (setup.way == Way::Adopt).then_some(setup.cluster);
             assert_eq!(queue["cluster"].as_str(), cluster, "{queue}");
             let rules = queue["rules"].as_array().unwrap();
-            let rules: BTreeSet<_> = rules
-                .iter()
-                .map(|rule| (rule["name"].as_str(), rule["verdict"].as_str()))
-                .collect();
+            let rules: BTreeSet<_> =
+                rules.iter().map(|rule| (rule["name"].as_str(), rule["verdict"].as_str())).collect();
             let matching = setup.rules.iter().filter(|(_, pattern)| *pattern != MISSPELLED_STATE);
             let expected = matching.map(|(rule, _)| (Some(*rule), Some("replace")));
             assert_eq!(rules, expected.collect(), "{}", setup.queue);
@@ -216,20 +197,9 @@ impl Fleet {
     pub(super) async fn is_as_before(&self, setup: &Setup) {
         let (cluster, queue) = (setup.cluster, setup.queue);
         let policy = self.policy(queue).await;
-        assert_eq!(
-            policy,
-            Some(Document::new(self.old_policy(setup))),
-            "{cluster}: the policy"
-        );
-        let tags = self
-            .account
-            .json("sqs", "ListQueueTags", &json!({"QueueUrl": queue}).to_string())
-            .await;
-        let tags = if tags["Tags"].is_null() {
-            json!({})
-        } else {
-            tags["Tags"].clone()
-        };
+        assert_eq!(policy, Some(Document::new(self.old_policy(setup))), "{cluster}: the policy");
+        let tags = self.account.json("sqs", "ListQueueTags", &json!({"QueueUrl": queue}).to_string()).await;
+        let tags = if tags["Tags"].is_null() { json!({}) } else { tags["Tags"].clone() };
         assert_eq!(tags, as_map(setup.queue_tags), "{cluster}: the tags");
     }
 
@@ -258,10 +228,7 @@ impl Fleet {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(arguments.split_whitespace())
             .env_clear()
-            .envs([
-                ("AWS_ACCESS_KEY_ID", self.account.id.as_str()),
-                ("AWS_SECRET_ACCESS_KEY", "test"),
-            ])
+            .envs([("AWS_ACCESS_KEY_ID", self.account.id.as_str()), ("AWS_SECRET_ACCESS_KEY", "test")])
             .envs([("AWS_REGION", REGION), ("AWS_ENDPOINT_URL", &self.proxy.url)])
             .stdin(Stdio::null())
             .kill_on_drop(true)
@@ -275,8 +242,5 @@ impl Fleet {
 }
 
 fn as_map(tags: &[(&str, &str)]) -> Value {
-    tags.iter()
-        .map(|(key, value)| ((*key).to_owned(), json!(value)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
+    tags.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>().into()
 }

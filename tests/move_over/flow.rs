@@ -72,12 +72,7 @@ impl Flow {
             let shared = Arc::clone(&shared);
             tokio::spawn(async move { shared.read(cluster).await })
         });
-        Self {
-            readers: readers.collect(),
-            shared,
-            over,
-            sends,
-        }
+        Self { readers: readers.collect(), shared, over, sends }
     }
 
     /// From now on, every event of this cluster has to arrive.
@@ -118,10 +113,7 @@ impl Flow {
         }
         self.readers.iter().for_each(JoinHandle::abort);
         let expected = self.shared.expected.lock().unwrap().len();
-        assert!(
-            expected > 10 * self.shared.fleet.setups.len(),
-            "only {expected} events were sent"
-        );
+        assert!(expected > 10 * self.shared.fleet.setups.len(), "only {expected} events were sent");
     }
 }
 
@@ -221,11 +213,7 @@ impl Shared {
             if missing.is_empty() {
                 return;
             }
-            assert!(
-                Instant::now() < end,
-                "of {} events these are lost: {missing:?}",
-                expected.len()
-            );
+            assert!(Instant::now() < end, "of {} events these are lost: {missing:?}", expected.len());
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

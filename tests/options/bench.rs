@@ -44,9 +44,7 @@ impl Bench {
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
         for topic in ["Name=team-a", "Name=team-b"] {
-            Account::new(ACCOUNT, server.endpoint().port, REGION)
-                .call("sns", "CreateTopic", topic)
-                .await;
+            Account::new(ACCOUNT, server.endpoint().port, REGION).call("sns", "CreateTopic", topic).await;
         }
         Self { server, url, cloud }
     }
@@ -103,10 +101,7 @@ impl Bench {
             permissions_boundary: None,
             tags: Tags::default(),
         });
-        self.cloud
-            .write(&Change::create(None, role), Waiting::unattended())
-            .await
-            .unwrap();
+        self.cloud.write(&Change::create(None, role), Waiting::unattended()).await.unwrap();
     }
 
     /// The account on the emulator, without kibus.
@@ -180,10 +175,7 @@ pub(super) fn planned(document: &Value) -> BTreeMap<(String, String, String), Va
         .iter()
         .flat_map(|change| {
             list(&change["fields"]).into_iter().map(|field| {
-                (
-                    (text(&change["kind"]), text(&change["name"]), text(&field["path"])),
-                    field["to"].clone(),
-                )
+                ((text(&change["kind"]), text(&change["name"]), text(&field["path"])), field["to"].clone())
             })
         })
         .collect()

@@ -12,10 +12,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
     let gone = format!("{shut}x");
     for (key, says) in [
         (&open, None),
-        (
-            &shut,
-            Some("the key policy does not allow EventBridge to call kms:Decrypt and kms:GenerateDataKey"),
-        ),
+        (&shut, Some("the key policy does not allow EventBridge to call kms:Decrypt and kms:GenerateDataKey")),
         (&gone, Some("the key does not exist")),
     ] {
         let (document, code) = bench.json(&["bootstrap-hub", "--yes", "--kms-key", key], &[]);
@@ -28,11 +25,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
         match says {
             None => assert_eq!((problems, code), (&json!([]), Some(0))),
             Some(says) => {
-                assert_eq!(
-                    (problems[0]["code"].as_str(), code),
-                    (Some("K226"), Some(2)),
-                    "{problems}"
-                );
+                assert_eq!((problems[0]["code"].as_str(), code), (Some("K226"), Some(2)), "{problems}");
                 let message = problems[0]["message"].as_str().unwrap();
                 let late = "; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check \
                             again after that";
@@ -43,20 +36,16 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
     let elsewhere = open.replace(ACCOUNT, "999999999999");
     let (document, _) = bench.json(&["bootstrap-hub", "--dry-run", "--kms-key", &elsewhere], &[]);
     let warnings = document["hubs"][0]["warnings"].to_string();
-    assert!(
-        warnings.contains("it belongs to another account") && !warnings.contains("K226"),
-        "{warnings}"
-    );
+    assert!(warnings.contains("it belongs to another account") && !warnings.contains("K226"), "{warnings}");
 }
 
 #[tokio::test]
 async fn limits_of_the_account_are_checked_before_the_first_change() {
     let bench = Bench::new().await;
     let elsewhere = "arn:aws:kms:eu-west-1:111122223333:key/a";
-    for (arguments, says) in [
-        (["--reserved-concurrency", "100000"], "the maximum is"),
-        (["--kms-key", elsewhere], "is not in us-west-2"),
-    ] {
+    for (arguments, says) in
+        [(["--reserved-concurrency", "100000"], "the maximum is"), (["--kms-key", elsewhere], "is not in us-west-2")]
+    {
         let arguments: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(arguments).collect();
         let (document, code) = bench.json(&arguments, &[]);
         assert_eq!(code, Some(4), "{arguments:?}: {document}");

@@ -9,17 +9,8 @@ use super::bench::{Bench, SETTINGS, planned, text};
 #[tokio::test]
 async fn the_parameter_is_a_readable_document() {
     let bench = Bench::new().await;
-    let options = [
-        "--retention=120m",
-        "--memory=512",
-        "--tag=team=a b",
-        "--tag=env=x",
-        "--reserved-concurrency=none",
-    ];
-    let set_up: Vec<&str> = ["bootstrap-hub", "--yes", "--rebalance"]
-        .into_iter()
-        .chain(options)
-        .collect();
+    let options = ["--retention=120m", "--memory=512", "--tag=team=a b", "--tag=env=x", "--reserved-concurrency=none"];
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes", "--rebalance"].into_iter().chain(options).collect();
     bench.done(&set_up);
     let parameter = bench.parameter().await.unwrap();
     assert_eq!(
@@ -30,11 +21,7 @@ async fn the_parameter_is_a_readable_document() {
         r#"{"format":1,"options":{"memory":"512","rebalance":true,"reserved-concurrency":"none","retention":"2h","#,
         r#""tag":{"env":"x","team":"a b"}}}"#
     );
-    assert_eq!(
-        bench.settings().await,
-        serde_json::from_str::<Value>(document).unwrap(),
-        "{parameter}"
-    );
+    assert_eq!(bench.settings().await, serde_json::from_str::<Value>(document).unwrap(), "{parameter}");
     let list = json!({ "ResourceType": "Parameter", "ResourceId": SETTINGS }).to_string();
     let mut tags = bench.account().json("ssm", "ListTagsForResource", &list).await["TagList"].clone();
     let tags = tags.as_array_mut().unwrap();
@@ -43,11 +30,7 @@ async fn the_parameter_is_a_readable_document() {
     assert_eq!(*tags, [tag("env", "x"), tag("kibus:bus", "kibus"), tag("team", "a b")]);
     // What is given later is added, in one write.
     bench.done(&["bootstrap-hub", "--yes", "--memory=256"]);
-    assert_eq!(
-        bench.settings().await["options"]["memory"],
-        "256",
-        "the default as a choice"
-    );
+    assert_eq!(bench.settings().await["options"]["memory"], "256", "the default as a choice");
     assert_eq!(bench.settings().await["options"]["retention"], "2h");
     assert_eq!(bench.parameter().await.unwrap()["Version"], 2);
     bench.done(&["teardown", "--yes"]);
@@ -57,10 +40,8 @@ async fn the_parameter_is_a_readable_document() {
 /// The one command after which a person can go on, among what a command has written.
 fn restoring(output: &Output) -> String {
     let said = text(&output.stderr);
-    let commands: Vec<&str> = said
-        .lines()
-        .filter_map(|line| Some(&line[line.find("kibus bootstrap-hub --restore-settings")?..]))
-        .collect();
+    let commands: Vec<&str> =
+        said.lines().filter_map(|line| Some(&line[line.find("kibus bootstrap-hub --restore-settings")?..])).collect();
     let [command] = commands[..] else { panic!("{said}") };
     command.trim().to_owned()
 }
@@ -96,36 +77,12 @@ async fn what_is_no_settings_of_this_kibus_is_one_error_and_nothing_changes() {
         ("{", "holds no settings of a hub", true),
         ("[]", "it has no format number of kibus", true),
         (r#"{"owner": "someone else"}"#, "it has no format number of kibus", true),
-        (
-            r#"{"format": 2, "options": {}}"#,
-            "has format 2, and this kibus reads format 1",
-            false,
-        ),
-        (
-            r#"{"format": 1, "options": {"color": "red"}}"#,
-            "unknown field `color`",
-            true,
-        ),
-        (
-            r#"{"format": 1, "options": {"memory": "64"}}"#,
-            "`64` is not a whole number from 128 to 10240",
-            true,
-        ),
-        (
-            r#"{"format": 1, "options": {"tag": {"kibus:bus": "x"}}}"#,
-            "`kibus:bus=x`",
-            true,
-        ),
-        (
-            r#"{"format": 1, "options": {}, "pinned-version": "x"}"#,
-            "invalid type",
-            true,
-        ),
-        (
-            r#"{"format": 1, "options": {}, "old-keys": {"x": "2026-01-01T00:00:00Z"}}"#,
-            "`x`",
-            true,
-        ),
+        (r#"{"format": 2, "options": {}}"#, "has format 2, and this kibus reads format 1", false),
+        (r#"{"format": 1, "options": {"color": "red"}}"#, "unknown field `color`", true),
+        (r#"{"format": 1, "options": {"memory": "64"}}"#, "`64` is not a whole number from 128 to 10240", true),
+        (r#"{"format": 1, "options": {"tag": {"kibus:bus": "x"}}}"#, "`kibus:bus=x`", true),
+        (r#"{"format": 1, "options": {}, "pinned-version": "x"}"#, "invalid type", true),
+        (r#"{"format": 1, "options": {}, "old-keys": {"x": "2026-01-01T00:00:00Z"}}"#, "`x`", true),
     ] {
         bench.write_settings(value).await;
         let version = bench.parameter().await.unwrap()["Version"].clone();
@@ -138,10 +95,7 @@ async fn what_is_no_settings_of_this_kibus_is_one_error_and_nothing_changes() {
             match restores {
                 true => {
                     let command = restoring(&output);
-                    assert!(
-                        command.contains("--memory 512") && command.contains("--retention 2h"),
-                        "{command}"
-                    );
+                    assert!(command.contains("--memory 512") && command.contains("--retention 2h"), "{command}");
                 }
                 false => assert!(words.contains("use the version of kibus that wrote it"), "{said}"),
             }
@@ -158,18 +112,10 @@ async fn bad_settings_harm_no_other_hub_and_no_command_that_needs_none() {
     for bus in ["kibus", "two"] {
         bench.done(&["bootstrap-hub", "--yes", "--bus", bus]);
     }
-    let commands = [
-        "list",
-        "discover",
-        "policy operator",
-        "policy router",
-        "verify --bus=two",
-    ];
+    let commands = ["list", "discover", "policy operator", "policy router", "verify --bus=two"];
     for value in ["hello", r#"{"format": 2, "options": {}}"#] {
         bench.write_settings(value).await;
-        let harmed = all(&bench, &commands)
-            .into_iter()
-            .filter(|(_, output)| !output.status.success());
+        let harmed = all(&bench, &commands).into_iter().filter(|(_, output)| !output.status.success());
         let harmed: Vec<_> = harmed.map(|(line, output)| (line, text(&output.stderr))).collect();
         assert!(harmed.is_empty(), "{value}: {harmed:#?}");
     }
@@ -192,21 +138,15 @@ async fn damaged_settings_are_replaced_by_the_printed_command() {
 #[tokio::test]
 async fn settings_that_are_too_long_are_refused_with_the_tags_that_take_most() {
     let bench = Bench::new().await;
-    let tags: Vec<String> = (10..35)
-        .map(|number| format!("--tag=long-{number}={}", "x".repeat(200 + number)))
-        .collect();
+    let tags: Vec<String> =
+        (10..35).map(|number| format!("--tag=long-{number}={}", "x".repeat(200 + number))).collect();
     let short = ["--tag=team=a"];
     let arguments: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(short).collect();
     let arguments: Vec<&str> = arguments.into_iter().chain(tags.iter().map(String::as_str)).collect();
     let output = bench.run(&arguments, &[]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
-    for words in [
-        "holds 4096",
-        "`long-34` takes 241",
-        "`long-33` takes 240",
-        "fewer or shorter tags",
-    ] {
+    for words in ["holds 4096", "`long-34` takes 241", "`long-33` takes 240", "fewer or shorter tags"] {
         assert!(said.replace(',', "").contains(words), "{words}: {said}");
     }
     assert_eq!(bench.resources().await, 0);
@@ -250,11 +190,7 @@ async fn lost_settings_are_restored_by_the_printed_command() {
     let (document, code) = bench.json(&["verify"], &[]);
     let findings = document["hubs"][0]["problems"].as_array().unwrap().clone();
     let lost: Vec<_> = findings.iter().filter(|finding| finding["code"] == "K113").collect();
-    assert_eq!(
-        (lost.len(), lost[0]["severity"].as_str(), code),
-        (1, Some("critical"), Some(2)),
-        "{document}"
-    );
+    assert_eq!((lost.len(), lost[0]["severity"].as_str(), code), (1, Some("critical"), Some(2)), "{document}");
     let restored = bench.shell(&format!("{restoring} --yes"));
     assert!(restored.status.success(), "{restoring}: {}", text(&restored.stderr));
     assert_eq!(bench.settings().await, good, "{restoring}");
@@ -265,21 +201,14 @@ async fn lost_settings_are_restored_by_the_printed_command() {
 async fn a_teardown_needs_no_settings() {
     for options in [&[][..], &["--queue-prefix=x-"], &["--queue-prefix="]] {
         let bench = Bench::new().await;
-        let set_up: Vec<&str> = ["bootstrap-hub", "--yes"]
-            .into_iter()
-            .chain(options.iter().copied())
-            .collect();
+        let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(options.iter().copied()).collect();
         bench.done(&set_up);
         bench.done(&["add-cluster", "base", "--no-controller-role", "--yes"]);
         bench.lose_settings().await;
         bench.done(&["teardown", "--yes"]);
         assert_eq!(bench.resources().await, 0, "{options:?}");
         let left = bench.account().json("sqs", "ListQueues", "{}").await;
-        assert_eq!(
-            left["QueueUrls"].as_array().map_or(0, Vec::len),
-            0,
-            "{options:?}: {left}"
-        );
+        assert_eq!(left["QueueUrls"].as_array().map_or(0, Vec::len), 0, "{options:?}: {left}");
     }
 }
 
@@ -304,15 +233,7 @@ async fn a_parameter_without_tags_counts_by_its_document() {
     assert_eq!(code, Some(0), "{document}");
     let plan = planned(&document);
     let field = |kind: &str, name: &str, path: &str| plan.get(&(kind.to_owned(), name.to_owned(), path.to_owned()));
-    assert_eq!(
-        field("parameter", SETTINGS, "tags.kibus:bus"),
-        Some(&json!("kibus")),
-        "{document}"
-    );
-    assert_eq!(
-        field("function", "kibus-router", "memory"),
-        Some(&json!(512)),
-        "{document}"
-    );
+    assert_eq!(field("parameter", SETTINGS, "tags.kibus:bus"), Some(&json!("kibus")), "{document}");
+    assert_eq!(field("function", "kibus-router", "memory"), Some(&json!(512)), "{document}");
     bench.done(&["verify"]);
 }

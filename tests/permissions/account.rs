@@ -53,17 +53,11 @@ impl Account {
     pub(super) async fn start(region: &'static str) -> Self {
         let server = Upstream::default();
         let target = server.clone();
-        let endpoint = Port::open()
-            .await
-            .serve(move |request| terminate_tls(target.clone(), request));
+        let endpoint = Port::open().await.serve(move |request| terminate_tls(target.clone(), request));
         let environment = [("AUTH", "true"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
         let started = private_server(&environment).await;
         server.set(started.endpoint().port);
-        Self {
-            server: started,
-            region,
-            endpoint,
-        }
+        Self { server: started, region, endpoint }
     }
 
     /// The keys of the root user.
@@ -103,11 +97,7 @@ impl Account {
         iam.create_user().user_name(name).send().await.unwrap();
         let key = iam.create_access_key().user_name(name).send().await.unwrap();
         let key = key.access_key.unwrap();
-        Keys {
-            id: key.access_key_id,
-            secret: key.secret_access_key,
-            token: None,
-        }
+        Keys { id: key.access_key_id, secret: key.secret_access_key, token: None }
     }
 
     /// Creates a managed policy and returns its ARN.
@@ -130,19 +120,13 @@ impl Account {
     /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
     pub(super) async fn deliver(&self, queue: &str, text: &Value) {
         let events = aws_sdk_eventbridge::Client::new(&self.root());
-        let call = events
-            .put_rule()
-            .name("deliver")
-            .event_pattern(r#"{"source": ["test"]}"#);
+        let call = events.put_rule().name("deliver").event_pattern(r#"{"source": ["test"]}"#);
         call.send().await.unwrap();
         let target = Target::builder().id("queue").input(text.to_string());
         let target = target.arn(format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region));
         let call = events.put_targets().rule("deliver").targets(target.build().unwrap());
         call.send().await.unwrap();
-        let entry = PutEventsRequestEntry::builder()
-            .source("test")
-            .detail_type("test")
-            .detail("{}");
+        let entry = PutEventsRequestEntry::builder().source("test").detail_type("test").detail("{}");
         let sent = events.put_events().entries(entry.build()).send().await.unwrap();
         assert_eq!(sent.failed_entry_count, 0, "{sent:?}");
         let call = events.remove_targets().rule("deliver").ids("queue");
@@ -196,10 +180,7 @@ impl Account {
         let calls = stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
         Ran {
             code: output.status.code(),
-            calls: calls
-                .filter_map(|(_, call)| call.split_once(' '))
-                .map(|(action, _)| action.to_owned())
-                .collect(),
+            calls: calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect(),
             stdout,
             stderr,
         }

@@ -44,9 +44,7 @@ fn an_operator_changes_the_alarms_and_the_dashboard_of_its_bus_alone() {
         ("DeleteDashboards", &other, None, None, false),
     ] {
         let tags = [("aws:RequestTag", request_tag), ("aws:ResourceTag", resource_tag)];
-        let tags = tags
-            .into_iter()
-            .filter_map(|(key, bus)| Some((format!("{key}/kibus:bus"), vec![bus?.to_owned()])));
+        let tags = tags.into_iter().filter_map(|(key, bus)| Some((format!("{key}/kibus:bus"), vec![bus?.to_owned()])));
         let context: BTreeMap<String, Vec<String>> = tags.collect();
         let decision = simulator.decide(&format!("cloudwatch:{action}"), resource, &context);
         assert_eq!(decision == "allowed", allowed, "{action} on {resource}: {context:?}");

@@ -16,28 +16,14 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     let boundary = account.managed("boundary", &everything()).await;
     let call = iam.create_role().role_name("KarpenterControllerRole-base");
     call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
-    let mut operator = Operator {
-        account: &account,
-        keys: account.user("operator").await,
-        called: BTreeSet::new(),
-    };
+    let mut operator = Operator { account: &account, keys: account.user("operator").await, called: BTreeSet::new() };
     let options = format!("--permissions-boundary {boundary} --tag team=a");
     let document = account.document(&format!("policy operator base {options}")).await;
     account.allow("operator", "kibus-operator", &document).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
-    account
-        .allow(
-            "operator",
-            "emulators-own-bounded",
-            &emulators_own::of_bounded(ROUTER_ROLE),
-        )
-        .await;
+    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    account.allow("operator", "emulators-own-bounded", &emulators_own::of_bounded(ROUTER_ROLE)).await;
     let router = operator.document("policy router").await;
-    let own = account
-        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
-        .await;
+    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
     let bootstrap = format!("bootstrap-hub --yes {options}");
     tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
     operator.kibus("verify --probe").await;
@@ -48,20 +34,11 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     let made = [
         Tried::new(
             "let others take the router role",
-            his.update_assume_role_policy()
-                .role_name(ROUTER_ROLE)
-                .policy_document(ASSUME_NOBODY)
-                .send()
-                .await
-                .err(),
+            his.update_assume_role_policy().role_name(ROUTER_ROLE).policy_document(ASSUME_NOBODY).send().await.err(),
         ),
         Tried::new(
             "remove the boundary",
-            his.delete_role_permissions_boundary()
-                .role_name(ROUTER_ROLE)
-                .send()
-                .await
-                .err(),
+            his.delete_role_permissions_boundary().role_name(ROUTER_ROLE).send().await.err(),
         ),
     ];
     assert_eq!(not_denied(&made), Vec::<String>::new());

@@ -49,12 +49,8 @@ async fn a_check_reads_what_its_documents_allow() {
     let besides = account.document("policy operator --for check").await;
     let keys = account.user("operator").await;
     account.allow("operator", "kibus-operator", &ordinary).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
-    account
-        .allow("operator", "emulators-own-of-check", &emulators_own::of_check())
-        .await;
+    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    account.allow("operator", "emulators-own-of-check", &emulators_own::of_check()).await;
     account.allow("operator", "kibus-check", &besides).await;
     let ran = account.kibus(&keys, "bootstrap-hub --check").await;
     assert!(!ran.stdout.contains("not authorized"), "{}", ran.stdout);

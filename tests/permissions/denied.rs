@@ -31,10 +31,7 @@ pub(super) struct Tried {
 impl Tried {
     pub(super) fn new<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Self {
         let code = error.as_ref().map_or("done", |error| error.code().unwrap_or("no code"));
-        Self {
-            what: what.to_owned(),
-            code: code.to_owned(),
-        }
+        Self { what: what.to_owned(), code: code.to_owned() }
     }
 
     fn is_denied(&self) -> bool {
@@ -73,18 +70,12 @@ async fn the_documents_alone_deny() {
         let ran = account.kibus(&account.root_keys(), line).await;
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     };
-    tokio::join!(
-        kibus("bootstrap-hub --yes --lock-queues=false"),
-        attach_to_router(&iam, ROUTER_ROLE, &own)
-    );
+    tokio::join!(kibus("bootstrap-hub --yes --lock-queues=false"), attach_to_router(&iam, ROUTER_ROLE, &own));
     kibus("add-cluster base --yes").await;
     kibus("add-cluster tenant-1 --yes --no-controller-role").await;
     // Last, because the commands would take it for the queue of a cluster.
     let sqs = aws_sdk_sqs::Client::new(&account.root());
-    let call = sqs
-        .create_queue()
-        .queue_name("invoices-tagged")
-        .tags("kibus:bus", "kibus");
+    let call = sqs.create_queue().queue_name("invoices-tagged").tags("kibus:bus", "kibus");
     call.tags("kibus:cluster", "other").send().await.unwrap();
     let user = async |name: &str, documents: &[Value]| {
         let keys = account.user(name).await;
@@ -94,10 +85,7 @@ async fn the_documents_alone_deny() {
         keys
     };
     let controller = account.document("policy controller base").await;
-    let operator = [
-        account.document("policy operator").await,
-        emulators_own::of_operator(arn),
-    ];
+    let operator = [account.document("policy operator").await, emulators_own::of_operator(arn)];
     let controller = user("controller", &[controller]).await;
     let router = user("router", &[router]).await;
     let operator = user("operator", &operator).await;
@@ -124,11 +112,7 @@ async fn the_documents_alone_deny() {
 pub(super) async fn create_foreign(account: &Account) {
     let root = account.root();
     let sqs = aws_sdk_sqs::Client::new(&root);
-    for (queue, bus) in [
-        ("invoices", None),
-        ("karpenter-manual", None),
-        ("karpenter-other", Some("other")),
-    ] {
+    for (queue, bus) in [("invoices", None), ("karpenter-manual", None), ("karpenter-other", Some("other"))] {
         let mut call = sqs.create_queue().queue_name(queue);
         if let Some(bus) = bus {
             call = call.tags("kibus:bus", bus).tags("kibus:cluster", "other");
@@ -212,16 +196,8 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
         "delete a rule of another name": events.delete_rule().name("invoices"),
     };
     for (what, operation, group) in [
-        (
-            "make a log group of another name",
-            "CreateLogGroup",
-            "/aws/lambda/kibus-router-2",
-        ),
-        (
-            "delete a log group of another name",
-            "DeleteLogGroup",
-            "/aws/lambda/invoices",
-        ),
+        ("make a log group of another name", "CreateLogGroup", "/aws/lambda/kibus-router-2"),
+        ("delete a log group of another name", "DeleteLogGroup", "/aws/lambda/invoices"),
     ] {
         let answer = to_logs(&config, operation, json!({ "logGroupName": group })).await;
         calls.push(Tried::new(what, answer.err()));

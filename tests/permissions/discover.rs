@@ -16,16 +16,8 @@ async fn create_foreign_rule(account: &Account) {
     let events = Events::new(&root);
     let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
     let rule = "Karpenter-base-SpotInterruptionRule-1A2B";
-    events
-        .put_rule()
-        .name(rule)
-        .event_pattern(pattern)
-        .send()
-        .await
-        .unwrap();
-    let target = Target::builder()
-        .id("KarpenterInterruptionQueueTarget")
-        .arn(arn("sqs", "base"));
+    events.put_rule().name(rule).event_pattern(pattern).send().await.unwrap();
+    let target = Target::builder().id("KarpenterInterruptionQueueTarget").arn(arn("sqs", "base"));
     let call = events.put_targets().rule(rule).targets(target.build().unwrap());
     call.send().await.unwrap();
 }
@@ -38,19 +30,13 @@ async fn a_discovery_reads_what_its_documents_allow() {
     let besides = account.document("policy operator --for discover").await;
     let keys = account.user("operator").await;
     account.allow("operator", "kibus-operator", &ordinary).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
+    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(1), "the rules are denied: {}", ran.stdout);
     account.allow("operator", "kibus-discover", &besides).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    assert!(
-        ran.stdout.contains("base      base    CloudFormation"),
-        "{}",
-        ran.stdout
-    );
+    assert!(ran.stdout.contains("base      base    CloudFormation"), "{}", ran.stdout);
     let called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
     assert_eq!(unused, BTreeSet::new());

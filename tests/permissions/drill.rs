@@ -44,11 +44,7 @@ struct Question {
 
 impl Question {
     fn new(action: &'static str, resource: &str, context: &Context) -> Self {
-        Self {
-            action,
-            resource: resource.to_owned(),
-            context: context.clone(),
-        }
+        Self { action, resource: resource.to_owned(), context: context.clone() }
     }
 
     fn is_allowed(&self, document: &Value) -> bool {
@@ -68,8 +64,7 @@ fn role(name: &str) -> String {
 /// The tags of a request or of a resource as condition keys.
 fn tagged(key: &str, tags: &Value) -> Context {
     let tags = tags.as_object().into_iter().flatten();
-    tags.map(|(name, value)| (format!("{key}/{name}"), vec![value.as_str().unwrap().to_owned()]))
-        .collect()
+    tags.map(|(name, value)| (format!("{key}/{name}"), vec![value.as_str().unwrap().to_owned()])).collect()
 }
 
 fn has(key: &str, value: &str) -> Context {
@@ -107,10 +102,7 @@ impl Fis {
 
     async fn pass(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
         let operation = Operation::of(&request);
-        let signature = request
-            .headers()
-            .get("authorization")
-            .map_or("", |it| it.to_str().unwrap());
+        let signature = request.headers().get("authorization").map_or("", |it| it.to_str().unwrap());
         let key = signature.split(['=', '/']).nth(1).unwrap_or_default();
         let document = self.documents.lock().unwrap().get(key).cloned();
         if let Some(document) = document {
@@ -153,13 +145,8 @@ impl Fis {
                 let make = "fis:CreateExperimentTemplate";
                 let passed = has("iam:PassedToService", "fis.amazonaws.com");
                 let used = body["actions"].as_object().unwrap().values();
-                let used = used.map(|one| {
-                    new(
-                        make,
-                        &of_fis(&format!("action/{}", one["actionId"].as_str().unwrap())),
-                        &sent,
-                    )
-                });
+                let used =
+                    used.map(|one| new(make, &of_fis(&format!("action/{}", one["actionId"].as_str().unwrap())), &sent));
                 let rest = [
                     new(make, &of_fis("experiment-template/new"), &sent),
                     new("fis:TagResource", &of_fis("experiment-template/new"), &sent),
@@ -191,20 +178,13 @@ impl Fis {
 
     /// About something that exists, with its tags.
     async fn about(&self, action: &'static str, kind: &str, id: &str) -> Question {
-        let found = self
-            .emulator
-            .request("fis", Request::get(format!("/{kind}/{id}")), "")
-            .await;
+        let found = self.emulator.request("fis", Request::get(format!("/{kind}/{id}")), "").await;
         let (member, name) = match kind {
             "experiments" => ("experiment", "experiment"),
             _ => ("experimentTemplate", "experiment-template"),
         };
         let tags = &document(&found)[member]["tags"];
-        Question::new(
-            action,
-            &of_fis(&format!("{name}/{id}")),
-            &tagged("aws:ResourceTag", tags),
-        )
+        Question::new(action, &of_fis(&format!("{name}/{id}")), &tagged("aws:ResourceTag", tags))
     }
 
     /// Waits for the next call of an operation.
@@ -212,10 +192,7 @@ impl Fis {
         self.answered.send_replace(BTreeSet::new());
         let mut answered = self.answered.subscribe();
         let has = answered.wait_for(|all| all.contains(operation));
-        timeout(Duration::from_secs(300), has)
-            .await
-            .unwrap_or_else(|_| panic!("no {operation}"))
-            .unwrap();
+        timeout(Duration::from_secs(300), has).await.unwrap_or_else(|_| panic!("no {operation}")).unwrap();
     }
 
     /// A user with these documents.
@@ -224,19 +201,10 @@ impl Fis {
         for (number, document) in documents.iter().enumerate() {
             account.allow(name, &format!("{name}-{number}"), document).await;
         }
-        let statements: Vec<Value> = documents
-            .iter()
-            .flat_map(|one| one["Statement"].as_array().unwrap().clone())
-            .collect();
-        self.documents
-            .lock()
-            .unwrap()
-            .insert(keys.id.clone(), json!({ "Statement": statements }));
-        Operator {
-            account,
-            keys,
-            called: BTreeSet::new(),
-        }
+        let statements: Vec<Value> =
+            documents.iter().flat_map(|one| one["Statement"].as_array().unwrap().clone()).collect();
+        self.documents.lock().unwrap().insert(keys.id.clone(), json!({ "Statement": statements }));
+        Operator { account, keys, called: BTreeSet::new() }
     }
 }
 
@@ -303,9 +271,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
 async fn hub_and_cluster(account: &Account) {
     let iam = Iam::new(&account.root());
     let router = account.document("policy router").await;
-    let own = account
-        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
-        .await;
+    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
     let kibus = async |line: &str| {
         let ran = account.kibus(&account.root_keys(), line).await;
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
@@ -361,11 +327,7 @@ fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
     let [template, experiment] = ["experiment-template/EXT1", "experiment/EXP1"].map(of_fis);
     let elsewhere = template.replace(REGION, "eu-central-1");
     let [drill, router] = [ROLE, ROUTER_ROLE].map(role);
-    let linked = |service: &str| {
-        role(&format!(
-            "aws-service-role/{service}.amazonaws.com/AWSServiceRoleForFIS"
-        ))
-    };
+    let linked = |service: &str| role(&format!("aws-service-role/{service}.amazonaws.com/AWSServiceRoleForFIS"));
     let sent = |bus: &str| has("aws:RequestTag/kibus:bus", bus);
     let tagged = |bus: &str| has("aws:ResourceTag/kibus:bus", bus);
     let passed = |service: &str| has("iam:PassedToService", &format!("{service}.amazonaws.com"));
@@ -406,12 +368,7 @@ fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
         ("iam:CreateServiceLinkedRole", &linked("spot"), named("spot"), false),
         ("iam:TagRole", &drill, none.clone(), true),
         ("iam:TagRole", &router, none.clone(), false),
-        (
-            "ec2:SendSpotInstanceInterruptions",
-            &arn("ec2", "instance/i-1"),
-            none.clone(),
-            false,
-        ),
+        ("ec2:SendSpotInstanceInterruptions", &arn("ec2", "instance/i-1"), none.clone(), false),
     ] {
         let question = Question::new(question, resource, &context);
         assert_eq!(question.is_allowed(document), allowed, "{question:?}");

@@ -10,11 +10,7 @@ use super::{Operator, actions};
 use crate::support::emulator::ACCOUNT;
 
 /// The calls that an operator without the document for EKS tries.
-pub(super) const TRIED: [&str; 3] = [
-    "eks:DescribeCluster",
-    "eks:ListClusters",
-    "eks:ListPodIdentityAssociations",
-];
+pub(super) const TRIED: [&str; 3] = ["eks:DescribeCluster", "eks:ListClusters", "eks:ListPodIdentityAssociations"];
 
 /// Two new clusters: one whose role is in its pod identity association, and one that has none.
 pub(super) async fn is_asked_with_its_document(operator: &mut Operator<'_>) {
@@ -35,21 +31,13 @@ pub(super) async fn is_asked_with_its_document(operator: &mut Operator<'_>) {
     created.unwrap();
     let document = account.document("policy operator --for eks").await;
     let user = "operator-with-eks";
-    let mut with_eks = Operator {
-        account,
-        keys: account.user(user).await,
-        called: BTreeSet::new(),
-    };
+    let mut with_eks = Operator { account, keys: account.user(user).await, called: BTreeSet::new() };
     account.allow(user, "kibus-eks", &document).await;
     let ordinary = account.document("policy operator base").await;
     account.allow(user, "kibus-operator-beside-eks", &ordinary).await;
     let planned = with_eks.kibus("add-cluster pods --dry-run").await;
     assert!(planned.contains("KarpenterControllerRole-base"), "{planned}");
     with_eks.kibus_ends("add-cluster tokens --dry-run", 1).await;
-    let asked: BTreeSet<_> = with_eks
-        .called
-        .into_iter()
-        .filter(|call| call.starts_with("eks:"))
-        .collect();
+    let asked: BTreeSet<_> = with_eks.called.into_iter().filter(|call| call.starts_with("eks:")).collect();
     assert_eq!(asked, actions(&document));
 }

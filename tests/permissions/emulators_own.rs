@@ -12,10 +12,7 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
         // It checks rules on the default bus with the bus name in the ARN; AWS omits it. It does not support
         // `events:source`.
-        statement(
-            &["events:DeleteRule", "events:DescribeRule", "events:PutRule"],
-            rules(&arn),
-        ),
+        statement(&["events:DeleteRule", "events:DescribeRule", "events:PutRule"], rules(&arn)),
         // It does not read a rule from `Rule` or `ResourceARN` of a request.
         statement(
             &[
@@ -34,11 +31,7 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
         statement(&["lambda:CreateFunction"], "*"),
         // It does not support `lambda:FunctionArn`.
         statement(
-            &[
-                "lambda:CreateEventSourceMapping",
-                "lambda:DeleteEventSourceMapping",
-                "lambda:UpdateEventSourceMapping",
-            ],
+            &["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping", "lambda:UpdateEventSourceMapping"],
             "*",
         ),
         // It checks `lambda:ListAliases` for every operation on an alias.
@@ -61,10 +54,7 @@ pub(super) fn of_alarms(arn: impl Fn(&str, &str) -> String) -> Value {
         "cloudwatch:TagResource",
         "cloudwatch:UntagResource",
     ];
-    policy([
-        statement(&["cloudwatch:PutMetricAlarm"], arn("cloudwatch", "alarm:kibus-*")),
-        statement(&nameless, "*"),
-    ])
+    policy([statement(&["cloudwatch:PutMetricAlarm"], arn("cloudwatch", "alarm:kibus-*")), statement(&nameless, "*")])
 }
 
 /// In addition to the document for a check: it does not read the principal from the request.

@@ -16,20 +16,14 @@ async fn no_controller_role_is_needed() {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     }
-    let mut operator = Operator {
-        account: &account,
-        keys: account.user("operator").await,
-        called: BTreeSet::new(),
-    };
+    let mut operator = Operator { account: &account, keys: account.user("operator").await, called: BTreeSet::new() };
     let document = account.document("policy operator base two --grant=queue-policy").await;
     assert!(!document.to_string().contains("-karpenter"), "{document}");
     account.allow("operator", "kibus-operator", &document).await;
     let own = emulators_own::of_operator(arn);
     account.allow("operator", "emulators-own", &own).await;
     let router = operator.document("policy router").await;
-    let own = account
-        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
-        .await;
+    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
     let hub = "bootstrap-hub --yes --grant=queue-policy";
     tokio::join!(operator.kibus(hub), attach_to_router(&iam, ROUTER_ROLE, &own));
     operator.called.clear();

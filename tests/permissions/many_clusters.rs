@@ -34,10 +34,7 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
     let own = emulators_own::of_router(&router);
     let own = account.managed("emulators-own-of-router", &own).await;
     // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(
-        done(&account, &keys, "bootstrap-hub --yes"),
-        attach_to_router(&iam, ROUTER_ROLE, &own)
-    );
+    tokio::join!(done(&account, &keys, "bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
 
     let added = done(&account, &keys, &format!("add-cluster {} --yes", clusters.join(" "))).await;
     assert_eq!(reports(&added), 1, "{}", added.stderr);

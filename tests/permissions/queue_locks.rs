@@ -41,10 +41,7 @@ pub(super) fn translate_back(answer: &mut Answer) {
         } else if let Some(arns) = condition.pointer_mut(NOT_ROLE) {
             let role = arns.as_str().unwrap().strip_prefix(SESSIONS).unwrap();
             let role = role.strip_suffix("/*").unwrap();
-            *arns = ["", "*/"]
-                .map(|path| format!("arn:aws:iam::{ACCOUNT}:role/{path}{role}"))
-                .to_vec()
-                .into();
+            *arns = ["", "*/"].map(|path| format!("arn:aws:iam::{ACCOUNT}:role/{path}{role}")).to_vec().into();
         }
     });
     if rewritten.is_some() {
@@ -57,9 +54,7 @@ fn rewrite(body: &mut Value, change: impl Fn(&mut Value)) -> Option<()> {
     let policy = body.pointer_mut("/Attributes/Policy")?;
     let mut document: Value = serde_json::from_str(policy.as_str()?).ok()?;
     let statements = document["Statement"].as_array_mut()?.iter_mut();
-    statements
-        .filter_map(|statement| statement.get_mut("Condition"))
-        .for_each(change);
+    statements.filter_map(|statement| statement.get_mut("Condition")).for_each(change);
     *policy = document.to_string().into();
     Some(())
 }

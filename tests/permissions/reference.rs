@@ -36,45 +36,21 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("events:ListTagsForResource", &["event-bus", "rule"], &[]),
     ("events:ListTargetsByRule", &["rule"], &[]),
     ("events:PutEvents", &["event-bus"], &["events:source"]),
-    (
-        "events:PutRule",
-        &["rule"],
-        &["aws:RequestTag", "aws:TagKeys", "events:source"],
-    ),
+    ("events:PutRule", &["rule"], &["aws:RequestTag", "aws:TagKeys", "events:source"]),
     ("events:PutTargets", &["rule"], &["events:TargetArn"]),
     ("events:RemoveTargets", &["rule"], &[]),
-    (
-        "events:TagResource",
-        &["event-bus", "rule"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("events:TagResource", &["event-bus", "rule"], &["aws:RequestTag", "aws:TagKeys"]),
     ("events:UntagResource", &["event-bus", "rule"], &["aws:TagKeys"]),
     ("lambda:CreateAlias", &["function"], &[]),
-    (
-        "lambda:CreateEventSourceMapping",
-        &[],
-        &["aws:RequestTag", "aws:TagKeys", "lambda:FunctionArn"],
-    ),
-    (
-        "lambda:CreateFunction",
-        &["function"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("lambda:CreateEventSourceMapping", &[], &["aws:RequestTag", "aws:TagKeys", "lambda:FunctionArn"]),
+    ("lambda:CreateFunction", &["function"], &["aws:RequestTag", "aws:TagKeys"]),
     ("lambda:DeleteAlias", &["function"], &[]),
-    (
-        "lambda:DeleteEventSourceMapping",
-        &["eventSourceMapping"],
-        &["lambda:FunctionArn"],
-    ),
+    ("lambda:DeleteEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
     ("lambda:DeleteFunction", &["function"], &[]),
     ("lambda:DeleteFunctionConcurrency", &["function"], &[]),
     ("lambda:GetAccountSettings", &[], &[]),
     ("lambda:GetAlias", &["function"], &[]),
-    (
-        "lambda:GetEventSourceMapping",
-        &["eventSourceMapping"],
-        &["lambda:FunctionArn"],
-    ),
+    ("lambda:GetEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
     ("lambda:GetFunction", &["function"], &[]),
     ("lambda:GetPolicy", &["function"], &[]),
     ("lambda:InvokeFunction", &["function"], &[]),
@@ -83,36 +59,16 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("lambda:ListVersionsByFunction", &["function"], &[]),
     ("lambda:PublishVersion", &["function"], &[]),
     ("lambda:PutFunctionConcurrency", &["function"], &[]),
-    (
-        "lambda:TagResource",
-        &["eventSourceMapping", "function"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
-    (
-        "lambda:UntagResource",
-        &["eventSourceMapping", "function"],
-        &["aws:TagKeys"],
-    ),
+    ("lambda:TagResource", &["eventSourceMapping", "function"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("lambda:UntagResource", &["eventSourceMapping", "function"], &["aws:TagKeys"]),
     ("lambda:UpdateAlias", &["function"], &[]),
-    (
-        "lambda:UpdateEventSourceMapping",
-        &["eventSourceMapping"],
-        &["lambda:FunctionArn"],
-    ),
+    ("lambda:UpdateEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
     ("lambda:UpdateFunctionCode", &["function"], &[]),
     ("lambda:UpdateFunctionConfiguration", &["function"], &[]),
-    (
-        "iam:CreateRole",
-        &["role"],
-        &["aws:RequestTag", "aws:TagKeys", "iam:PermissionsBoundary"],
-    ),
+    ("iam:CreateRole", &["role"], &["aws:RequestTag", "aws:TagKeys", "iam:PermissionsBoundary"]),
     ("iam:CreateServiceLinkedRole", &["role"], &["iam:AWSServiceName"]),
     ("iam:DeleteRole", &["role"], &["iam:PermissionsBoundary"]),
-    (
-        "iam:DeleteRolePermissionsBoundary",
-        &["role"],
-        &["iam:PermissionsBoundary"],
-    ),
+    ("iam:DeleteRolePermissionsBoundary", &["role"], &["iam:PermissionsBoundary"]),
     ("iam:DeleteRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
     ("iam:GetAccountAuthorizationDetails", &[], &[]),
     ("iam:GetRole", &["role"], &["iam:PermissionsBoundary"]),
@@ -120,21 +76,13 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("iam:ListRolePolicies", &["role"], &[]),
     ("iam:ListRoles", &[], &[]),
     ("iam:PassRole", &["role"], &["iam:PassedToService"]),
-    (
-        "iam:PutRolePermissionsBoundary",
-        &["role"],
-        &["iam:PermissionsBoundary"],
-    ),
+    ("iam:PutRolePermissionsBoundary", &["role"], &["iam:PermissionsBoundary"]),
     ("iam:PutRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
     ("iam:SimulatePrincipalPolicy", &["role", "user"], &[]),
     ("iam:TagRole", &["role"], &["aws:RequestTag", "aws:TagKeys"]),
     ("iam:UntagRole", &["role"], &["aws:TagKeys"]),
     ("iam:UpdateAssumeRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
-    (
-        "logs:CreateLogGroup",
-        &["log-group"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("logs:CreateLogGroup", &["log-group"], &["aws:RequestTag", "aws:TagKeys"]),
     ("logs:CreateLogStream", &["log-stream"], &[]),
     ("logs:DeleteLogGroup", &["log-group"], &[]),
     ("logs:DescribeLogGroups", &[], &[]),
@@ -154,56 +102,32 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("cloudwatch:GetMetricData", &[], &[]),
     ("cloudwatch:ListTagsForResource", &["alarm"], &[]),
     ("cloudwatch:PutDashboard", &["dashboard"], &[]),
-    (
-        "cloudwatch:PutMetricAlarm",
-        &["alarm"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("cloudwatch:PutMetricAlarm", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
     ("cloudwatch:TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
     ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
     ("sns:GetTopicAttributes", &["topic"], &[]),
     ("sns:Publish", &["topic"], &[]),
     ("ec2:DescribeInstances", &[], &[]),
     ("ec2:DescribeTags", &[], &[]),
-    (
-        "fis:CreateExperimentTemplate",
-        &["action", "experiment-template"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("fis:CreateExperimentTemplate", &["action", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
     ("fis:DeleteExperimentTemplate", &["experiment-template"], &[]),
     ("fis:GetExperiment", &["experiment"], &[]),
     ("fis:ListExperimentTemplates", &[], &[]),
     ("fis:ListExperiments", &[], &[]),
-    (
-        "fis:StartExperiment",
-        &["experiment", "experiment-template"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("fis:StartExperiment", &["experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
     ("fis:StopExperiment", &["experiment"], &[]),
-    (
-        "fis:TagResource",
-        &["action", "experiment", "experiment-template"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("fis:TagResource", &["action", "experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
     ("eks:DescribeCluster", &["cluster"], &[]),
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
     ("eks:ListClusters", &[], &[]),
     ("eks:ListPodIdentityAssociations", &["cluster"], &[]),
-    (
-        "ssm:AddTagsToResource",
-        &["parameter"],
-        &["aws:RequestTag", "aws:TagKeys"],
-    ),
+    ("ssm:AddTagsToResource", &["parameter"], &["aws:RequestTag", "aws:TagKeys"]),
     ("ssm:DeleteParameter", &["parameter"], &[]),
     ("ssm:GetParameter", &["parameter"], &[]),
     ("ssm:GetParameterHistory", &["parameter"], &[]),
     ("ssm:GetParametersByPath", &["parameter"], &["ssm:Recursive"]),
     ("ssm:ListTagsForResource", &["parameter"], &[]),
-    (
-        "ssm:PutParameter",
-        &["parameter"],
-        &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"],
-    ),
+    ("ssm:PutParameter", &["parameter"], &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"]),
     ("ssm:RemoveTagsFromResource", &["parameter"], &["aws:TagKeys"]),
     ("tag:GetResources", &[], &[]),
 ];
@@ -239,9 +163,7 @@ fn texts(value: &Value) -> Vec<&str> {
 
 /// Whether a resource is of one of these types. The streams of a log group have its ARN and more.
 fn fits(resource: &str, types: &[&str]) -> bool {
-    let kind = TYPES
-        .iter()
-        .find_map(|(part, kind)| resource.contains(part).then_some(*kind));
+    let kind = TYPES.iter().find_map(|(part, kind)| resource.contains(part).then_some(*kind));
     let stream = kind == Some("log-group") && resource.ends_with(":*") && types.contains(&"log-stream");
     resource == "*" || stream || kind.is_some_and(|kind| types.contains(&kind))
 }
@@ -295,12 +217,9 @@ fn contradictions(document: &Document) -> Vec<String> {
 #[test]
 fn every_document_agrees_with_the_service_authorization_reference() {
     let mut checked = 0;
-    for (partition, region) in [
-        ("aws", "us-west-2"),
-        ("aws", "eu-central-2"),
-        ("aws-cn", "cn-north-1"),
-        ("aws-us-gov", "us-gov-west-1"),
-    ] {
+    for (partition, region) in
+        [("aws", "us-west-2"), ("aws", "eu-central-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")]
+    {
         let scope = Scope {
             bus: "kibus".parse().unwrap(),
             account: "111122223333".parse().unwrap(),
@@ -308,15 +227,10 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             partition: partition.parse().unwrap(),
             options: GlobalOptions::default(),
         };
-        let key = format!("arn:{partition}:kms:{region}:111122223333:key/1")
-            .parse()
-            .unwrap();
+        let key = format!("arn:{partition}:kms:{region}:111122223333:key/1").parse().unwrap();
         let boundary = format!("arn:{partition}:iam::111122223333:policy/b").parse().unwrap();
-        let with_key = HubOptions {
-            kms_key: Some(OrNone(Some(key))),
-            role_path: "/team/".parse().ok(),
-            ..HubOptions::default()
-        };
+        let with_key =
+            HubOptions { kms_key: Some(OrNone(Some(key))), role_path: "/team/".parse().ok(), ..HubOptions::default() };
         let bounded = HubOptions {
             permissions_boundary: Some(OrNone(Some(boundary))),
             tag: Some(vec!["team=a".parse().unwrap()]),
@@ -354,14 +268,8 @@ fn every_document_agrees_with_the_service_authorization_reference() {
 fn a_contradiction_is_found() {
     for (statement, wrong) in [
         (r#"{"Action": "sqs:GetQueue", "Resource": "*"}"#, "does not exist"),
-        (
-            r#"{"Action": "sqs:SendMessage", "Resource": "arn:aws:iam::111122223333:role/x"}"#,
-            "takes none of",
-        ),
-        (
-            r#"{"Action": "iam:ListRoles", "Resource": "arn:aws:iam::111122223333:role/x"}"#,
-            "takes none of",
-        ),
+        (r#"{"Action": "sqs:SendMessage", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
+        (r#"{"Action": "iam:ListRoles", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
         (
             r#"{"Action": "sqs:SendMessage", "Resource": "*",
                 "Condition": {"StringEquals": {"aws:RequestTag/a": "b"}}}"#,

@@ -25,10 +25,7 @@ pub(super) async fn new_target(run: &Run) -> Seen {
         let create = create.attributes(Attribute::RedrivePolicy, redrive(run, &target));
         *answers.entry(answer(&create.send().await)).or_default() += 1;
     }
-    let answers: Vec<_> = answers
-        .into_iter()
-        .map(|(answer, times)| format!("{times} x {answer}"))
-        .collect();
+    let answers: Vec<_> = answers.into_iter().map(|(answer, times)| format!("{times} x {answer}")).collect();
     Ok(format!("right after the dead-letter queue: {}", answers.join("; ")))
 }
 
@@ -40,15 +37,11 @@ pub(super) async fn locked(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let source = run.arn("sqs", &run.name("locked"));
     let lock: Value = serde_json::from_str(include_str!("../../templates/policies/hub-queue-lock.json"))
         .map_err(|_| "the template of the lock is not JSON")?;
-    let policy = json!({"Version": "2012-10-17", "Statement": lock})
-        .to_string()
-        .replace("${queue_arn}", &arn);
+    let policy = json!({"Version": "2012-10-17", "Statement": lock}).to_string().replace("${queue_arn}", &arn);
     let allow = json!({"redrivePermission": "byQueue", "sourceQueueArns": [source]});
     let set = run.sqs.set_queue_attributes().queue_url(&target);
     let set = set.attributes(Attribute::Policy, policy);
-    set.attributes(Attribute::RedriveAllowPolicy, allow.to_string())
-        .send()
-        .await?;
+    set.attributes(Attribute::RedriveAllowPolicy, allow.to_string()).send().await?;
     let create = run.sqs.create_queue().queue_name(run.name("locked"));
     let url = create
         .attributes(Attribute::RedrivePolicy, redrive(run, "locked-dlq"))
@@ -59,14 +52,7 @@ pub(super) async fn locked(run: &Run) -> Result<Vec<Seen>, Unseen> {
         .unwrap_or_default();
     // As long as attributes take at most (S4).
     run.wait(60).await;
-    let sent = answer(
-        &run.sqs
-            .send_message()
-            .queue_url(&target)
-            .message_body("{}")
-            .send()
-            .await,
-    );
+    let sent = answer(&run.sqs.send_message().queue_url(&target).message_body("{}").send().await);
     let moved = moved(run, &url, &target).await?;
     let deny = run.sqs.set_queue_attributes().queue_url(&target);
     let deny = deny.attributes(Attribute::RedriveAllowPolicy, r#"{"redrivePermission":"denyAll"}"#);
@@ -88,22 +74,13 @@ pub(super) async fn locked(run: &Run) -> Result<Vec<Seen>, Unseen> {
 
 /// When a message of a queue, received once, is in its dead-letter queue.
 async fn moved(run: &Run, source: &str, target: &str) -> Result<String, Unseen> {
-    run.sqs
-        .send_message()
-        .queue_url(source)
-        .message_body("{}")
-        .send()
-        .await?;
+    run.sqs.send_message().queue_url(source).message_body("{}").send().await?;
     let moved = run.until(MOVED, async || {
         run.sqs.receive_message().queue_url(source).send().await.ok()?;
         let received = run.sqs.receive_message().queue_url(target).send().await.ok()?;
         let message = received.messages().first()?;
         let delete = run.sqs.delete_message().queue_url(target);
-        delete
-            .set_receipt_handle(message.receipt_handle.clone())
-            .send()
-            .await
-            .ok()
+        delete.set_receipt_handle(message.receipt_handle.clone()).send().await.ok()
     });
     Ok(seconds(moved.await.map(|moved| moved.1), MOVED))
 }

@@ -102,9 +102,7 @@ fn the_whole_story() {
         let observed: Vec<_> = observed.map(|(id, _)| id).filter(|id| observation::is_id(id)).collect();
         assert_eq!(observed, crate::reliability::likely_rows());
         let recordings = emulated.home.path().join("recordings");
-        let recorded = std::fs::read_dir(recordings)
-            .unwrap()
-            .map(|file| Recording::read(&file.unwrap().path()));
+        let recorded = std::fs::read_dir(recordings).unwrap().map(|file| Recording::read(&file.unwrap().path()));
         let recorded: Vec<_> = recorded.collect();
         let rows: BTreeSet<_> = recorded.iter().flat_map(|recording| recording.rows.clone()).collect();
         assert_eq!(rows.len() + observation::NOT_HERE.len(), observed.len());
@@ -120,10 +118,7 @@ fn the_whole_story() {
 #[tokio::test]
 async fn the_documented_document_is_for_every_bus_of_this_test() {
     let page = include_str!("../../docs/real-account.md");
-    let sed = page
-        .lines()
-        .find_map(|line| line.trim_start().strip_prefix("| sed "))
-        .unwrap();
+    let sed = page.lines().find_map(|line| line.trim_start().strip_prefix("| sed ")).unwrap();
     let home = TempDir::new().unwrap();
     // The first test that asks starts the server, which blocks.
     let server = tokio::task::spawn_blocking(Server::shared).await.unwrap();
@@ -151,11 +146,7 @@ async fn the_documented_document_is_for_every_bus_of_this_test() {
         }
     }
     let known = ["ArnLike", "ForAllValues:ArnEquals", "StringLike", "StringLikeIfExists"];
-    assert_eq!(
-        patterns,
-        known.map(str::to_owned).into(),
-        "ArnEquals compares as ArnLike does"
-    );
+    assert_eq!(patterns, known.map(str::to_owned).into(), "ArnEquals compares as ArnLike does");
 }
 
 #[test]
@@ -170,10 +161,7 @@ fn nothing_happens_in_another_account_or_without_one() {
             (&[], &["KIBUS_REAL_ACCOUNT is not set.", how]),
             (
                 &[(ACCOUNT_VARIABLE, "prod")],
-                &[
-                    "KIBUS_REAL_ACCOUNT is `prod`, which is no account id of 12 digits.",
-                    how,
-                ],
+                &["KIBUS_REAL_ACCOUNT is `prod`, which is no account id of 12 digits.", how],
             ),
         ] {
             let ended = emulated.run(variables).await;
@@ -190,19 +178,10 @@ fn nothing_happens_in_another_account_or_without_one() {
 fn a_failed_run_leaves_nothing() {
     with("300000000002", "S9 I4", async |emulated| {
         // Bootstrap is refused. Roles and queues of the test itself exist by then.
-        let variables = [
-            (ACCOUNT_VARIABLE, emulated.account),
-            ("KIBUS_ROUTER_BINARY", "/dev/null"),
-        ];
+        let variables = [(ACCOUNT_VARIABLE, emulated.account), ("KIBUS_ROUTER_BINARY", "/dev/null")];
         let ended = emulated.run(&variables).await;
         assert!(!ended.succeeded);
-        assert!(
-            ended
-                .stderr
-                .contains("The run failed; the reason is above. Nothing is left."),
-            "{}",
-            ended.stderr
-        );
+        assert!(ended.stderr.contains("The run failed; the reason is above. Nothing is left."), "{}", ended.stderr);
         assert_eq!(emulated.left().await, []);
     });
 }
@@ -210,15 +189,8 @@ fn a_failed_run_leaves_nothing() {
 #[test]
 fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
     with("300000000003", "S9 I4 E6", async |emulated| {
-        for (signal, line) in [
-            ("KILL", "add-cluster kibus-rt-one"),
-            ("INT", "bootstrap-hub"),
-            ("TERM", "us-west-2"),
-        ] {
-            let mut child = emulated
-                .command(&[(ACCOUNT_VARIABLE, emulated.account)])
-                .spawn()
-                .unwrap();
+        for (signal, line) in [("KILL", "add-cluster kibus-rt-one"), ("INT", "bootstrap-hub"), ("TERM", "us-west-2")] {
+            let mut child = emulated.command(&[(ACCOUNT_VARIABLE, emulated.account)]).spawn().unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
             read_until(&mut lines, line).await;
             // In the middle of what comes after the line.
@@ -231,16 +203,10 @@ fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
             if signal == "KILL" {
                 for wanted in ["-hub", "-router", "-c-kibus-rt-one"] {
                     let is_left = |left: &Found| format!("{left:?}").contains(wanted);
-                    assert!(
-                        left.iter().any(is_left),
-                        "a killed run cleans nothing: {wanted}, {left:?}"
-                    );
+                    assert!(left.iter().any(is_left), "a killed run cleans nothing: {wanted}, {left:?}");
                 }
             } else {
-                assert!(
-                    stderr.contains("The run was interrupted. Nothing is left."),
-                    "{signal}: {stderr}"
-                );
+                assert!(stderr.contains("The run was interrupted. Nothing is left."), "{signal}: {stderr}");
                 assert_eq!(left, [], "{signal}");
             }
         }
@@ -257,9 +223,6 @@ async fn read_until(lines: &mut Lines<BufReader<ChildStdout>>, wanted: &str) {
 }
 
 async fn send(signal: &str, child: &Child) {
-    let kill = Command::new("kill")
-        .args(["-s", signal, &child.id().unwrap().to_string()])
-        .status()
-        .await;
+    let kill = Command::new("kill").args(["-s", signal, &child.id().unwrap().to_string()]).status().await;
     assert!(kill.unwrap().success());
 }

@@ -12,20 +12,13 @@ use super::sqs;
 const MATCHED: u32 = 120;
 
 fn entry(source: &str, detail: &Value) -> PutEventsRequestEntry {
-    let entry = PutEventsRequestEntry::builder()
-        .source(source)
-        .detail_type("Kibus Real Account");
+    let entry = PutEventsRequestEntry::builder().source(source).detail_type("Kibus Real Account");
     entry.detail(detail.to_string()).build()
 }
 
 /// E11: an event of a source that only AWS may use.
 pub(super) async fn refused_source(run: &Run) -> Seen {
-    let put = run
-        .events
-        .put_events()
-        .entries(entry("aws.ec2", &json!({})))
-        .send()
-        .await?;
+    let put = run.events.put_events().entries(entry("aws.ec2", &json!({}))).send().await?;
     let entry = put.entries().first().ok_or("the answer has no entry")?;
     Ok(format!(
         "PutEvents of source aws.ec2: 200, FailedEntryCount {}, {} \"{}\"",
@@ -50,9 +43,7 @@ pub(super) async fn new_rule(run: &Run) -> Result<Vec<Seen>, Unseen> {
         }],
     });
     let set = run.sqs.set_queue_attributes().queue_url(&queue);
-    set.attributes(QueueAttributeName::Policy, policy.to_string())
-        .send()
-        .await?;
+    set.attributes(QueueAttributeName::Policy, policy.to_string()).send().await?;
     // As long as a queue policy takes at most (S4), so that only the rule is late.
     run.wait(60).await;
     let pattern = format!("{{ \"source\": [\"kibus.rt\"], \"account\": [\"{}\"] }}", run.account);
@@ -84,15 +75,9 @@ pub(super) async fn new_rule(run: &Run) -> Result<Vec<Seen>, Unseen> {
     );
     let stored = format!(
         "EventPattern {}, EventBusName {}, Description {}",
-        if stored.event_pattern() == Some(&pattern) {
-            "as sent"
-        } else {
-            "changed"
-        },
+        if stored.event_pattern() == Some(&pattern) { "as sent" } else { "changed" },
         stored.event_bus_name().unwrap_or("absent"),
-        stored
-            .description()
-            .map_or_else(|| "absent".to_owned(), |text| format!("\"{text}\"")),
+        stored.description().map_or_else(|| "absent".to_owned(), |text| format!("\"{text}\"")),
     );
     Ok(vec![Ok(matched.clone()), Ok(matched), Ok(stored)])
 }

@@ -60,9 +60,7 @@ pub(super) async fn put(run: &Run, role: &str, name: &str, document: &str) -> Re
     let put = put.policy_document(document);
     // A new role is not found at once (I3).
     let written = run.until(120, async || put.clone().send().await.ok()).await;
-    written
-        .map(drop)
-        .ok_or_else(|| "a role policy cannot be written in 120 s".into())
+    written.map(drop).ok_or_else(|| "a role policy cannot be written in 120 s".into())
 }
 
 /// Deletes the inline policies of a role.
@@ -87,11 +85,7 @@ pub(super) async fn absent_boundary(run: &Run) -> Seen {
     let absent = run.arn("iam", &format!("policy/{}", run.name("absent")));
     let role = run.role("boundary");
     let trust = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
-    let create = run
-        .iam
-        .create_role()
-        .role_name(&role)
-        .assume_role_policy_document(trust);
+    let create = run.iam.create_role().role_name(&role).assume_role_policy_document(trust);
     let create = answer(&create.permissions_boundary(&absent).send().await);
     if create != "200" {
         create_role(run, &role, "ec2.amazonaws.com").await?;
@@ -125,9 +119,7 @@ pub(super) async fn new_boundary(run: &Run) -> Seen {
         (last == "200").then_some(())
     });
     if created.await.is_none() {
-        return Err(Unseen(format!(
-            "CreateRole under the condition is answered with {last} after 180 s"
-        )));
+        return Err(Unseen(format!("CreateRole under the condition is answered with {last} after 180 s")));
     }
     let mut first = None;
     let allowed = run.until(180, async || {
@@ -137,10 +129,7 @@ pub(super) async fn new_boundary(run: &Run) -> Seen {
         (said == "200").then_some(())
     });
     let allowed = seconds(allowed.await.map(|allowed| allowed.1), 180);
-    Ok(format!(
-        "PutRolePolicy right after CreateRole: {}; allowed {allowed} after it",
-        first.unwrap_or_default()
-    ))
+    Ok(format!("PutRolePolicy right after CreateRole: {}; allowed {allowed} after it", first.unwrap_or_default()))
 }
 
 /// R9: whether a policy comes back in the order in which it was sent.
@@ -158,11 +147,7 @@ pub(super) async fn order_of_a_policy(run: &Run) -> Seen {
     });
     let (read, _) = read.await.ok_or("the policy does not appear in 120 s")?;
     let read = read?.policy_document;
-    let encoded = if read.contains('%') {
-        "percent-encoded"
-    } else {
-        "not encoded"
-    };
+    let encoded = if read.contains('%') { "percent-encoded" } else { "not encoded" };
     let same = if urlencoding::decode(&read).is_ok_and(|read| read == sent) {
         "as sent, with its white space"
     } else {

@@ -109,17 +109,12 @@ async fn busy(run: &Run, function: &str) -> Seen {
     for _ in 0..10 {
         let update = run.lambda.update_function_code().function_name(function);
         let update = update.zip_file(Blob::new(archive())).send().await;
-        *answers
-            .entry(format!("UpdateFunctionCode {}", answer(&update)))
-            .or_default() += 1;
+        *answers.entry(format!("UpdateFunctionCode {}", answer(&update))).or_default() += 1;
         let invoke = invoke(&run.lambda, function, "$LATEST").await;
         *answers.entry(format!("Invoke {invoke}")).or_default() += 1;
         run.wait(ASKED).await;
     }
-    let answers: Vec<_> = answers
-        .into_iter()
-        .map(|(answer, times)| format!("{times} x {answer}"))
-        .collect();
+    let answers: Vec<_> = answers.into_iter().map(|(answer, times)| format!("{times} x {answer}")).collect();
     Ok(format!("right after CreateFunction: {}", answers.join("; ")))
 }
 
@@ -134,12 +129,7 @@ async fn last_result(run: &Run, function: &str, role: &str) -> Seen {
     let created = run.until(120, async || create.clone().send().await.ok());
     let (mapping, _) = created.await.ok_or("the mapping cannot be created in 120 s")?;
     let id = mapping.uuid.ok_or("the mapping has no id")?;
-    run.sqs
-        .send_message()
-        .queue_url(&queue)
-        .message_body("{}")
-        .send()
-        .await?;
+    run.sqs.send_message().queue_url(&queue).message_body("{}").send().await?;
     run.wait(60).await;
     let mapping = run.lambda.get_event_source_mapping().uuid(&id).send().await?;
     run.lambda.delete_event_source_mapping().uuid(&id).send().await?;
@@ -221,21 +211,12 @@ async fn mapped_as(run: &Run, role: &str, arn: &str, alias: &str, queue: &str) -
 /// Waits until a function can be changed and run.
 async fn ready(run: &Run, function: &str) -> Result<(), Unseen> {
     let ready = run.until(ASSUMED, async || {
-        let function = run
-            .lambda
-            .get_function_configuration()
-            .function_name(function)
-            .send()
-            .await
-            .ok()?;
+        let function = run.lambda.get_function_configuration().function_name(function).send().await.ok()?;
         let is_busy = function.state() == Some(&State::Pending)
             || function.last_update_status() == Some(&LastUpdateStatus::InProgress);
         (!is_busy).then_some(())
     });
-    ready
-        .await
-        .map(drop)
-        .ok_or_else(|| Unseen(format!("{function} stays busy")))
+    ready.await.map(drop).ok_or_else(|| Unseen(format!("{function} stays busy")))
 }
 
 async fn publish(run: &Run, function: &str, description: &str) -> Result<(), Unseen> {
@@ -246,9 +227,7 @@ async fn publish(run: &Run, function: &str, description: &str) -> Result<(), Uns
         let state = get.set_qualifier(version.version.clone()).send().await.ok()?;
         (state.state() != Some(&State::Pending)).then_some(())
     };
-    run.until(ASSUMED, is_pending)
-        .await
-        .ok_or("the version stays pending")?;
+    run.until(ASSUMED, is_pending).await.ok_or("the version stays pending")?;
     Ok(())
 }
 

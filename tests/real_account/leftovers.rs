@@ -25,11 +25,7 @@ pub(super) async fn clean(run: &Run, prefix: &str) -> Result<(), String> {
     let buses: BTreeSet<_> = found.iter().filter_map(|left| left.name.get(..BUS_LENGTH)).collect();
     for bus in buses.into_iter().map(str::to_owned).collect::<Vec<_>>() {
         let ended = run.kibus(&bus, &["teardown", "--yes"]).await;
-        let how = if ended.code == Some(0) {
-            "done"
-        } else {
-            "failed; its resources are deleted one by one"
-        };
+        let how = if ended.code == Some(0) { "done" } else { "failed; its resources are deleted one by one" };
         run.tell(&format!("clean up {bus}: teardown {how}"));
     }
     let (mut nothing, mut unread) = (0, None);
@@ -50,12 +46,8 @@ pub(super) async fn clean(run: &Run, prefix: &str) -> Result<(), String> {
         }
         run.wait(if nothing > 0 { 5 } else { 1 }).await;
     }
-    let why = unread
-        .map(|Unseen(why)| format!(" The last list is incomplete: {why}."))
-        .unwrap_or_default();
-    Err(format!(
-        "Not everything is deleted; docs/real-account.md says how to delete it: {found:?}.{why}"
-    ))
+    let why = unread.map(|Unseen(why)| format!(" The last list is incomplete: {why}.")).unwrap_or_default();
+    Err(format!("Not everything is deleted; docs/real-account.md says how to delete it: {found:?}.{why}"))
 }
 
 fn incomplete(error: Unseen) -> String {
@@ -64,11 +56,8 @@ fn incomplete(error: Unseen) -> String {
 
 /// Everything whose name begins like this.
 pub(super) async fn left(run: &Run, prefix: &str) -> Result<Vec<Found>, Unseen> {
-    let mut left = run
-        .inventory()
-        .all(prefix)
-        .await
-        .map_err(|error| Unseen(DisplayErrorContext(&*error).to_string()))?;
+    let mut left =
+        run.inventory().all(prefix).await.map_err(|error| Unseen(DisplayErrorContext(&*error).to_string()))?;
     // Roles have no Region. A run in another Region may need those with its name.
     let global = |found: &Found| matches!(found.kind, Kind::Role | Kind::RolePolicy);
     left.retain(|found| !global(found) || found.name.ends_with(&run.region));

@@ -49,36 +49,15 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 
 /// Rows that no run can see, and why.
 pub(super) const NOT_HERE: [(&str, &str); 12] = [
-    (
-        "N3",
-        "the commands of this test would wait for the name of their own parameter",
-    ),
-    (
-        "N4",
-        "kibus reads its settings again, so an old answer is not seen from outside",
-    ),
-    (
-        "M4",
-        "a mapping of another version or of the function would route events of the hub",
-    ),
-    (
-        "S27",
-        "a run that finds the rate of these calls would throttle others in the account",
-    ),
-    (
-        "I10",
-        "a run that finds the rate of these calls would throttle others in the account",
-    ),
-    (
-        "G1",
-        "a run that finds the rate of these calls would throttle others in the account",
-    ),
+    ("N3", "the commands of this test would wait for the name of their own parameter"),
+    ("N4", "kibus reads its settings again, so an old answer is not seen from outside"),
+    ("M4", "a mapping of another version or of the function would route events of the hub"),
+    ("S27", "a run that finds the rate of these calls would throttle others in the account"),
+    ("I10", "a run that finds the rate of these calls would throttle others in the account"),
+    ("G1", "a run that finds the rate of these calls would throttle others in the account"),
     ("G5", "metrics come minutes later, and the run reads none"),
     ("G6", "metrics come minutes later, and the run reads none"),
-    (
-        "T4",
-        "a run that empties the bucket would throttle others in the account",
-    ),
+    ("T4", "a run that empties the bucket would throttle others in the account"),
     ("T5", "the run starts no instance"),
     ("W3", "it needs hours of rest before the first message, and alarms"),
     ("F3", "the run starts no experiment"),
@@ -101,11 +80,7 @@ async fn observe(
     let seen = observe(&run).await;
     let seen = seen.unwrap_or_else(|error| rows.iter().map(|_| Err(error.clone())).collect());
     assert_eq!(seen.len(), rows.len(), "{rows:?}");
-    Observed {
-        rows,
-        seen,
-        recorder: run.recorder,
-    }
+    Observed { rows, seen, recorder: run.recorder }
 }
 
 /// Observes one row.
@@ -146,21 +121,13 @@ pub(super) async fn all(run: &Run, recordings: PathBuf) -> Vec<(&'static str, Se
     let (of_sqs, of_others) = tokio::join!(of_sqs, of_others);
     let secrets = run.secrets().await;
     let mut seen = Vec::new();
-    for Observed {
-        rows,
-        seen: lines,
-        recorder,
-    } in of_sqs.into_iter().chain(of_others)
-    {
+    for Observed { rows, seen: lines, recorder } in of_sqs.into_iter().chain(of_others) {
         let found: Vec<_> = rows.iter().copied().zip(lines).collect();
         Recording::new(rows, run.place(), self::lines(&found), recorder.answers(), &secrets).write(&recordings);
         seen.extend(found);
     }
     seen.extend(NOT_HERE.map(|(id, why)| (id, Err(why.into()))));
-    run.tell(&format!(
-        "all observations are made; the answers are in {}",
-        recordings.display()
-    ));
+    run.tell(&format!("all observations are made; the answers are in {}", recordings.display()));
     seen
 }
 
@@ -169,8 +136,7 @@ const TABLES: &str = "SELMIGTWFRPN";
 
 /// Whether a text is an id of the document.
 pub(super) fn is_id(text: &str) -> bool {
-    text.strip_prefix(|letter| TABLES.contains(letter))
-        .is_some_and(|number| number.parse::<u32>().is_ok())
+    text.strip_prefix(|letter| TABLES.contains(letter)).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// A line for each, in the order of the document.

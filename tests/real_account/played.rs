@@ -54,9 +54,7 @@ async fn played(recording: Recording) -> Recording {
 /// The calls of a recording, with what they were answered.
 fn answers(recording: &Recording) -> Vec<(&str, u16, &str)> {
     let answers = recording.answers.iter();
-    answers
-        .map(|answer| (answer.operation.as_str(), answer.status, answer.body.as_str()))
-        .collect()
+    answers.map(|answer| (answer.operation.as_str(), answer.status, answer.body.as_str())).collect()
 }
 
 #[test]
@@ -64,18 +62,9 @@ fn a_recording_is_played_back() {
     let server = Server::shared();
     server.runtime.block_on(async {
         let recorded = observe(&Proxy::start(server.port(), "S3").await).await;
-        assert!(
-            recorded.seen[0].starts_with("S2: CreateQueue with first=1"),
-            "{recorded:?}"
-        );
-        let statuses: Vec<_> = answers(&recorded)
-            .iter()
-            .map(|answer| (answer.0.to_owned(), answer.1))
-            .collect();
-        assert!(
-            statuses.contains(&("sqs:GetQueueAttributes".to_owned(), 400)),
-            "{statuses:?}"
-        );
+        assert!(recorded.seen[0].starts_with("S2: CreateQueue with first=1"), "{recorded:?}");
+        let statuses: Vec<_> = answers(&recorded).iter().map(|answer| (answer.0.to_owned(), answer.1)).collect();
+        assert!(statuses.contains(&("sqs:GetQueueAttributes".to_owned(), 400)), "{statuses:?}");
         let home = TempDir::new().unwrap();
         let read = Recording::read(&recorded.write(home.path()));
         assert_eq!(read, recorded);

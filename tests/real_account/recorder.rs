@@ -25,10 +25,7 @@ pub(super) struct Recorder {
 
 impl Recorder {
     pub(super) fn new() -> Self {
-        Self {
-            begun: Instant::now(),
-            answers: Arc::default(),
-        }
+        Self { begun: Instant::now(), answers: Arc::default() }
     }
 
     /// What was recorded.

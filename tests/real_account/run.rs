@@ -98,20 +98,12 @@ impl Run {
     fn connected(config: &SdkConfig, account: &str, caller: &str, recorder: Recorder) -> Self {
         macro_rules! client {
             ($sdk:ident) => {
-                $sdk::Client::from_conf(
-                    $sdk::config::Builder::from(config)
-                        .interceptor(recorder.clone())
-                        .build(),
-                )
+                $sdk::Client::from_conf($sdk::config::Builder::from(config).interceptor(recorder.clone()).build())
             };
         }
         let json = |service| {
             let components = RuntimeComponentsBuilder::new("recorder").with_interceptor(recorder.clone());
-            JsonClient::new(
-                config,
-                service,
-                StaticRuntimePlugin::new().with_runtime_components(components),
-            )
+            JsonClient::new(config, service, StaticRuntimePlugin::new().with_runtime_components(components))
         };
         let second = std::env::var(SECOND_VARIABLE).map_or(1000, |text| text.parse().unwrap());
         let random = RandomState::new().build_hasher().finish() & 0xffff_ffff;
@@ -150,10 +142,7 @@ impl Run {
 
     /// The same run with the credentials of a role. The answers are recorded together.
     pub(super) fn with_credentials(&self, keys: Credentials) -> Self {
-        let config = self
-            .config
-            .to_builder()
-            .credentials_provider(SharedCredentialsProvider::new(keys));
+        let config = self.config.to_builder().credentials_provider(SharedCredentialsProvider::new(keys));
         self.again(&config.build(), self.recorder.clone())
     }
 
@@ -176,11 +165,7 @@ impl Run {
         };
         let keys = keys.into_iter().flat_map(|keys| {
             let token = keys.session_token().unwrap_or_default().to_owned();
-            [
-                keys.access_key_id().to_owned(),
-                keys.secret_access_key().to_owned(),
-                token,
-            ]
+            [keys.access_key_id().to_owned(), keys.secret_access_key().to_owned(), token]
         });
         // A key id of an emulator may be the account, or a word.
         let keys = keys.filter(|key| key.len() > 12).map(|key| (key, "removed"));
@@ -212,12 +197,7 @@ impl Run {
 
     /// An ARN in this account and Region.
     pub(super) fn arn(&self, service: &str, resource: &str) -> String {
-        let Self {
-            partition,
-            region,
-            account,
-            ..
-        } = self;
+        let Self { partition, region, account, .. } = self;
         let region = if service == "iam" { "" } else { region };
         format!("arn:{partition}:{service}:{region}:{account}:{resource}")
     }
@@ -267,11 +247,7 @@ impl Run {
             .unwrap();
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        Ended {
-            code: output.status.code(),
-            text: format!("$ kibus {}\n{stdout}{stderr}", words.join(" ")),
-            stdout,
-        }
+        Ended { code: output.status.code(), text: format!("$ kibus {}\n{stdout}{stderr}", words.join(" ")), stdout }
     }
 }
 
@@ -281,9 +257,7 @@ fn wanted_account(variable: Option<&str>) -> Result<&str, String> {
                        KIBUS_REAL_ACCOUNT=111122223333 cargo test --test main real_account -- --ignored";
     match variable {
         Some(id) if id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_digit()) => Ok(id),
-        Some(other) => Err(format!(
-            "{ACCOUNT_VARIABLE} is `{other}`, which is no account id of 12 digits.\n{HOW}"
-        )),
+        Some(other) => Err(format!("{ACCOUNT_VARIABLE} is `{other}`, which is no account id of 12 digits.\n{HOW}")),
         None => Err(format!("{ACCOUNT_VARIABLE} is not set.\n{HOW}")),
     }
 }

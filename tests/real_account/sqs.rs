@@ -44,10 +44,7 @@ pub(super) async fn repeated_create(run: &Run) -> Seen {
     let tags = tags.unwrap_or_default();
     let mut tags: Vec<_> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     tags.sort();
-    Ok(format!(
-        "CreateQueue with first=1, then with first=2 and second=2 ({again}): the tags are {}",
-        tags.join(", ")
-    ))
+    Ok(format!("CreateQueue with first=1, then with first=2 and second=2 ({again}): the tags are {}", tags.join(", ")))
 }
 
 /// S11: the largest message of a new queue.
@@ -57,10 +54,7 @@ pub(super) async fn largest_message(run: &Run) -> Seen {
     let read = run.sqs.get_queue_attributes().queue_url(url);
     let read = read.attribute_names(name.clone()).send().await?.attributes;
     let bytes = read.and_then(|read| read.get(&name).cloned()).unwrap_or_default();
-    Ok(format!(
-        "{}: the largest message of a new queue has {bytes} bytes",
-        run.region
-    ))
+    Ok(format!("{}: the largest message of a new queue has {bytes} bytes", run.region))
 }
 
 /// S21: how long a new queue is missing from the list, and a deleted one is in it.
@@ -68,22 +62,12 @@ pub(super) async fn listed_late(run: &Run) -> Seen {
     let name = run.name("listed");
     let url = create(run, "listed").await?;
     let is_listed = async || {
-        let list = run
-            .sqs
-            .list_queues()
-            .queue_name_prefix(&name)
-            .max_results(10)
-            .send()
-            .await;
+        let list = run.sqs.list_queues().queue_name_prefix(&name).max_results(10).send().await;
         list.map(|list| !list.queue_urls().is_empty())
     };
-    let listed = run
-        .until(120, async || is_listed().await.unwrap_or(false).then_some(()))
-        .await;
+    let listed = run.until(120, async || is_listed().await.unwrap_or(false).then_some(())).await;
     run.sqs.delete_queue().queue_url(url).send().await?;
-    let gone = run
-        .until(180, async || (!is_listed().await.unwrap_or(true)).then_some(()))
-        .await;
+    let gone = run.until(180, async || (!is_listed().await.unwrap_or(true)).then_some(())).await;
     Ok(format!(
         "listed {} after CreateQueue, gone from the list {} after DeleteQueue",
         seconds(listed.map(|listed| listed.1), 120),
@@ -95,11 +79,7 @@ pub(super) async fn listed_late(run: &Run) -> Seen {
 pub(super) async fn alias_of_a_key(run: &Run) -> Seen {
     let create = run.sqs.create_queue().queue_name(run.name("key"));
     let url = found(run, create.attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")).await?;
-    let read = run
-        .sqs
-        .get_queue_attributes()
-        .queue_url(url)
-        .attribute_names(Attribute::All);
+    let read = run.sqs.get_queue_attributes().queue_url(url).attribute_names(Attribute::All);
     let read = read.send().await?.attributes.unwrap_or_default();
     let value = |name| read.get(&name).map_or("absent", String::as_str);
     Ok(format!(
@@ -164,9 +144,7 @@ pub(super) async fn grants(run: &Run) -> Result<Vec<Seen>, Unseen> {
         (last == "200").then_some(())
     });
     let Some(((), granted)) = granted.await else {
-        return Err(Unseen(format!(
-            "a grant on the name is answered with {last} after {GRANTED} s"
-        )));
+        return Err(Unseen(format!("a grant on the name is answered with {last} after {GRANTED} s")));
     };
 
     let policy = json!({
@@ -184,36 +162,16 @@ pub(super) async fn grants(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let wrong = send(&by_tag).await;
     let absent = send(&by_tag.replace("by-tag", "absent")).await;
     let tags = HashMap::from([("kibus-rt".to_owned(), run.bus.clone())]);
-    run.sqs
-        .tag_queue()
-        .queue_url(&by_tag)
-        .set_tags(Some(tags))
-        .send()
-        .await?;
-    let tagged = run
-        .until(GRANTED, async || (send(&by_tag).await == "200").then_some(()))
-        .await;
+    run.sqs.tag_queue().queue_url(&by_tag).set_tags(Some(tags)).send().await?;
+    let tagged = run.until(GRANTED, async || (send(&by_tag).await == "200").then_some(())).await;
     let tagged = seconds(tagged.map(|tagged| tagged.1), GRANTED);
-    let works = if tagged.starts_with("not") {
-        "never allowed"
-    } else {
-        "works"
-    };
+    let works = if tagged.starts_with("not") { "never allowed" } else { "works" };
     Ok(vec![
-        Ok(format!(
-            "SendMessage before PutRolePolicy: {without}; allowed {granted:.1} s after it"
-        )),
+        Ok(format!("SendMessage before PutRolePolicy: {without}; allowed {granted:.1} s after it")),
         Ok(format!("allowed by its tag {tagged} after TagQueue")),
-        Ok(format!(
-            "partition {}, {}: a condition on aws:ResourceTag {works}",
-            run.partition, run.region
-        )),
-        Ok(format!(
-            "SendMessage without the tag: {wrong}; allowed {tagged} after TagQueue"
-        )),
-        Ok(format!(
-            "under the condition, wrong tag: {wrong}; absent queue: {absent}"
-        )),
+        Ok(format!("partition {}, {}: a condition on aws:ResourceTag {works}", run.partition, run.region)),
+        Ok(format!("SendMessage without the tag: {wrong}; allowed {tagged} after TagQueue")),
+        Ok(format!("under the condition, wrong tag: {wrong}; absent queue: {absent}")),
     ])
 }
 

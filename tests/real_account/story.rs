@@ -22,25 +22,14 @@ const TWO: &str = "kibus-rt-two";
 pub(super) async fn tell(run: &Run) {
     let role = run.role("controller");
     iam::create_role(run, &role, "ec2.amazonaws.com").await.unwrap();
-    let add_one = [
-        "add-cluster",
-        ONE,
-        "--no-eks-check",
-        "--controller-role",
-        &role,
-        "--yes",
-    ];
+    let add_one = ["add-cluster", ONE, "--no-eks-check", "--controller-role", &role, "--yes"];
     let prefix = run.queue_prefix();
     let bootstrap = ["bootstrap-hub", "--queue-prefix", &prefix, "--yes"];
 
     step(run, &bootstrap).await;
     probe(run).await;
     step(run, &add_one).await;
-    step(
-        run,
-        &["add-cluster", TWO, "--no-eks-check", "--no-controller-role", "--yes"],
-    )
-    .await;
+    step(run, &["add-cluster", TWO, "--no-eks-check", "--no-controller-role", "--yes"]).await;
     clean(run).await;
 
     drift(run, &role).await;
@@ -64,11 +53,7 @@ pub(super) async fn tell(run: &Run) {
 async fn step(run: &Run, words: &[&str]) {
     let ended = run.kibus(&run.bus, words).await;
     assert_eq!(ended.code, Some(0), "{}", ended.text);
-    let names: Vec<_> = words
-        .iter()
-        .take_while(|word| !word.starts_with("--"))
-        .copied()
-        .collect();
+    let names: Vec<_> = words.iter().take_while(|word| !word.starts_with("--")).copied().collect();
     run.tell(&names.join(" "));
 }
 
@@ -80,9 +65,7 @@ async fn clean(run: &Run) {
         last = ended.text;
         (ended.code == Some(0)).then_some(())
     });
-    let Some(((), after)) = found_nothing.await else {
-        panic!("verify does not become clean:\n{last}")
-    };
+    let Some(((), after)) = found_nothing.await else { panic!("verify does not become clean:\n{last}") };
     run.tell(&format!("verify: no findings after {after:.1} s"));
 }
 
@@ -126,17 +109,12 @@ async fn drift(run: &Run, controller: &str) {
         last = ended.text;
         expected.is_subset(&codes(&ended.stdout)).then_some(())
     });
-    let Some(((), after)) = reported.await else {
-        panic!("verify does not report {expected:?}:\n{last}")
-    };
+    let Some(((), after)) = reported.await else { panic!("verify does not report {expected:?}:\n{last}") };
     run.tell(&format!("drift: K102, K111, K210, K223 after {after:.1} s"));
 }
 
 fn codes(document: &str) -> BTreeSet<String> {
     let document: Value = serde_json::from_str(document).unwrap_or_default();
     let problems = document["hubs"][0]["problems"].as_array().cloned().unwrap_or_default();
-    problems
-        .iter()
-        .filter_map(|problem| problem["code"].as_str().map(str::to_owned))
-        .collect()
+    problems.iter().filter_map(|problem| problem["code"].as_str().map(str::to_owned)).collect()
 }

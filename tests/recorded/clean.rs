@@ -84,10 +84,7 @@ fn words(text: &str) -> String {
 
 #[test]
 fn a_recording_has_no_secret() {
-    let secrets = Secrets::of([
-        ("s3cret".to_owned(), REMOVED),
-        ("kibus-rt-1f0c9a2e".to_owned(), "kibus-rt-00000000"),
-    ]);
+    let secrets = Secrets::of([("s3cret".to_owned(), REMOVED), ("kibus-rt-1f0c9a2e".to_owned(), "kibus-rt-00000000")]);
     for (text, expected) in [
         (
             "arn:aws:sqs:us-west-2:123456789012:kibus-rt-1f0c9a2e-o-x",
@@ -95,30 +92,15 @@ fn a_recording_has_no_secret() {
         ),
         ("iam%3A%3A123456789012%3Aroot", "iam%3A%3A111122223333%3Aroot"),
         ("/123456789012/q?1234567890123", "/111122223333/q?1234567890123"),
-        (
-            "<SecretAccessKey>abc/+=</SecretAccessKey>",
-            "<SecretAccessKey>removed</SecretAccessKey>",
-        ),
-        (
-            r#"{"ReceiptHandle":"AQEB==","Body":"{}"}"#,
-            r#"{"ReceiptHandle":"removed","Body":"{}"}"#,
-        ),
-        (
-            r#"{"SessionToken": "t", "a": "s3cret"}"#,
-            r#"{"SessionToken": "removed", "a": "removed"}"#,
-        ),
+        ("<SecretAccessKey>abc/+=</SecretAccessKey>", "<SecretAccessKey>removed</SecretAccessKey>"),
+        (r#"{"ReceiptHandle":"AQEB==","Body":"{}"}"#, r#"{"ReceiptHandle":"removed","Body":"{}"}"#),
+        (r#"{"SessionToken": "t", "a": "s3cret"}"#, r#"{"SessionToken": "removed", "a": "removed"}"#),
         (
             "User: arn:aws:sts::123456789012:assumed-role/Admin/me@example.com is not authorized",
             "User: arn:aws:sts::111122223333:assumed-role/someone is not authorized",
         ),
-        (
-            r#""arn:aws:iam::123456789012:user/me""#,
-            r#""arn:aws:iam::111122223333:user/someone""#,
-        ),
-        (
-            "<RoleId>AROAEXAMPLE123456789</RoleId> ASIAx",
-            "<RoleId>removed</RoleId> ASIAx",
-        ),
+        (r#""arn:aws:iam::123456789012:user/me""#, r#""arn:aws:iam::111122223333:user/someone""#),
+        ("<RoleId>AROAEXAMPLE123456789</RoleId> ASIAx", "<RoleId>removed</RoleId> ASIAx"),
     ] {
         assert_eq!(secrets.clean(text), expected);
     }

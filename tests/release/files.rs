@@ -24,9 +24,7 @@ pub(super) struct Release {
 impl Release {
     /// The archives and their sums.
     pub(super) fn new() -> Self {
-        let release = Self {
-            package: Package::new(),
-        };
+        let release = Self { package: Package::new() };
         fs::create_dir(release.folder()).unwrap();
         for (_, target) in PLATFORMS {
             release.pack(target, "kibus", &format!("#!/bin/sh\n# {target}\necho kibus 1.2.3\n"));
@@ -51,11 +49,7 @@ impl Release {
         write_program(&packed.join(name), program);
         fs::write(packed.join("LICENSE"), "Terms").unwrap();
         let mut tar = Command::new("tar");
-        tar.arg("-czf")
-            .arg(self.archive(target))
-            .arg("-C")
-            .arg(self.package.path(""))
-            .arg(&folder);
+        tar.arg("-czf").arg(self.archive(target)).arg("-C").arg(self.package.path("")).arg(&folder);
         output(&tar.output().unwrap());
         let line = format!("{}  kibus-1.2.3-{target}.tar.gz\n", sum(&self.archive(target)));
         fs::write(format!("{}.sha256", self.archive(target).display()), line).unwrap();
@@ -63,11 +57,7 @@ impl Release {
 
     /// Adds the other files.
     pub(super) fn complete(&self) -> Output {
-        self.package
-            .command(".ci/release-files")
-            .arg(self.folder())
-            .output()
-            .unwrap()
+        self.package.command(".ci/release-files").arg(self.folder()).output().unwrap()
     }
 }
 
@@ -89,9 +79,7 @@ fn every_file_has_its_sum() {
     named.push("SHA256SUMS");
     named.sort_unstable();
     let entries = fs::read_dir(release.folder()).unwrap();
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     files.sort_unstable();
     assert_eq!(files, named);
     assert_eq!(files.len(), 2 * PLATFORMS.len() + 3);
@@ -102,10 +90,7 @@ fn the_formula_names_each_archive_with_its_sum() {
     let release = Release::new();
     output(&release.complete());
     let formula = fs::read_to_string(release.folder().join("kibus.rb")).unwrap();
-    assert!(
-        formula.contains("version \"1.2.3\"") && !formula.contains('@'),
-        "{formula}"
-    );
+    assert!(formula.contains("version \"1.2.3\"") && !formula.contains('@'), "{formula}");
     for (_, target) in PLATFORMS {
         let url = format!("https://github.com/example/kibus/releases/download/v1.2.3/kibus-1.2.3-{target}.tar.gz");
         let lines = format!("url \"{url}\"\n      sha256 \"{}\"\n", sum(&release.archive(target)));
@@ -123,18 +108,12 @@ fn archives_that_do_not_fit_are_refused() {
     nowhere.package.replace("Cargo.toml", "repository", "homepage");
     for (release, expected) in [
         (missing, "`kibus-1.2.3-x86_64-apple-darwin.tar.gz` is missing"),
-        (
-            changed,
-            "does not have the sum in `kibus-1.2.3-x86_64-apple-darwin.tar.gz.sha256`",
-        ),
+        (changed, "does not have the sum in `kibus-1.2.3-x86_64-apple-darwin.tar.gz.sha256`"),
         (nowhere, "has no `repository`"),
     ] {
         let refused = release.complete();
         let message = text(&refused.stderr);
-        assert!(
-            refused.status.code() == Some(1) && message.contains(expected),
-            "{expected}: {message}"
-        );
+        assert!(refused.status.code() == Some(1) && message.contains(expected), "{expected}: {message}");
         assert!(!release.folder().join("SHA256SUMS").exists(), "{expected}");
     }
 }

@@ -114,15 +114,8 @@ impl Stage {
 
     async fn run(&self, script: &Path, variables: &[(&str, String)]) -> Output {
         let mut command = Command::new("/bin/sh");
-        command
-            .arg(script)
-            .current_dir(self.path("home"))
-            .stdin(Stdio::null())
-            .env_clear();
-        command
-            .env("PATH", self.path("programs"))
-            .env("HOME", self.path("home"))
-            .env("TMPDIR", self.path("tmp"));
+        command.arg(script).current_dir(self.path("home")).stdin(Stdio::null()).env_clear();
+        command.env("PATH", self.path("programs")).env("HOME", self.path("home")).env("TMPDIR", self.path("tmp"));
         command.envs(variables.iter().cloned()).output().await.unwrap()
     }
 
@@ -150,14 +143,8 @@ async fn each_platform_receives_its_archive() {
         stage.uname(platform);
         let printed = output(&stage.install(&[]).await);
         let place = stage.place();
-        assert!(
-            printed.starts_with(&format!("Installed kibus 1.2.3: {}\n", place.display())),
-            "{printed}"
-        );
-        assert!(
-            printed.contains(&format!("export PATH=\"{}:$PATH\"", place.parent().unwrap().display())),
-            "{printed}"
-        );
+        assert!(printed.starts_with(&format!("Installed kibus 1.2.3: {}\n", place.display())), "{printed}");
+        assert!(printed.contains(&format!("export PATH=\"{}:$PATH\"", place.parent().unwrap().display())), "{printed}");
         let installed = format!("#!/bin/sh\n# {target}\necho kibus 1.2.3\n");
         assert_eq!(stage.files(), BTreeMap::from([(place.clone(), installed)]));
         output(&std::process::Command::new(place).output().unwrap());
@@ -169,20 +156,14 @@ async fn each_platform_receives_its_archive() {
 async fn an_earlier_kibus_is_replaced() {
     for missing in [&["wget", "shasum"][..], &["curl", "sha256sum"]] {
         let stage = Stage::new().await;
-        let others: Vec<_> = ["curl", "wget", "sha256sum", "shasum"]
-            .iter()
-            .filter(|name| !missing.contains(name))
-            .collect();
+        let others: Vec<_> =
+            ["curl", "wget", "sha256sum", "shasum"].iter().filter(|name| !missing.contains(name)).collect();
         if !others.iter().all(|name| stage.program(name).exists()) {
             continue;
         }
         stage.without(missing);
         stage.put("#!/bin/sh\necho kibus 1.2.2\n");
-        let path = format!(
-            "{}:{}",
-            stage.path("programs").display(),
-            stage.path("home/.local/bin").display()
-        );
+        let path = format!("{}:{}", stage.path("programs").display(), stage.path("home/.local/bin").display());
         let printed = output(&stage.install(&[("PATH", path)]).await);
         assert_eq!(printed, format!("Installed kibus 1.2.3: {}\n", stage.place().display()));
         assert_eq!(stage.files().len(), 1);
@@ -227,20 +208,13 @@ async fn nothing_is_left_of_an_installation_that_fails() {
             fs::remove_file(format!("{}.sha256", stage.release.archive(X86_64).display())).unwrap();
             vec![]
         }),
-        (
-            "kibus-1.2.3-x86_64-unknown-linux-gnu.tar.gz` could not be downloaded",
-            |_| {
-                let port = std::net::TcpListener::bind("127.0.0.1:0")
-                    .unwrap()
-                    .local_addr()
-                    .unwrap();
-                vec![("KIBUS_BASE_URL", format!("http://{port}/"))]
-            },
-        ),
-        (
-            "kibus-9.9.9-x86_64-unknown-linux-gnu.tar.gz` could not be downloaded",
-            |_| vec![("KIBUS_VERSION", "9.9.9".to_owned())],
-        ),
+        ("kibus-1.2.3-x86_64-unknown-linux-gnu.tar.gz` could not be downloaded", |_| {
+            let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            vec![("KIBUS_BASE_URL", format!("http://{port}/"))]
+        }),
+        ("kibus-9.9.9-x86_64-unknown-linux-gnu.tar.gz` could not be downloaded", |_| {
+            vec![("KIBUS_VERSION", "9.9.9".to_owned())]
+        }),
         ("there is no kibus for FreeBSD on amd64", |stage| {
             stage.uname(["FreeBSD", "amd64"]);
             vec![]
@@ -250,10 +224,7 @@ async fn nothing_is_left_of_an_installation_that_fails() {
             vec![]
         }),
         ("this Linux has musl", |stage| {
-            write_program(
-                &stage.program("ldd"),
-                "#!/bin/sh\necho 'musl libc (x86_64)' >&2\nexit 1\n",
-            );
+            write_program(&stage.program("ldd"), "#!/bin/sh\necho 'musl libc (x86_64)' >&2\nexit 1\n");
             vec![]
         }),
         ("the program `tar` is missing", |stage| {
@@ -286,9 +257,7 @@ async fn nothing_is_left_of_an_installation_that_fails() {
             fs::create_dir_all(stage.place()).unwrap();
             vec![]
         }),
-        ("neither HOME nor KIBUS_INSTALL_DIR is set", |_| {
-            vec![("HOME", String::new())]
-        }),
+        ("neither HOME nor KIBUS_INSTALL_DIR is set", |_| vec![("HOME", String::new())]),
         ("could not be created", |stage| {
             fs::write(stage.path("home/file"), "").unwrap();
             vec![("KIBUS_INSTALL_DIR", "file/bin".to_owned())]
@@ -299,9 +268,7 @@ async fn nothing_is_left_of_an_installation_that_fails() {
         }),
         ("kibus 1.2.3 does not start on this machine: no such library", |stage| {
             stage.put("#!/bin/sh\necho kibus 1.2.2\n");
-            stage
-                .release
-                .pack(X86_64, "kibus", "#!/bin/sh\necho no such library >&2\nexit 127\n");
+            stage.release.pack(X86_64, "kibus", "#!/bin/sh\necho no such library >&2\nexit 127\n");
             vec![]
         }),
         ("the file of version 1.2.3 says that it is kibus 1.2.2", |stage| {
@@ -324,31 +291,15 @@ async fn a_script_that_is_not_from_a_release_downloads_nothing() {
     let script = Path::new(ROOT).join(".ci/install.sh");
     let version = ("KIBUS_VERSION", "1.2.3".to_owned());
     assert_failed(&stage.run(&script, &[]).await, "this script is not from a release");
-    assert_failed(
-        &stage.run(&script, std::slice::from_ref(&version)).await,
-        "this script is not from a release",
-    );
-    output(
-        &stage
-            .run(&script, &[version, ("KIBUS_BASE_URL", stage.url.clone())])
-            .await,
-    );
+    assert_failed(&stage.run(&script, std::slice::from_ref(&version)).await, "this script is not from a release");
+    output(&stage.run(&script, &[version, ("KIBUS_BASE_URL", stage.url.clone())]).await);
 }
 
 /// A failure names its reason, what state things are in, and what to do next.
 fn assert_failed(failed: &Output, expected: &str) {
     let message = text(&failed.stderr);
-    assert_eq!(
-        (failed.status.code(), text(&failed.stdout).as_str()),
-        (Some(1), ""),
-        "{expected}: {message}"
-    );
-    let (reason, next) = message
-        .split_once(". Nothing was installed.\n")
-        .unwrap_or_else(|| panic!("{message}"));
-    assert!(
-        reason.contains("error: ") && reason.contains(expected),
-        "{expected}: {message}"
-    );
+    assert_eq!((failed.status.code(), text(&failed.stdout).as_str()), (Some(1), ""), "{expected}: {message}");
+    let (reason, next) = message.split_once(". Nothing was installed.\n").unwrap_or_else(|| panic!("{message}"));
+    assert!(reason.contains("error: ") && reason.contains(expected), "{expected}: {message}");
     assert!(next.trim_end().ends_with('.') && next.lines().count() == 1, "{message}");
 }

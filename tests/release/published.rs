@@ -87,10 +87,7 @@ fn only_the_files_that_ran_and_were_built_again_are_published() {
         let message = text(&checked.stderr);
         match refused {
             None => assert_eq!(output(&checked), "", "{name}"),
-            Some(refused) => assert!(
-                !checked.status.success() && message.contains(refused),
-                "{name}: {message}"
-            ),
+            Some(refused) => assert!(!checked.status.success() && message.contains(refused), "{name}: {message}"),
         }
     }
 }
@@ -118,10 +115,7 @@ fn the_job_that_publishes_compares_first() {
     // Nothing is put to the checked files but the SBOM and what the script of the repository writes.
     for step in &publish["steps"].as_array().unwrap()[check + 1..] {
         let path = &step["with"]["path"];
-        assert!(
-            !step.to_string().contains("download-artifact") || (path != "files" && path.is_string()),
-            "{step}"
-        );
+        assert!(!step.to_string().contains("download-artifact") || (path != "files" && path.is_string()), "{step}");
     }
     let sums = publish["steps"][check]["env"].to_string();
     for (job, outputs) in [
@@ -131,28 +125,19 @@ fn the_job_that_publishes_compares_first() {
     ] {
         assert!(publish["needs"].as_array().unwrap().contains(&job.into()), "{job}");
         for output in outputs {
-            assert!(
-                sums.contains(&format!("${{{{ needs.{job}.outputs.{output} }}}}")),
-                "{job} {output}"
-            );
+            assert!(sums.contains(&format!("${{{{ needs.{job}.outputs.{output} }}}}")), "{job} {output}");
             let value = format!("${{{{ steps.sums.outputs.{output} }}}}");
             assert_eq!(jobs[job]["outputs"][output], value, "{job}");
         }
         let writes = if job == "rebuild" { "sums<<END" } else { "$TARGET<<END" };
         let taken = place(&jobs[job], writes);
         if job != "rebuild" {
-            assert!(
-                taken < place(&jobs[job], "./kibus"),
-                "{job} runs something before it takes the sums"
-            );
+            assert!(taken < place(&jobs[job], "./kibus"), "{job} runs something before it takes the sums");
         }
     }
     for job in ["image", "pypi"] {
         let checked = place(&jobs[job], "needs.publish.outputs.sums");
-        assert!(
-            checked < place(&jobs[job], if job == "image" { "docker" } else { "uv publish" }),
-            "{job}"
-        );
+        assert!(checked < place(&jobs[job], if job == "image" { "docker" } else { "uv publish" }), "{job}");
     }
 }
 

@@ -18,11 +18,7 @@ fn package() -> Package {
 
 #[test]
 fn the_version_of_kibus_is_documented() {
-    output(
-        &Command::new(Path::new(ROOT).join(".ci/check-version"))
-            .output()
-            .unwrap(),
-    );
+    output(&Command::new(Path::new(ROOT).join(".ci/check-version")).output().unwrap());
 }
 
 #[test]
@@ -46,61 +42,20 @@ fn a_version_that_is_not_ready_is_refused() {
         ("Cargo.toml", "1.2.3", "1.2.3", "", "the tag is ``"),
         ("Cargo.toml", "1.2.3", "1.2.4", "v1.2.4", "has no section [1.2.4]"),
         ("Cargo.toml", "repository", "homepage", "v1.2.3", "has no `repository`"),
-        (
-            "Cargo.toml",
-            "example",
-            "someone",
-            "v1.2.3",
-            "https://github.com/example/kibus",
-        ),
-        (
-            "CHANGELOG.md",
-            "2026-01-31",
-            "soon",
-            "v1.2.3",
-            "has no section [1.2.3] with a date",
-        ),
+        ("Cargo.toml", "example", "someone", "v1.2.3", "https://github.com/example/kibus"),
+        ("CHANGELOG.md", "2026-01-31", "soon", "v1.2.3", "has no section [1.2.3] with a date"),
         ("CHANGELOG.md", "[1.2.3]", "[1x2.3]", "v1.2.3", "has no section [1.2.3]"),
-        (
-            "CHANGELOG.md",
-            "[Unreleased]",
-            "[Next]",
-            "v1.2.3",
-            "no section [Unreleased]",
-        ),
-        (
-            "CHANGELOG.md",
-            "[Unreleased]",
-            "[Unreleased]\n- Next.",
-            "v1.2.3",
-            "under [Unreleased]",
-        ),
-        (
-            "CHANGELOG.md",
-            "Introduction.\n\n### Added\n\n- New.",
-            "",
-            "v1.2.3",
-            "[1.2.3] of CHANGELOG.md is empty",
-        ),
+        ("CHANGELOG.md", "[Unreleased]", "[Next]", "v1.2.3", "no section [Unreleased]"),
+        ("CHANGELOG.md", "[Unreleased]", "[Unreleased]\n- Next.", "v1.2.3", "under [Unreleased]"),
+        ("CHANGELOG.md", "Introduction.\n\n### Added\n\n- New.", "", "v1.2.3", "[1.2.3] of CHANGELOG.md is empty"),
         ("docs/upgrading.md", "1.2.3", "1.2.2", "v1.2.3", "docs/upgrading.md"),
     ] {
         let package = package();
         package.replace(file, from, to);
         let mut command = package.command(".ci/check-version");
-        let refused = command
-            .env("GITHUB_REPOSITORY", "example/kibus")
-            .arg(tag)
-            .output()
-            .unwrap();
+        let refused = command.env("GITHUB_REPOSITORY", "example/kibus").arg(tag).output().unwrap();
         let message = text(&refused.stderr);
-        assert_eq!(
-            (refused.status.code(), text(&refused.stdout).as_str()),
-            (Some(1), ""),
-            "{expected}: {message}"
-        );
-        assert!(
-            message.starts_with("check-version: ") && message.contains(expected),
-            "{expected}: {message}"
-        );
+        assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(1), ""), "{expected}: {message}");
+        assert!(message.starts_with("check-version: ") && message.contains(expected), "{expected}: {message}");
     }
 }

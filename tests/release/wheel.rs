@@ -9,18 +9,9 @@ use super::{output, text};
 
 /// The wheels of a release by name.
 fn wheels(release: &Release) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(release.folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(release.folder()).unwrap().map(|entry| entry.unwrap().path());
     let wheels = entries.filter(|path| path.extension().is_some_and(|kind| kind == "whl"));
-    wheels
-        .map(|path| {
-            (
-                path.file_name().unwrap().to_str().unwrap().to_owned(),
-                fs::read(path).unwrap(),
-            )
-        })
-        .collect()
+    wheels.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())).collect()
 }
 
 #[test]
@@ -39,17 +30,9 @@ fn pip_installs_the_binary_of_this_platform() {
     assert_eq!(names, expected);
 
     let environment = release.package.path("environment");
-    output(
-        &Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(&environment)
-            .output()
-            .unwrap(),
-    );
+    output(&Command::new("python3").args(["-m", "venv"]).arg(&environment).output().unwrap());
     let mut pip = Command::new(environment.join("bin/pip"));
-    pip.args(["install", "--no-index", "--find-links"])
-        .arg(release.folder())
-        .arg("kibus");
+    pip.args(["install", "--no-index", "--find-links"]).arg(release.folder()).arg("kibus");
     output(&pip.output().unwrap());
     let program = environment.join("bin/kibus");
     assert_eq!(output(&Command::new(&program).output().unwrap()), "kibus 1.2.3\n");
@@ -57,10 +40,7 @@ fn pip_installs_the_binary_of_this_platform() {
 
     // Another user may have another file mode creation mask.
     let mut again = Command::new("sh");
-    again
-        .args(["-c", "umask 077 && exec \"$0\" \"$1\""])
-        .arg(&script)
-        .arg(release.folder());
+    again.args(["-c", "umask 077 && exec \"$0\" \"$1\""]).arg(&script).arg(release.folder());
     output(&again.output().unwrap());
     assert!(wheels(&release) == first, "the second build has other bytes");
 }

@@ -22,10 +22,7 @@ impl Account {
     /// The same account in another Region.
     pub(super) fn in_region(&self, region: &str) -> Self {
         assert!(REGIONS.contains(&region), "{region}");
-        Self {
-            region: region.to_owned(),
-            ..self.clone()
-        }
+        Self { region: region.to_owned(), ..self.clone() }
     }
 
     /// Uploads a router as the code of the function, and sets the tags that describe it.
@@ -95,10 +92,7 @@ impl Account {
         let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
         let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
         let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
-        let mut bodies: Vec<_> = messages
-            .iter()
-            .map(|message| message["Body"].as_str().unwrap().to_owned())
-            .collect();
+        let mut bodies: Vec<_> = messages.iter().map(|message| message["Body"].as_str().unwrap().to_owned()).collect();
         bodies.sort();
         bodies
     }
@@ -144,10 +138,7 @@ impl Account {
             if !function.contains("Pending") && !function.contains("InProgress") {
                 return function;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "a function does not settle: {function}"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(60), "a function does not settle: {function}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }

@@ -18,15 +18,9 @@ use crate::aws_like::Server;
 
 /// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
 const LEFT_OUT: &[(&str, &str)] = &[
-    (
-        "policy",
-        "the KMS key of its hub does not exist, so no router passes its self-test",
-    ),
+    ("policy", "the KMS key of its hub does not exist, so no router passes its self-test"),
     ("status", "it shows counts of messages that were just sent"),
-    (
-        "throttled",
-        "it shows counts of throttled calls, and more calls are throttled",
-    ),
+    ("throttled", "it shows counts of throttled calls, and more calls are throttled"),
 ];
 
 /// Plays a scenario; returns the differences from its file.
@@ -50,9 +44,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
 pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
-    let names = ALL
-        .iter()
-        .filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
+    let names = ALL.iter().filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
     let names = Mutex::new(names);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -117,16 +109,9 @@ fn lasting(text: &str) -> String {
     let mut lines: Vec<String> = text
         .lines()
         .filter(|line| {
-            !line.is_empty()
-                && !["! waiting: ", "! slowed down by "]
-                    .iter()
-                    .any(|talk| line.starts_with(talk))
+            !line.is_empty() && !["! waiting: ", "! slowed down by "].iter().any(|talk| line.starts_with(talk))
         })
-        .map(|line| {
-            line.split_once(", last result")
-                .map_or(line, |(before, _)| before)
-                .to_owned()
-        })
+        .map(|line| line.split_once(", last result").map_or(line, |(before, _)| before).to_owned())
         .collect();
     lines.dedup();
     lines.into_iter().map(|line| format!("{line}\n")).collect()

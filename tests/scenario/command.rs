@@ -81,11 +81,7 @@ impl Signals {
 
     /// The signals to send once the command says this.
     pub(super) fn when_it_says(what: &str, says: &str) -> Self {
-        Self {
-            what: what.to_owned(),
-            held: None,
-            says: says.to_owned(),
-        }
+        Self { what: what.to_owned(), held: None, says: says.to_owned() }
     }
 
     /// Returns whether the command got the signals: it may end without the request.
@@ -134,14 +130,7 @@ async fn says(said: &mut watch::Receiver<Vec<Line>>, beginning: &str) {
 
 async fn signal_to(child: &Child, signal: &str) {
     let script = format!("kill -s {signal} {}", child.id().unwrap());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &script])
-            .status()
-            .await
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("sh").args(["-c", &script]).status().await.unwrap().success());
 }
 
 /// Runs `[NAME=VALUE ...] kibus ARGUMENT ...`.
@@ -210,11 +199,7 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
 impl Scenario {
     /// Creates the EKS clusters that a command names, in all Regions.
     async fn create_clusters(&self, arguments: &[String]) {
-        let names: Vec<String> = arguments
-            .iter()
-            .take_while(|word| !word.starts_with('-'))
-            .cloned()
-            .collect();
+        let names: Vec<String> = arguments.iter().take_while(|word| !word.starts_with('-')).cloned().collect();
         for region in REGIONS {
             self.account.in_region(region).create_eks_clusters(&names).await;
         }

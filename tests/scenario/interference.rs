@@ -66,11 +66,7 @@ impl Proxy {
     /// Starts forwarding requests to the server on this port.
     pub(super) async fn start(server: u16) -> Self {
         let port = Port::open().await;
-        let proxy = Self {
-            port: port.number(),
-            like: AwsLike::new(server),
-            state: Arc::default(),
-        };
+        let proxy = Self { port: port.number(), like: AwsLike::new(server), state: Arc::default() };
         let passes = proxy.clone();
         port.serve(move |request| passes.clone().pass(request));
         proxy
@@ -78,20 +74,12 @@ impl Proxy {
 
     /// Sets an interference for an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
     pub(super) fn interfere(&self, operation: &str, interference: Interference) {
-        self.state
-            .lock()
-            .unwrap()
-            .interferences
-            .push((operation.to_owned(), interference));
+        self.state.lock().unwrap().interferences.push((operation.to_owned(), interference));
     }
 
     /// From now on, responses of this operation have this text in this member, where it is, and beside every `State`.
     pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
-        let untruth = Untruth {
-            operation: operation.to_owned(),
-            member: member.to_owned(),
-            text: text.to_owned(),
-        };
+        let untruth = Untruth { operation: operation.to_owned(), member: member.to_owned(), text: text.to_owned() };
         self.state.lock().unwrap().untruths.push(untruth);
     }
 
@@ -112,9 +100,7 @@ impl Proxy {
 
     /// The partitions of all ARNs in requests since the last call.
     pub(super) fn take_partitions(&self) -> Vec<String> {
-        std::mem::take(&mut self.state.lock().unwrap().partitions)
-            .into_iter()
-            .collect()
+        std::mem::take(&mut self.state.lock().unwrap().partitions).into_iter().collect()
     }
 
     /// The interferences that were not used.
@@ -148,10 +134,7 @@ impl Proxy {
             if !operation.is_reading() && !asks_live_router(&request) {
                 state.writes.push(operation.to_string());
             }
-            let untruths = state
-                .untruths
-                .iter()
-                .filter(|untruth| is(&operation, &untruth.operation));
+            let untruths = state.untruths.iter().filter(|untruth| is(&operation, &untruth.operation));
             let untruths: Vec<_> = untruths.cloned().collect();
             let interference = next(&mut state.interferences, &operation);
             (interference, untruths, state.partition.clone())
@@ -177,9 +160,7 @@ impl Proxy {
             }
         }
         if !untruths.is_empty() {
-            change_json(&mut answer, |said| {
-                untruths.iter().for_each(|untruth| say(said, untruth))
-            });
+            change_json(&mut answer, |said| untruths.iter().for_each(|untruth| say(said, untruth)));
         }
         if let Some(partition) = &partition {
             from_server(&mut answer, partition);

@@ -75,11 +75,7 @@ fn timestamps(line: &str) -> String {
     };
     let word = |word: &str| {
         let time = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        if is_timestamp(time) {
-            word.replacen(time, "TIME", 1)
-        } else {
-            word.to_owned()
-        }
+        if is_timestamp(time) { word.replacen(time, "TIME", 1) } else { word.to_owned() }
     };
     let part = |part: &str| part.split(' ').map(word).collect::<Vec<_>>().join(" ");
     line.split('"').map(part).collect::<Vec<_>>().join("\"")
@@ -141,10 +137,7 @@ fn durations(line: &str) -> String {
         let number = part.trim_end_matches(['.', ')']).strip_suffix('s')?;
         (number.contains('.') && number.parse::<f64>().is_ok()).then(|| part.replacen(number, "N", 1))
     };
-    let line: Vec<String> = line
-        .split(' ')
-        .map(|part| whole(part).unwrap_or_else(|| part.to_owned()))
-        .collect();
+    let line: Vec<String> = line.split(' ').map(|part| whole(part).unwrap_or_else(|| part.to_owned())).collect();
     let line = line.join(" ");
     let mut parts: Vec<String> = line.split(' ').map(str::to_owned).collect();
     for at in 1..parts.len() {

@@ -40,11 +40,7 @@ impl Shown {
             let text = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
             (*name, text.lines().map(str::to_owned).collect())
         });
-        Self {
-            above: Vec::new(),
-            references: references.collect(),
-            is_whole: false,
-        }
+        Self { above: Vec::new(), references: references.collect(), is_whole: false }
     }
 
     /// The lines that are shown of an output: the shortest that stand for it.
@@ -100,9 +96,7 @@ impl Shown {
             let repeated = self.places().map(|(place, text)| (repeated(left, text), place));
             // Of equally long ones, the nearest.
             let longest = repeated.reduce(|best, next| if next.0 > best.0 { next } else { best });
-            let (length, place) = longest
-                .filter(|(length, _)| *length >= LEAST)
-                .unwrap_or((1, String::new()));
+            let (length, place) = longest.filter(|(length, _)| *length >= LEAST).unwrap_or((1, String::new()));
             shown.push(first.clone());
             if length > 1 {
                 shown.push(format!("⋮ {} lines as {place}", length - 2));
@@ -128,15 +122,9 @@ impl Shown {
                 continue;
             };
             let length = number.parse::<usize>().unwrap() + 2;
-            let text = self
-                .places()
-                .find(|(name, _)| name == place)
-                .unwrap_or_else(|| panic!("no scenario {line}"))
-                .1;
+            let text = self.places().find(|(name, _)| name == place).unwrap_or_else(|| panic!("no scenario {line}")).1;
             let (first, last) = (&shown[at - 1], &shown[at + 1]);
-            let these = text
-                .windows(length)
-                .find(|these| these[0] == *first && these[length - 1] == *last);
+            let these = text.windows(length).find(|these| these[0] == *first && these[length - 1] == *last);
             let these = these.unwrap_or_else(|| panic!("`{first}` and {line} were not shown"));
             lines.extend(these[1..length - 1].iter().cloned());
         }
@@ -164,13 +152,8 @@ fn laid_out(lines: &[&str]) -> Vec<String> {
         at += 1;
         let begins = line.ends_with(['{', '[']) && line.trim_start().starts_with(['{', '[', '"']);
         // A part ends with the first line that is not deeper. The differences in a plan have lines that are no part of one.
-        let length = lines[at..]
-            .iter()
-            .take_while(|within| indent(within) > indent(line))
-            .count();
-        let end = lines
-            .get(at + length)
-            .filter(|end| begins && end.trim_start().starts_with(['}', ']']));
+        let length = lines[at..].iter().take_while(|within| indent(within) > indent(line)).count();
+        let end = lines.get(at + length).filter(|end| begins && end.trim_start().starts_with(['}', ']']));
         let Some(end) = end.filter(|end| indent(end) == indent(line)) else {
             done.push(line.to_owned());
             continue;
@@ -263,19 +246,11 @@ fn what_is_shown_stands_for_one_output() {
     let long = document.replace("{}", &format!("\"{}\"", "x".repeat(WIDTH)));
     let joined = long.replace("[\n    1,\n    2\n  ]", "[1, 2]");
     for (output, first, second) in [
-        (
-            format!("{plan}\n{progress}\nexit 0"),
-            planned.as_str(),
-            planned.as_str(),
-        ),
+        (format!("{plan}\n{progress}\nexit 0"), planned.as_str(), planned.as_str()),
         (other.clone(), &other, &other),
         (fewer.clone(), &fewer, &fewer),
         (lines.to_owned(), lines, "one\n⋮ 6 lines as above\nexit 1"),
-        (
-            document.to_owned(),
-            r#"{"a": [1, 2], "b": {}}"#,
-            r#"{"a": [1, 2], "b": {}}"#,
-        ),
+        (document.to_owned(), r#"{"a": [1, 2], "b": {}}"#, r#"{"a": [1, 2], "b": {}}"#),
         (long.clone(), &joined, &joined),
     ] {
         // A scenario that is a reference itself.

@@ -42,10 +42,7 @@ impl Scenario {
                 String::new()
             }
             ["tries", service, operation, ..] => {
-                let account = Account {
-                    server: self.proxy.port,
-                    ..self.account.clone()
-                };
+                let account = Account { server: self.proxy.port, ..self.account.clone() };
                 let parameters = words[3..].join(" ");
                 match account.send(service, operation, &parameters).await {
                     (true, _) => String::new(),
@@ -135,11 +132,7 @@ impl Scenario {
                 if words.len() == 1 {
                     writes.sort();
                 }
-                if writes.is_empty() {
-                    "none".to_owned()
-                } else {
-                    writes.join("\n")
-                }
+                if writes.is_empty() { "none".to_owned() } else { writes.join("\n") }
             }
             ["mark", queue, seconds] => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -172,13 +165,11 @@ impl Scenario {
                 String::new()
             }
             ["pass", operation, times] => {
-                self.proxy
-                    .interfere(operation, Interference::Pass(times.parse().unwrap()));
+                self.proxy.interfere(operation, Interference::Pass(times.parse().unwrap()));
                 String::new()
             }
             ["lose", operation, times] => {
-                self.proxy
-                    .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                self.proxy.interfere(operation, Interference::Lose(times.parse().unwrap()));
                 String::new()
             }
             ["answer", operation, times, ..] => {
@@ -246,11 +237,7 @@ impl Scenario {
                 String::new()
             }
             ["launch", cluster, pool, ..] => {
-                let market = if words.contains(&"on-demand") {
-                    ""
-                } else {
-                    "InstanceMarketOptions.MarketType=spot "
-                };
+                let market = if words.contains(&"on-demand") { "" } else { "InstanceMarketOptions.MarketType=spot " };
                 let tags = [
                     (format!("kubernetes.io/cluster/{cluster}"), "owned"),
                     ("eks:eks-cluster-name".to_owned(), cluster),
@@ -273,9 +260,7 @@ impl Scenario {
             }
             ["karpenter", queue, ..] => {
                 let (account, queue) = (self.account.clone(), (*queue).to_owned());
-                let holds = words
-                    .get(2)
-                    .map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
+                let holds = words.get(2).map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
                 self.karpenters.spawn(async move {
                     loop {
                         match holds {
@@ -305,9 +290,7 @@ impl Scenario {
     fn explain(&mut self, ids: &[&str]) -> String {
         let behaviors = ids.iter().filter_map(|id| id.parse::<Behavior>().ok());
         let new: Vec<_> = behaviors.filter(|behavior| self.explained.insert(*behavior)).collect();
-        let lines = new
-            .iter()
-            .map(|behavior| format!("{}: {}", behavior.id(), behavior.what()));
+        let lines = new.iter().map(|behavior| format!("{}: {}", behavior.id(), behavior.what()));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -338,14 +321,12 @@ async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
                 }
                 true => (number("Threshold") + 1.0, begun - window + BREACH),
             };
-            data.entry(alarm["Namespace"].as_str().unwrap())
-                .or_default()
-                .push(json!({
-                    "MetricName": alarm["MetricName"],
-                    "Dimensions": alarm["Dimensions"],
-                    "Timestamp": time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64(),
-                    "Value": value,
-                }));
+            data.entry(alarm["Namespace"].as_str().unwrap()).or_default().push(json!({
+                "MetricName": alarm["MetricName"],
+                "Dimensions": alarm["Dimensions"],
+                "Timestamp": time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64(),
+                "Value": value,
+            }));
         }
         for (namespace, data) in data {
             let data = json!({ "Namespace": namespace, "MetricData": data });
@@ -362,18 +343,13 @@ async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
         }
     }
     assert_eq!(changes.len(), alarms.len(), "{changes:?}");
-    let lines = changes
-        .iter()
-        .map(|(name, states)| format!("{name}: {}", states.join(", ")));
+    let lines = changes.iter().map(|(name, states)| format!("{name}: {}", states.join(", ")));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The entries that differ, or exist on one side only.
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
-    let changed = before
-        .keys()
-        .chain(after.keys())
-        .filter(|key| before.get(*key) != after.get(*key));
+    let changed = before.keys().chain(after.keys()).filter(|key| before.get(*key) != after.get(*key));
     let changed: BTreeSet<_> = changed.map(String::as_str).collect();
     match changed.into_iter().collect::<Vec<_>>().join("\n") {
         none if none.is_empty() => "all as it was".to_owned(),

@@ -56,18 +56,12 @@ impl Balance {
             not_deleted: usize::try_from(counted("NotDeleted")).unwrap_or(usize::MAX),
             not_notified: counted("NotNotified"),
             ignored_again: 0,
-            calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"]
-                .map(counted)
-                .iter()
-                .sum(),
+            calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"].map(counted).iter().sum(),
             took,
             processor: Duration::ZERO,
         };
-        let dropped: BTreeMap<usize, &str> = log
-            .dropped
-            .iter()
-            .filter_map(|(message, reason)| Some((*sent.get(message)?, reason.as_str())))
-            .collect();
+        let dropped: BTreeMap<usize, &str> =
+            log.dropped.iter().filter_map(|(message, reason)| Some((*sent.get(message)?, reason.as_str()))).collect();
         let dead: BTreeSet<usize> = dead_letters
             .iter()
             .filter_map(|body| Workload::number(&serde_json::from_str(body).unwrap_or_default()))
@@ -90,9 +84,7 @@ impl Balance {
             };
             let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
             for queue in queues.difference(&wanted) {
-                balance
-                    .wrong
-                    .push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
+                balance.wrong.push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
             }
             match expected {
                 ExpectedResult::Delivered(_) | ExpectedResult::Doomed(_) | ExpectedResult::Probed
@@ -117,9 +109,7 @@ impl Balance {
             let counted = usize::try_from(counted(metric)).unwrap_or(usize::MAX);
             match counted.checked_sub(expected) {
                 Some(more) => balance.ignored_again += more,
-                None => balance.wrong.push(format!(
-                    "{expected} events must count as {metric}, but only {counted} did"
-                )),
+                None => balance.wrong.push(format!("{expected} events must count as {metric}, but only {counted} did")),
             }
             *balance.dropped.entry(words(metric)).or_default() += expected;
         }
@@ -132,21 +122,16 @@ impl Balance {
         }
         let total = balance.delivered + balance.dropped.values().sum::<usize>() + balance.dead;
         if total != balance.sent {
-            balance
-                .wrong
-                .push(format!("{} events were sent, but {total} have a result", balance.sent));
+            balance.wrong.push(format!("{} events were sent, but {total} have a result", balance.sent));
         }
         balance
     }
 
     pub(super) fn with_faults(mut self, faults: BTreeMap<&'static str, u64>) -> Self {
         // A storm without faults proves nothing. On a slow machine each invocation is one of a storm, in which no topic is called.
-        for needed in [
-            "throttled receives",
-            "throttled tags",
-            "failed entries",
-            "connections dropped before the answer",
-        ] {
+        for needed in
+            ["throttled receives", "throttled tags", "failed entries", "connections dropped before the answer"]
+        {
             if !faults.contains_key(needed) {
                 self.wrong.push(format!("no fault of this kind was injected: {needed}"));
             }

@@ -73,11 +73,7 @@ impl FaultInjector {
 
     /// Waits until a message may be sent to a queue.
     pub(super) async fn enter(&self, queue: &str) -> Option<OwnedRwLockReadGuard<()>> {
-        if queue == self.doomed {
-            Some(Arc::clone(&self.gate).read_owned().await)
-        } else {
-            None
-        }
+        if queue == self.doomed { Some(Arc::clone(&self.gate).read_owned().await) } else { None }
     }
 
     /// Whether calls that delete messages are stopped from now on.
@@ -93,12 +89,7 @@ impl FaultInjector {
     /// Never returns for a call that is stopped, or for one to the topic, which always hangs.
     pub(super) async fn pass(&self, action: &str) {
         if action == "PublishBatch" {
-            *self
-                .counts
-                .lock()
-                .unwrap()
-                .entry("calls to the topic that hung")
-                .or_default() += 1;
+            *self.counts.lock().unwrap().entry("calls to the topic that hung").or_default() += 1;
             std::future::pending::<()>().await;
         }
         if action == "DeleteMessageBatch" && self.halted.load(Ordering::Relaxed) {

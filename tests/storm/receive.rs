@@ -70,9 +70,7 @@ impl<'a> Receiver<'a> {
 
     /// Receives everything in these queues.
     pub(super) async fn collect(&self, queues: &BTreeSet<String>) {
-        stream::iter(queues)
-            .for_each_concurrent(AT_ONCE, |queue| self.empty(queue))
-            .await;
+        stream::iter(queues).for_each_concurrent(AT_ONCE, |queue| self.empty(queue)).await;
     }
 
     /// Receives everything in a queue. The deleted queue may be missing.
@@ -107,12 +105,7 @@ impl<'a> Receiver<'a> {
         let mut arrived = self.arrived.lock().unwrap();
         match Workload::number(&event) {
             Some(number) if number < self.workload.events && self.workload.is_copy(number, queue, &event) => {
-                *arrived
-                    .events
-                    .entry(number)
-                    .or_default()
-                    .entry(queue.to_owned())
-                    .or_default() += 1;
+                *arrived.events.entry(number).or_default().entry(queue.to_owned()).or_default() += 1;
             }
             // The self-test of the router, before it went live.
             _ if queue == Workload::PROBE_QUEUE && is_self_test_message(&event) => {}

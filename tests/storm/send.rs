@@ -52,16 +52,10 @@ pub(super) async fn send(
 pub(super) async fn put(bus: &TestBus, workload: &Workload, events: &[usize]) -> SentEvents {
     let mut call = bus.sqs.send_message_batch().queue_url(bus.hub());
     for event in events {
-        let entry = SendMessageBatchRequestEntry::builder()
-            .id(event.to_string())
-            .message_body(workload.body(*event));
+        let entry = SendMessageBatchRequestEntry::builder().id(event.to_string()).message_body(workload.body(*event));
         call = call.entries(entry.build().unwrap());
     }
     let answer = call.send().await.unwrap();
     assert!(answer.failed().is_empty(), "the hub queue refuses a message");
-    answer
-        .successful()
-        .iter()
-        .map(|entry| (entry.message_id().to_owned(), entry.id().parse().unwrap()))
-        .collect()
+    answer.successful().iter().map(|entry| (entry.message_id().to_owned(), entry.id().parse().unwrap())).collect()
 }

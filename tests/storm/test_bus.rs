@@ -72,30 +72,17 @@ impl TestBus {
         let account = Account::new(bus.scope.account.as_str(), bus.server.endpoint().port, REGION);
         account.call("sns", "CreateTopic", &topic).await;
         let notify = ["--notify", Self::HANGING_TOPIC];
-        bus.kibus(&[&["bootstrap-hub", "--router-binary", router][..], &notify].concat())
-            .await;
-        let names: Vec<String> = (0..workload.clusters)
-            .map(|cluster| workload.cluster(cluster))
-            .collect();
-        let words = ["add-cluster", "--no-controller-role"]
-            .into_iter()
-            .chain(names.iter().map(String::as_str));
+        bus.kibus(&[&["bootstrap-hub", "--router-binary", router][..], &notify].concat()).await;
+        let names: Vec<String> = (0..workload.clusters).map(|cluster| workload.cluster(cluster)).collect();
+        let words = ["add-cluster", "--no-controller-role"].into_iter().chain(names.iter().map(String::as_str));
         bus.kibus(&words.collect::<Vec<_>>()).await;
-        bus.sqs
-            .create_queue()
-            .queue_name(workload.foreign_queue())
-            .send()
-            .await
-            .unwrap();
+        bus.sqs.create_queue().queue_name(workload.foreign_queue()).send().await.unwrap();
         let redrive = json!({
             "deadLetterTargetArn": bus.scope.queue_arn(&bus.scope.dead_letter_queue()),
             "maxReceiveCount": receives,
         });
         let call = bus.sqs.set_queue_attributes().queue_url(bus.hub());
-        call.attributes(QueueAttributeName::RedrivePolicy, redrive.to_string())
-            .send()
-            .await
-            .unwrap();
+        call.attributes(QueueAttributeName::RedrivePolicy, redrive.to_string()).send().await.unwrap();
         bus.tag(&ec2::Client::new(session.config()), workload).await;
         bus
     }
@@ -122,12 +109,7 @@ impl TestBus {
             .await
             .unwrap();
         let text = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            output.status.success(),
-            "kibus {} failed with {}: {text}",
-            words[0],
-            output.status
-        );
+        assert!(output.status.success(), "kibus {} failed with {}: {text}", words[0], output.status);
     }
 
     /// The URL of a queue.
@@ -154,10 +136,7 @@ impl TestBus {
         let call = self.sqs.get_queue_attributes().queue_url(self.hub());
         let answer = call.set_attribute_names(Some(names.to_vec())).send().await.unwrap();
         let attributes = answer.attributes.unwrap();
-        names
-            .iter()
-            .map(|name| attributes[name].parse::<usize>().unwrap())
-            .sum()
+        names.iter().map(|name| attributes[name].parse::<usize>().unwrap()).sum()
     }
 
     /// Receives and deletes some messages of a queue. Gives none only if the queue is empty or does not exist.
@@ -166,12 +145,7 @@ impl TestBus {
         let call = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
         let messages = match call.wait_time_seconds(0).send().await {
             Ok(answer) => answer.messages.unwrap_or_default(),
-            Err(e)
-                if e.as_service_error()
-                    .is_some_and(ReceiveMessageError::is_queue_does_not_exist) =>
-            {
-                Vec::new()
-            }
+            Err(e) if e.as_service_error().is_some_and(ReceiveMessageError::is_queue_does_not_exist) => Vec::new(),
             Err(e) => panic!("{queue} cannot be read: {e:?}"),
         };
         if messages.is_empty() {
@@ -191,10 +165,7 @@ impl TestBus {
     /// Sets how long a message of the hub queue is hidden if nothing else says so.
     pub(super) async fn hide_in_hub(&self, seconds: u32) {
         let call = self.sqs.set_queue_attributes().queue_url(self.hub());
-        call.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string())
-            .send()
-            .await
-            .unwrap();
+        call.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string()).send().await.unwrap();
     }
 
     /// Every dead letter.

@@ -41,10 +41,7 @@ const ACCOUNT: &str = "000000000000";
 
 impl Workload {
     pub(super) fn new(clusters: usize, events: usize) -> Self {
-        assert!(
-            clusters >= 4,
-            "two clusters have faulty queues, and health events name two others"
-        );
+        assert!(clusters >= 4, "two clusters have faulty queues, and health events name two others");
         Self { clusters, events }
     }
 
@@ -90,10 +87,7 @@ impl Workload {
         let pool = ("karpenter.sh/nodepool", "default");
         let one = |id: &str, tags: &[(&str, &str)]| TaggedInstance {
             id: id.to_owned(),
-            tags: tags
-                .iter()
-                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-                .collect(),
+            tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         };
         let of = |id: &str, cluster: &str| {
             let owned = format!("kubernetes.io/cluster/{cluster}");
@@ -105,21 +99,8 @@ impl Workload {
             .collect();
         all.extend([
             one(Self::STRANGER, &[("Name", "web")]),
-            one(
-                Self::AUTO_MODE,
-                &[
-                    ("eks:kubernetes-node-pool-name", "general"),
-                    ("eks:eks-cluster-name", "c0"),
-                ],
-            ),
-            one(
-                Self::AMBIGUOUS,
-                &[
-                    pool,
-                    ("kubernetes.io/cluster/c0", "owned"),
-                    ("kubernetes.io/cluster/c1", "owned"),
-                ],
-            ),
+            one(Self::AUTO_MODE, &[("eks:kubernetes-node-pool-name", "general"), ("eks:eks-cluster-name", "c0")]),
+            one(Self::AMBIGUOUS, &[pool, ("kubernetes.io/cluster/c0", "owned"), ("kubernetes.io/cluster/c1", "owned")]),
             of(Self::UNREGISTERED, "nobody-registered"),
             of(Self::OF_FOREIGN, Self::FOREIGN),
         ]);
@@ -158,20 +139,13 @@ impl Workload {
 
     /// The number of an event, if it belongs to the storm.
     pub(super) fn number(body: &Value) -> Option<usize> {
-        let id = body["detail"]["storm"]
-            .as_u64()
-            .or_else(|| body["id"].as_str()?.parse().ok())?;
+        let id = body["detail"]["storm"].as_u64().or_else(|| body["id"].as_str()?.parse().ok())?;
         usize::try_from(id).ok()
     }
 
     /// The instances in an event.
     pub(super) fn named(&self, event: usize) -> Vec<String> {
-        let ids = |clusters: Vec<usize>| {
-            clusters
-                .into_iter()
-                .map(|cluster| Self::instance(cluster, event))
-                .collect()
-        };
+        let ids = |clusters: Vec<usize>| clusters.into_iter().map(|cluster| Self::instance(cluster, event)).collect();
         match (self.expected(event), event % 100) {
             (ExpectedResult::Delivered(clusters), _) => ids(clusters.into_iter().collect()),
             (ExpectedResult::Doomed(cluster), _) => ids(vec![cluster]),
@@ -193,10 +167,7 @@ impl Workload {
         }
         let entities = copy["detail"]["affectedEntities"].as_array();
         let named: Vec<&str> = match entities {
-            Some(entities) => entities
-                .iter()
-                .filter_map(|entity| entity["entityValue"].as_str())
-                .collect(),
+            Some(entities) => entities.iter().filter_map(|entity| entity["entityValue"].as_str()).collect(),
             None => copy["detail"]["instance-id"].as_str().into_iter().collect(),
         };
         let cluster = (0..self.clusters).find(|cluster| self.queue(*cluster) == queue);

@@ -18,11 +18,7 @@ pub(crate) struct Account {
 
 impl Account {
     pub(crate) fn new(id: &str, server: u16, region: &str) -> Self {
-        Self {
-            id: id.to_owned(),
-            server,
-            region: region.to_owned(),
-        }
+        Self { id: id.to_owned(), server, region: region.to_owned() }
     }
 
     /// Sends a request. Emulators take the account, the Region and the service from a signature that they do not check.
@@ -33,10 +29,7 @@ impl Account {
         let request = request
             .header("host", format!("127.0.0.1:{server}"))
             .header("content-length", body.len())
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
-            );
+            .header("authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"));
         forward(*server, request.body(body).unwrap()).await.unwrap()
     }
 
@@ -68,8 +61,7 @@ impl Account {
     /// Creates EKS clusters; those that exist stay.
     pub(crate) async fn create_eks_clusters(&self, names: &[String]) {
         for name in names {
-            self.send("eks", "POST", &format!("clusters {}", json!({ "name": name })))
-                .await;
+            self.send("eks", "POST", &format!("clusters {}", json!({ "name": name }))).await;
         }
     }
 

@@ -64,8 +64,7 @@ async fn with_policy(server: u16, request: Request<Bytes>) -> Result<Request<Byt
     }
     let body = json!({"QueueUrl": set["QueueUrl"], "AttributeNames": ["Policy"]}).to_string();
     let mut get = again(&request, Method::POST, "/", body.into())?;
-    get.headers_mut()
-        .insert("x-amz-target", "AmazonSQS.GetQueueAttributes".parse()?);
+    get.headers_mut().insert("x-amz-target", "AmazonSQS.GetQueueAttributes".parse()?);
     let attributes = document(&forward(server, get).await?);
     if let Some(policy) = attributes["Attributes"].get("Policy") {
         set["Attributes"]["Policy"] = policy.clone();

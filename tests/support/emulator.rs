@@ -134,11 +134,7 @@ impl Moto {
             .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let mut moto = Self {
-            port: 0,
-            server,
-            _files: files,
-        };
+        let mut moto = Self { port: 0, server, _files: files };
         let started = Instant::now();
         while moto.port == 0 {
             let said = std::fs::read_to_string(&log).unwrap();
@@ -180,21 +176,11 @@ fn installed_moto() -> PathBuf {
         let run = |program: &Path, args: &[&str]| {
             let output = Command::new(program).args(args).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(
-                output.status.success(),
-                "cannot install moto: {} {args:?}: {said}",
-                program.display()
-            );
+            assert!(output.status.success(), "cannot install moto: {} {args:?}: {said}", program.display());
         };
-        run(
-            Path::new("python3"),
-            &["-m", "venv", "--clear", &folder.to_string_lossy()],
-        );
+        run(Path::new("python3"), &["-m", "venv", "--clear", &folder.to_string_lossy()]);
         // Servers import few of the modules, and compile those themselves.
-        run(
-            &folder.join("bin/pip"),
-            &["install", "--quiet", "--no-compile", "--requirement", requirements],
-        );
+        run(&folder.join("bin/pip"), &["install", "--quiet", "--no-compile", "--requirement", requirements]);
         std::fs::write(&stamp, wanted).unwrap();
     }
     folder.join("bin/moto_server")

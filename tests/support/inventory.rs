@@ -29,11 +29,7 @@ pub(crate) struct Found {
 
 impl Found {
     fn new(kind: Kind, name: &str, id: impl Into<String>) -> Self {
-        Self {
-            kind,
-            name: name.to_owned(),
-            id: id.into(),
-        }
+        Self { kind, name: name.to_owned(), id: id.into() }
     }
 }
 
@@ -170,9 +166,7 @@ impl Inventory {
         match kind {
             Kind::Parameter => {
                 let input = json!({ "Name": id });
-                self.json(PARAMETERS)
-                    .call::<IgnoredAny>("DeleteParameter", input)
-                    .await?;
+                self.json(PARAMETERS).call::<IgnoredAny>("DeleteParameter", input).await?;
             }
             Kind::Queue => drop(self.sqs.delete_queue().queue_url(id).send().await?),
             Kind::Role => drop(self.iam.delete_role().role_name(id).send().await?),
@@ -286,29 +280,20 @@ impl Account {
                 vec![groups.to_string()]
             }
             Kind::Function => vec![self.settled(&format!("functions/{id}/configuration")).await],
-            Kind::Alias => vec![
-                self.call("lambda", "GET", &format!("functions/{name}/aliases/{id}"))
-                    .await,
-            ],
+            Kind::Alias => vec![self.call("lambda", "GET", &format!("functions/{name}/aliases/{id}")).await],
             Kind::EventSourceMapping => {
                 vec![self.call("lambda", "GET", &format!("event-source-mappings/{id}")).await]
             }
             Kind::Alarm => {
                 let of_name = format!("AlarmNames.member.1={id}");
-                vec![without_request_id(
-                    &self.call("monitoring", "DescribeAlarms", &of_name).await,
-                )]
+                vec![without_request_id(&self.call("monitoring", "DescribeAlarms", &of_name).await)]
             }
             Kind::Dashboard => {
                 let of_name = format!("DashboardName={id}");
-                vec![without_request_id(
-                    &self.call("monitoring", "GetDashboard", &of_name).await,
-                )]
+                vec![without_request_id(&self.call("monitoring", "GetDashboard", &of_name).await)]
             }
             Kind::Rule => {
-                let rule = self
-                    .json("events", "DescribeRule", &json!({ "Name": id }).to_string())
-                    .await;
+                let rule = self.json("events", "DescribeRule", &json!({ "Name": id }).to_string()).await;
                 let (of_rule, of_arn) = (json!({ "Rule": id }), json!({ "ResourceARN": rule["Arn"] }));
                 vec![
                     rule.to_string(),

@@ -25,12 +25,7 @@ const GUARD: &str = "guard";
 
 impl PolicySimulator {
     pub(crate) fn new(document: Value) -> Self {
-        Self {
-            document,
-            organization: BTreeSet::new(),
-            boundary: BTreeSet::new(),
-            alone: BTreeSet::new(),
-        }
+        Self { document, organization: BTreeSet::new(), boundary: BTreeSet::new(), alone: BTreeSet::new() }
     }
 
     /// Changes what decides about an action: `lacks`, `organization`, `boundary`, `alone`, or a new statement that `denies` or
@@ -90,10 +85,8 @@ impl PolicySimulator {
         if actions.len() > 1 && actions.iter().any(|action| self.alone.contains(action)) {
             return Err("The actions require different authorization information.");
         }
-        let results: String = actions
-            .iter()
-            .map(|action| self.result(action, &list("ResourceArns"), &context, &missing))
-            .collect();
+        let results: String =
+            actions.iter().map(|action| self.result(action, &list("ResourceArns"), &context, &missing)).collect();
         Ok(format!(
             "<SimulatePrincipalPolicyResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
              <SimulatePrincipalPolicyResult><IsTruncated>false</IsTruncated>\
@@ -149,21 +142,13 @@ impl PolicySimulator {
 
     pub(crate) fn decide(&self, action: &str, resource: &str, context: &BTreeMap<String, Vec<String>>) -> &'static str {
         let applies = |statement: &&Value| {
-            texts(&statement["Action"])
-                .iter()
-                .any(|pattern| matches_action(pattern, action))
-                && texts(&statement["Resource"])
-                    .iter()
-                    .any(|pattern| matches(pattern, resource))
+            texts(&statement["Action"]).iter().any(|pattern| matches_action(pattern, action))
+                && texts(&statement["Resource"]).iter().any(|pattern| matches(pattern, resource))
                 && conditions(statement)
                     .all(|(operator, key, values)| holds(operator, context.get(key).map(Vec::as_slice), &values))
         };
         let statements = self.document["Statement"].as_array().unwrap();
-        let effects: Vec<&str> = statements
-            .iter()
-            .filter(applies)
-            .map(|one| one["Effect"].as_str().unwrap())
-            .collect();
+        let effects: Vec<&str> = statements.iter().filter(applies).map(|one| one["Effect"].as_str().unwrap()).collect();
         match (effects.contains(&"Deny"), effects.contains(&"Allow")) {
             (true, _) => "explicitDeny",
             (false, true) => "allowed",
@@ -174,11 +159,7 @@ impl PolicySimulator {
     /// The condition keys of the document.
     fn keys(&self) -> BTreeSet<String> {
         let statements = self.document["Statement"].as_array().unwrap();
-        statements
-            .iter()
-            .flat_map(conditions)
-            .map(|(_, key, _)| key.to_owned())
-            .collect()
+        statements.iter().flat_map(conditions).map(|(_, key, _)| key.to_owned()).collect()
     }
 }
 

@@ -30,10 +30,7 @@ impl Stage {
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();
-        Self {
-            cloud: AwsCloud::new(&session, "kibus".parse().unwrap()),
-            server,
-        }
+        Self { cloud: AwsCloud::new(&session, "kibus".parse().unwrap()), server }
     }
 
     /// The port of the emulator.

@@ -44,12 +44,7 @@ impl Transcript {
         };
         let [output, error, end] = ["output", "error", "end"].map(stream);
         let (says, lines) = watch::channel(Vec::new());
-        let transcript = Self {
-            lines,
-            reader: tokio::spawn(read(reader, says)),
-            end,
-            _sockets: sockets,
-        };
+        let transcript = Self { lines, reader: tokio::spawn(read(reader, says)), end, _sockets: sockets };
         (transcript, OwnedFd::from(output).into(), OwnedFd::from(error).into())
     }
 
@@ -109,8 +104,6 @@ async fn the_order_of_both_streams_is_kept() {
         .into_iter()
         .map(|line| format!("{}{}", if line.is_error { "! " } else { "" }, line.text))
         .collect();
-    let expected = [
-        "out 1", "! err 1", "out 2", "! err 2", "out 3", "! err 3", "out 4", "! part", "! end",
-    ];
+    let expected = ["out 1", "! err 1", "out 2", "! err 2", "out 3", "! err 3", "out 4", "! part", "! end"];
     assert_eq!(lines, expected);
 }

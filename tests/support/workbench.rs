@@ -18,10 +18,8 @@ use super::emulator::{Emulator, Kind};
 use crate::aws_like::Proxy;
 
 /// Two archives. Neither is ever run.
-pub(crate) const ARCHIVES: [&[u8]; 2] = [
-    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x",
-];
+pub(crate) const ARCHIVES: [&[u8]; 2] =
+    [b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x"];
 /// A cloud on an emulator.
 pub(crate) struct Bench {
     /// The cloud.
@@ -39,10 +37,7 @@ impl Bench {
     /// A cloud in another Region.
     pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
         let region = Some(region.parse().unwrap());
-        let connect = Connect {
-            region,
-            ..emulator.connect()
-        };
+        let connect = Connect { region, ..emulator.connect() };
         Self::of(emulator, connect).await
     }
 
@@ -51,26 +46,15 @@ impl Bench {
         let like = Proxy::start(port.parse().unwrap(), "none").await;
         let (_, port) = like.url.rsplit_once(':').unwrap();
         let endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
-        let connect = Connect {
-            endpoint_url,
-            ..connect
-        };
+        let connect = Connect { endpoint_url, ..connect };
         let session = connect.connect().await.unwrap();
         let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
-        Self {
-            scope: cloud.scope().clone(),
-            cloud,
-            kind: emulator.kind,
-        }
+        Self { scope: cloud.scope().clone(), cloud, kind: emulator.kind }
     }
 
     /// The desired resources of a hub and one cluster.
     pub(crate) fn hub(&self, options: HubOptions) -> Desired {
-        let hub = Hub::new(
-            &self.scope,
-            options.clone(),
-            Code::of_archive("0.1.0", sha256(ARCHIVES[0])),
-        );
+        let hub = Hub::new(&self.scope, options.clone(), Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
         let mut desired = hub.desired();
         let cluster = Cluster::new(&self.scope, &options.queue_prefix(), "base".parse().unwrap(), None);
         desired.extend(cluster.desired(&self.scope, &options.into()));
@@ -130,21 +114,12 @@ impl Bench {
 
     pub(crate) async fn assert_is(&self, what: &str, wanted: &Resource) {
         let id = wanted.id();
-        let read = self
-            .cloud
-            .read(&id)
-            .await
-            .unwrap()
-            .unwrap_or_else(|| panic!("{id} {what} is absent"));
+        let read = self.cloud.read(&id).await.unwrap().unwrap_or_else(|| panic!("{id} {what} is absent"));
         let differences: Vec<_> = diff(wanted, &read, &BTreeSet::new())
             .into_iter()
             .filter(|field| !self.does_not_store(&field.path))
             .collect();
-        assert!(
-            differences.is_empty(),
-            "{id} {what} on {:?}: {differences:#?}",
-            self.kind
-        );
+        assert!(differences.is_empty(), "{id} {what} on {:?}: {differences:#?}", self.kind);
     }
 
     /// Whether this emulator does not store a field.

@@ -7,11 +7,7 @@ use crate::model::scope::tests::scope;
 use crate::model::tags::Tags;
 
 fn group(days: Option<u32>, tags: Tags) -> Resource {
-    Resource::LogGroup(LogGroup {
-        name: "/aws/lambda/kibus-router".parse().unwrap(),
-        retention_days: days,
-        tags,
-    })
+    Resource::LogGroup(LogGroup { name: "/aws/lambda/kibus-router".parse().unwrap(), retention_days: days, tags })
 }
 
 #[test]
@@ -23,24 +19,13 @@ fn only_a_partly_created_resource_of_this_bus_is_completed() {
         ("partly created", group(None, ours()), Some(1)),
         ("another setting", group(Some(7), ours()), None),
         ("without tags", group(Some(14), Tags::default()), None),
-        (
-            "another bus's",
-            group(Some(14), Tags::of(&"other".parse().unwrap())),
-            None,
-        ),
-        (
-            "ours, with a foreign tag",
-            group(Some(14), ours().with("cost-center", "7")),
-            Some(0),
-        ),
+        ("another bus's", group(Some(14), Tags::of(&"other".parse().unwrap())), None),
+        ("ours, with a foreign tag", group(Some(14), ours().with("cost-center", "7")), Some(0)),
     ] {
         assert_eq!(missing(&wanted, &there).map(|fields| fields.len()), expected, "{name}");
     }
     let settings = |memory: Option<&str>| {
-        let options = HubOptions {
-            memory: memory.map(|memory| memory.parse().unwrap()),
-            ..HubOptions::default()
-        };
+        let options = HubOptions { memory: memory.map(|memory| memory.parse().unwrap()), ..HubOptions::default() };
         Resource::Parameter(Parameter {
             name: scope().settings_parameter(),
             settings: Ok(options.into()),
@@ -48,17 +33,12 @@ fn only_a_partly_created_resource_of_this_bus_is_completed() {
             tags: ours(),
         })
     };
-    for (name, there, expected) in [
-        ("the same settings", settings(Some("512")), Some(0)),
-        ("settings without an option", settings(None), None),
-    ] {
+    for (name, there, expected) in
+        [("the same settings", settings(Some("512")), Some(0)), ("settings without an option", settings(None), None)]
+    {
         let fields = missing(&settings(Some("512")), &there);
         assert_eq!(fields.map(|fields| fields.len()), expected, "{name}");
     }
     let untagged = group(Some(14), Tags::default());
-    assert_eq!(
-        missing(&untagged, &untagged),
-        None,
-        "without the tag of the bus, kibus does not manage it"
-    );
+    assert_eq!(missing(&untagged, &untagged), None, "without the tag of the bus, kibus does not manage it");
 }

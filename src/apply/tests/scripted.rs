@@ -74,10 +74,7 @@ impl Write for Scripted<'_> {
         if self.script[at].waits {
             waiting.stopped().await;
             self.add(Moment::Answered(at, false));
-            return Err(Fault {
-                kind: FaultKind::Stopped,
-                ..fault()
-            });
+            return Err(Fault { kind: FaultKind::Stopped, ..fault() });
         }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
@@ -100,10 +97,5 @@ impl Listener for Scripted<'_> {
 }
 
 pub(super) fn fault() -> Fault {
-    Fault {
-        kind: FaultKind::Rejected,
-        action: "test:Write".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
+    Fault { kind: FaultKind::Rejected, action: "test:Write".to_owned(), code: None, message: "no".to_owned() }
 }

@@ -10,10 +10,7 @@ use super::*;
 use crate::aws::wait::{INVOKE, WaitReason, settling};
 
 fn denied(principal: Option<&str>, resource: Option<&str>) -> FaultKind {
-    FaultKind::Denied {
-        principal: principal.map(str::to_owned),
-        resource: resource.map(str::to_owned),
-    }
+    FaultKind::Denied { principal: principal.map(str::to_owned), resource: resource.map(str::to_owned) }
 }
 
 #[test]
@@ -21,81 +18,26 @@ fn codes_are_answers_to_questions() {
     let exists = "Function already exist: kibus-router";
     let busy = "The operation cannot be performed at this time. An update is in progress for resource: x";
     for (action, code, message, kind) in [
-        (
-            "sqs:GetQueueAttributes",
-            "AWS.SimpleQueueService.NonExistentQueue",
-            "",
-            FaultKind::Gone,
-        ),
+        ("sqs:GetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue", "", FaultKind::Gone),
         ("sqs:GetQueueAttributes", "QueueDoesNotExist", "", FaultKind::Gone),
-        (
-            "sqs:GetQueueAttributes",
-            "com.amazonaws.sqs#QueueDoesNotExist",
-            "",
-            FaultKind::Gone,
-        ),
-        (
-            "sqs:TagQueue",
-            "AWS.SimpleQueueService.NonExistentQueue;Sender",
-            "",
-            FaultKind::Gone,
-        ),
+        ("sqs:GetQueueAttributes", "com.amazonaws.sqs#QueueDoesNotExist", "", FaultKind::Gone),
+        ("sqs:TagQueue", "AWS.SimpleQueueService.NonExistentQueue;Sender", "", FaultKind::Gone),
         ("sqs:CreateQueue", "QueueAlreadyExists", "", FaultKind::Exists),
         ("sqs:CreateQueue", "QueueNameExists", "", FaultKind::Exists),
         ("iam:GetRole", "NoSuchEntity", "", FaultKind::Gone),
         ("iam:CreateRole", "EntityAlreadyExists", "", FaultKind::Exists),
         ("iam:CreateRole", "LimitExceeded", "", FaultKind::Limit),
         ("iam:DeleteRole", "DeleteConflict", "", FaultKind::Rejected),
-        (
-            "logs:CreateLogGroup",
-            "ResourceAlreadyExistsException",
-            "",
-            FaultKind::Exists,
-        ),
-        (
-            "lambda:CreateFunction",
-            "ResourceConflictException",
-            exists,
-            FaultKind::Exists,
-        ),
-        (
-            "lambda:CreateFunction",
-            "CodeStorageExceededException",
-            "",
-            FaultKind::Limit,
-        ),
-        (
-            "lambda:UpdateFunctionCode",
-            "ResourceConflictException",
-            busy,
-            FaultKind::Rejected,
-        ),
-        (
-            "events:PutRule",
-            "InvalidEventPatternException",
-            "",
-            FaultKind::Rejected,
-        ),
+        ("logs:CreateLogGroup", "ResourceAlreadyExistsException", "", FaultKind::Exists),
+        ("lambda:CreateFunction", "ResourceConflictException", exists, FaultKind::Exists),
+        ("lambda:CreateFunction", "CodeStorageExceededException", "", FaultKind::Limit),
+        ("lambda:UpdateFunctionCode", "ResourceConflictException", busy, FaultKind::Rejected),
+        ("events:PutRule", "InvalidEventPatternException", "", FaultKind::Rejected),
         ("iam:GetRole", "Throttling", "", FaultKind::Throttled),
         ("sqs:ListQueueTags", "RequestThrottled", "", FaultKind::Throttled),
-        (
-            "sts:GetCallerIdentity",
-            "ExpiredToken",
-            "",
-            FaultKind::ExpiredCredentials,
-        ),
-        (
-            "sts:GetCallerIdentity",
-            "InvalidClientTokenId",
-            "",
-            FaultKind::BadCredentials,
-        ),
-        (
-            "sts:GetCallerIdentity",
-            "SignatureDoesNotMatch",
-            "",
-            FaultKind::BadCredentials,
-        ),
+        ("sts:GetCallerIdentity", "ExpiredToken", "", FaultKind::ExpiredCredentials),
+        ("sts:GetCallerIdentity", "InvalidClientTokenId", "", FaultKind::BadCredentials),
+        ("sts:GetCallerIdentity", "SignatureDoesNotMatch", "", FaultKind::BadCredentials),
     ] {
         assert_eq!(refusal(action, Some(code), message).kind, kind, "{action} {code}");
     }
@@ -105,11 +47,7 @@ fn codes_are_answers_to_questions() {
 fn a_limit_of_concurrency_is_a_limit() {
     let message = "Specified ReservedConcurrentExecutions for function decreases account's \
                    UnreservedConcurrentExecution below its minimum value of [100].";
-    let fault = refusal(
-        "lambda:PutFunctionConcurrency",
-        Some("InvalidParameterValueException"),
-        message,
-    );
+    let fault = refusal("lambda:PutFunctionConcurrency", Some("InvalidParameterValueException"), message);
     assert_eq!(fault.kind, FaultKind::Limit);
 }
 
@@ -208,38 +146,18 @@ fn a_denial_says_who_and_what() {
 fn refusals_that_pass_are_distinguished_from_errors() {
     let invalid = "InvalidParameterValueException";
     for (code, message, reason) in [
-        (
-            invalid,
-            "The role defined for the function cannot be assumed by Lambda.",
-            Some(WaitReason::RoleNotAssumable),
-        ),
+        (invalid, "The role defined for the function cannot be assumed by Lambda.", Some(WaitReason::RoleNotAssumable)),
         (
             invalid,
             "The function execution role does not have permissions to call ReceiveMessage on SQS",
             Some(WaitReason::RolePermissions),
         ),
-        (
-            invalid,
-            "Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds",
-            None,
-        ),
-        (
-            "AWS.SimpleQueueService.QueueDeletedRecently",
-            "",
-            Some(WaitReason::QueueDeletedRecently),
-        ),
+        (invalid, "Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds", None),
+        ("AWS.SimpleQueueService.QueueDeletedRecently", "", Some(WaitReason::QueueDeletedRecently)),
         ("QueueDeletedRecently", "", Some(WaitReason::QueueDeletedRecently)),
-        (
-            "MalformedPolicyDocument",
-            "Invalid principal in policy: \"AWS\":\"...\"",
-            Some(WaitReason::PrincipalUnknown),
-        ),
+        ("MalformedPolicyDocument", "Invalid principal in policy: \"AWS\":\"...\"", Some(WaitReason::PrincipalUnknown)),
         ("MalformedPolicyDocument", "Syntax errors in policy.", None),
-        (
-            "ResourceConflictException",
-            "An update is in progress for resource: x",
-            Some(WaitReason::FunctionBusy),
-        ),
+        ("ResourceConflictException", "An update is in progress for resource: x", Some(WaitReason::FunctionBusy)),
         (
             "ResourceConflictException",
             "The function is currently in the following state: Pending",
@@ -258,11 +176,7 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             "Cannot delete the event source mapping because it is in use.",
             Some(WaitReason::MappingInUse),
         ),
-        (
-            "ValidationException",
-            "Rule can't be deleted since it has targets.",
-            Some(WaitReason::TargetsLeaving),
-        ),
+        ("ValidationException", "Rule can't be deleted since it has targets.", Some(WaitReason::TargetsLeaving)),
         ("ValidationException", "1 validation error detected", None),
         (
             invalid,
@@ -281,49 +195,17 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             "The role defined for the function cannot be assumed by Lambda.",
             Some(WaitReason::RoleNotAssumable),
         ),
-        (
-            "InvalidParameterValue",
-            NO_DEAD_LETTER_QUEUE,
-            Some(WaitReason::DeadLetterQueueUnknown),
-        ),
-        (
-            "AWS.SimpleQueueService.NonExistentQueue",
-            NO_DEAD_LETTER_QUEUE,
-            Some(WaitReason::DeadLetterQueueUnknown),
-        ),
-        (
-            "InvalidParameterValue",
-            "Invalid value for the parameter RedrivePolicy.",
-            None,
-        ),
+        ("InvalidParameterValue", NO_DEAD_LETTER_QUEUE, Some(WaitReason::DeadLetterQueueUnknown)),
+        ("AWS.SimpleQueueService.NonExistentQueue", NO_DEAD_LETTER_QUEUE, Some(WaitReason::DeadLetterQueueUnknown)),
+        ("InvalidParameterValue", "Invalid value for the parameter RedrivePolicy.", None),
         ("ConcurrentModification", "", Some(WaitReason::ConcurrentChange)),
-        (
-            "NoSuchEntity",
-            "Scope ARN: arn:aws:iam::1:policy/x does not exist or is not attachable.",
-            None,
-        ),
-        (
-            "DeleteConflict",
-            "Cannot delete entity, must delete policies first.",
-            Some(WaitReason::PoliciesLeaving),
-        ),
-        (
-            "DeleteConflict",
-            "Cannot delete entity, must detach all policies first.",
-            None,
-        ),
-        (
-            "ConcurrentModificationException",
-            "",
-            Some(WaitReason::ConcurrentChange),
-        ),
+        ("NoSuchEntity", "Scope ARN: arn:aws:iam::1:policy/x does not exist or is not attachable.", None),
+        ("DeleteConflict", "Cannot delete entity, must delete policies first.", Some(WaitReason::PoliciesLeaving)),
+        ("DeleteConflict", "Cannot delete entity, must detach all policies first.", None),
+        ("ConcurrentModificationException", "", Some(WaitReason::ConcurrentChange)),
         ("AccessDenied", "", None),
     ] {
-        assert_eq!(
-            settling(&refusal("x:Y", Some(code), message)),
-            reason,
-            "{code} {message}"
-        );
+        assert_eq!(settling(&refusal("x:Y", Some(code), message)), reason, "{code} {message}");
     }
 }
 
@@ -337,14 +219,8 @@ fn s23_only_a_policy_can_be_a_malformed_policy() {
     for (message, kind) in [
         ("Invalid value for the parameter Policy.", FaultKind::MalformedPolicy),
         (NO_DEAD_LETTER_QUEUE, FaultKind::Rejected),
-        (
-            "Invalid value for the parameter RedriveAllowPolicy.",
-            FaultKind::Rejected,
-        ),
-        (
-            "Invalid value for the parameter MessageRetentionPeriod.",
-            FaultKind::Rejected,
-        ),
+        ("Invalid value for the parameter RedriveAllowPolicy.", FaultKind::Rejected),
+        ("Invalid value for the parameter MessageRetentionPeriod.", FaultKind::Rejected),
     ] {
         for code in ["InvalidParameterValue", "InvalidAttributeValue"] {
             let fault = refusal("sqs:CreateQueue", Some(code), message);
@@ -384,11 +260,7 @@ fn a_denial_of_lambda_is_not_a_denial_of_the_caller() {
         ),
     ] {
         let fault = refusal(action, Some(code), message);
-        assert_eq!(
-            (fault.kind, fault.action.as_str()),
-            (FaultKind::ServiceDenied, action),
-            "{message}"
-        );
+        assert_eq!((fault.kind, fault.action.as_str()), (FaultKind::ServiceDenied, action), "{message}");
     }
 }
 
@@ -419,11 +291,7 @@ fn an_absent_boundary_is_not_an_absent_role() {
         let fault = refusal(action, Some("NoSuchEntity"), message);
         assert_eq!(fault.kind, FaultKind::BoundaryMissing, "{action}");
     }
-    let fault = refusal(
-        "iam:PutRolePolicy",
-        Some("NoSuchEntity"),
-        "The role with name x cannot be found.",
-    );
+    let fault = refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role with name x cannot be found.");
     assert_eq!(fault.kind, FaultKind::Gone);
 }
 
@@ -437,11 +305,7 @@ fn the_codes_of_kms_are_about_the_key() {
         ("KMSDisabledException", FaultKind::UnusableKey),
         ("KMS.ThrottlingException", FaultKind::Throttled),
     ] {
-        let fault = refusal(
-            "sqs:ReceiveMessage",
-            Some(code),
-            "arn:aws:kms:us-west-2:1:key/1 is disabled.",
-        );
+        let fault = refusal("sqs:ReceiveMessage", Some(code), "arn:aws:kms:us-west-2:1:key/1 is disabled.");
         assert_eq!(fault.kind, kind, "{code}");
         assert!(fault.message.contains("key/1"), "{code}");
     }
@@ -481,11 +345,7 @@ fn a_call_without_an_answer_fails_with_its_cause() {
             FaultKind::BadCredentials,
             "dispatch failure: the credentials provider was not properly configured",
         ),
-        (
-            "Connection refused (os error 111)",
-            FaultKind::Unreachable,
-            "Connection refused (os error 111)",
-        ),
+        ("Connection refused (os error 111)", FaultKind::Unreachable, "Connection refused (os error 111)"),
     ] {
         let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
         let error: SdkError<GetCallerIdentityError, HttpResponse> = SdkError::timeout_error(cause);

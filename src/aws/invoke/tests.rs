@@ -57,10 +57,7 @@ fn only_a_denial_by_aws_is_waited_for() {
         (&["KMS.NotFoundException"], failed("KMS.NotFoundException")),
         (&["RequestTimeout"], failed("RequestTimeout")),
         (&[""], Verdict::Failed("refused:".to_owned())),
-        (
-            &["AccessDenied", ""],
-            Verdict::Failed("refused: AccessDenied; refused:".to_owned()),
-        ),
+        (&["AccessDenied", ""], Verdict::Failed("refused: AccessDenied; refused:".to_owned())),
     ] {
         assert_eq!(verdict(&report(codes)), expected, "{codes:?}");
     }
@@ -87,39 +84,16 @@ fn an_invocation_that_lambda_cannot_make_says_why() {
     let role = "The role defined for the function cannot be assumed by Lambda.";
     let caller = "User: arn:aws:iam::111122223333:user/reader is not authorized to perform: lambda:InvokeFunction";
     for reserved in [true, false] {
-        let fault = Fault {
-            kind: FaultKind::ConcurrencyUsedUp { reserved },
-            ..rejected(INVOKE, "used up")
-        };
+        let fault = Fault { kind: FaultKind::ConcurrencyUsedUp { reserved }, ..rejected(INVOKE, "used up") };
         assert_eq!(unable(fault), Ok(Some(LiveTest::Throttled("used up".to_owned()))));
     }
     for (code, message, expected) in [
-        (
-            "KMSAccessDeniedException",
-            key,
-            Some(Some(LiveTest::KeyDenied(key.to_owned()))),
-        ),
-        (
-            "KMSDisabledException",
-            key,
-            Some(Some(LiveTest::KeyDenied(key.to_owned()))),
-        ),
-        (
-            "AccessDeniedException",
-            role,
-            Some(Some(LiveTest::RoleNotAssumable(role.to_owned()))),
-        ),
-        (
-            "TooManyRequestsException",
-            "Rate Exceeded.",
-            Some(Some(LiveTest::Throttled("Rate Exceeded.".to_owned()))),
-        ),
+        ("KMSAccessDeniedException", key, Some(Some(LiveTest::KeyDenied(key.to_owned())))),
+        ("KMSDisabledException", key, Some(Some(LiveTest::KeyDenied(key.to_owned())))),
+        ("AccessDeniedException", role, Some(Some(LiveTest::RoleNotAssumable(role.to_owned())))),
+        ("TooManyRequestsException", "Rate Exceeded.", Some(Some(LiveTest::Throttled("Rate Exceeded.".to_owned())))),
         ("ResourceNotFoundException", "Function not found", Some(None)),
-        (
-            "ResourceConflictException",
-            "currently in the following state: Pending",
-            Some(None),
-        ),
+        ("ResourceConflictException", "currently in the following state: Pending", Some(None)),
         ("AccessDeniedException", caller, None),
         ("ServiceException", "no", None),
     ] {
@@ -134,20 +108,14 @@ async fn a_denial_is_waited_for_and_reported_once() {
     let denied = || Verdict::Denied(vec!["AccessDenied".to_owned()], "no send".to_owned());
     let reported = ["AWS does not allow the router's calls yet: no send".to_owned()];
     let (verdict, said, slept) = run(&[denied(), denied(), Verdict::Passed]).await;
-    assert_eq!(
-        (verdict, said.as_slice(), slept),
-        (Verdict::Passed, &reported[..], PAUSE * 2)
-    );
+    assert_eq!((verdict, said.as_slice(), slept), (Verdict::Passed, &reported[..], PAUSE * 2));
     let (verdict, said, slept) = run(&[denied()]).await;
     assert_eq!((verdict, said.as_slice(), slept), (denied(), &reported[..], NOT_YET));
     let failed = Verdict::Failed("x".to_owned());
     let (verdict, said, slept) = run(&[denied(), failed.clone()]).await;
     assert_eq!((verdict, said.len(), slept), (failed, 1, PAUSE));
     for verdict in [Verdict::Failed("x".to_owned()), Verdict::Passed] {
-        assert_eq!(
-            run(std::slice::from_ref(&verdict)).await,
-            (verdict, vec![], Duration::ZERO)
-        );
+        assert_eq!(run(std::slice::from_ref(&verdict)).await, (verdict, vec![], Duration::ZERO));
     }
 }
 
@@ -169,10 +137,7 @@ fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
         (None, "Rate Exceeded.", FaultKind::Throttled),
     ] {
         let reason = reason.map(ThrottleReason::from);
-        let fault = used_up(
-            refusal(INVOKE, Some("TooManyRequestsException"), "Rate Exceeded."),
-            reason.as_ref(),
-        );
+        let fault = used_up(refusal(INVOKE, Some("TooManyRequestsException"), "Rate Exceeded."), reason.as_ref());
         assert_eq!((fault.message.as_str(), fault.kind), (message, kind));
     }
 }
@@ -180,10 +145,7 @@ fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
 #[test]
 fn a_failed_function_has_its_own_message() {
     for (payload, expected) in [
-        (
-            r#"{"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}"#,
-            "exit status 1",
-        ),
+        (r#"{"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}"#, "exit status 1"),
         (r#"{"errorType": "x"}"#, r#"{"errorType": "x"}"#),
         ("gone", "gone"),
         ("", ""),

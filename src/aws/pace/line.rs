@@ -60,10 +60,7 @@ impl Line {
     /// Adds a call at the end of the reads, or of the writes.
     pub(super) fn enter(&mut self, is_read: bool) -> Ticket {
         self.tickets += 1;
-        let ticket = Ticket {
-            is_read,
-            number: self.tickets,
-        };
+        let ticket = Ticket { is_read, number: self.tickets };
         self.waiting.insert(ticket);
         ticket
     }
@@ -106,11 +103,7 @@ impl Line {
         }
         self.estimates = false;
         self.is_untried = false;
-        *rate = if *rate < self.accepted {
-            (*rate * RECOVERY).min(self.accepted)
-        } else {
-            *rate + RISE
-        };
+        *rate = if *rate < self.accepted { (*rate * RECOVERY).min(self.accepted) } else { *rate + RISE };
     }
 
     /// Takes the answer of a call that was throttled.

@@ -74,11 +74,7 @@ async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Result<(), WaitRea
 }
 
 fn deleted_recently() -> Fault {
-    refusal(
-        "sqs:CreateQueue",
-        Some("AWS.SimpleQueueService.QueueDeletedRecently"),
-        "wait 60 seconds",
-    )
+    refusal("sqs:CreateQueue", Some("AWS.SimpleQueueService.QueueDeletedRecently"), "wait 60 seconds")
 }
 
 fn not_assumable() -> Fault {
@@ -109,19 +105,11 @@ async fn a_finished_attempt_waits_for_nothing() {
 async fn each_reason_is_reported_once() {
     let ran = run(
         None,
-        vec![
-            Err(deleted_recently()),
-            Err(deleted_recently()),
-            Ok(Err(WaitReason::FunctionBusy)),
-            Ok(Ok(())),
-        ],
+        vec![Err(deleted_recently()), Err(deleted_recently()), Ok(Err(WaitReason::FunctionBusy)), Ok(Ok(()))],
     )
     .await;
     assert_eq!(ran.result, Ok(()));
-    assert_eq!(
-        ran.reported,
-        [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]
-    );
+    assert_eq!(ran.reported, [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,10 +130,7 @@ async fn every_wait_ends_at_its_limit() {
         assert_eq!(fault.kind, FaultKind::Unsettled { advice }, "{reason:?}");
         assert!(fault.message.starts_with(reason.text()), "{}", fault.message);
         let bound = reason.bound();
-        assert!(
-            bound <= slept && slept < bound + LATE_PAUSE,
-            "{reason:?} took {slept:?}"
-        );
+        assert!(bound <= slept && slept < bound + LATE_PAUSE, "{reason:?} took {slept:?}");
     }
 }
 
@@ -192,10 +177,7 @@ async fn a_role_that_is_never_assumable_is_one_clear_error() {
 async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
     let refused = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
     let ran = run(None, vec![Err(refused.clone())]).await;
-    assert_eq!(
-        (ran.result, ran.reported, ran.slept),
-        (Err(refused), vec![], Duration::ZERO)
-    );
+    assert_eq!((ran.result, ran.reported, ran.slept), (Err(refused), vec![], Duration::ZERO));
 }
 
 /// I3, E4, L4.
@@ -206,10 +188,7 @@ async fn not_found_means_not_yet_only_for_what_is_new() {
 
     let unknown = Some(WaitReason::RoleUnknown);
     let ran = run(unknown, vec![Err(absent()), Err(absent()), Ok(Ok(()))]).await;
-    assert_eq!(
-        (ran.result, ran.reported),
-        (Ok(()), vec![WaitReason::RoleUnknown.text().to_owned()])
-    );
+    assert_eq!((ran.result, ran.reported), (Ok(()), vec![WaitReason::RoleUnknown.text().to_owned()]));
 
     let ran = run(unknown, vec![Err(absent())]).await;
     assert_eq!(ran.result, Err(absent()), "what stays absent is absent");
@@ -242,14 +221,8 @@ async fn s7_a_new_role_in_a_queue_policy_is_waited_for() {
     let policy = invalid("Invalid value for the parameter Policy.");
     let failure = refusal("sqs:CreateQueue", Some("InternalFailure"), "");
     let ran = run(unseen, vec![Err(policy.clone()), Err(failure), Ok(Ok(()))]).await;
-    assert_eq!(
-        (ran.result, ran.reported),
-        (Ok(()), vec![WaitReason::QueuePrincipalUnknown.text().to_owned()])
-    );
-    for (unseen, fault) in [
-        (None, policy),
-        (unseen, invalid("Invalid value for the parameter KmsMasterKeyId.")),
-    ] {
+    assert_eq!((ran.result, ran.reported), (Ok(()), vec![WaitReason::QueuePrincipalUnknown.text().to_owned()]));
+    for (unseen, fault) in [(None, policy), (unseen, invalid("Invalid value for the parameter KmsMasterKeyId."))] {
         let ran = run(unseen, vec![Err(fault.clone())]).await;
         assert_eq!((ran.result, ran.slept), (Err(fault), Duration::ZERO));
     }

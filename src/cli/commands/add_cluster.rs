@@ -17,12 +17,7 @@ pub(in crate::cli) struct Args {
     names: Vec<ClusterName>,
     /// IAM role of the Karpenter controller: a name, a path and name, or an ARN; `{cluster}` in it is replaced by the name of
     /// the cluster [default: the role that EKS and trust policies show, else the usual name].
-    #[arg(
-        long,
-        env = "KIBUS_CONTROLLER_ROLE",
-        value_name = "ROLE",
-        conflicts_with = "no_controller_role"
-    )]
+    #[arg(long, env = "KIBUS_CONTROLLER_ROLE", value_name = "ROLE", conflicts_with = "no_controller_role")]
     controller_role: Option<RoleTemplate>,
     /// Do not change IAM; print the statement that the controller role needs.
     #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true,
@@ -40,10 +35,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     setting.show_settings = hubs.verbose;
     setting.role = match (args.controller_role, args.no_controller_role) {
         (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
-            return Err(
-                Error::usage("--controller-role names one role, and several clusters are given")
-                    .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"),
-            );
+            return Err(Error::usage("--controller-role names one role, and several clusters are given")
+                .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"));
         }
         (Some(template), _) => {
             if let Some(hub) = hubs.list.iter().find(|hub| !template.is_of(&hub.scope)) {

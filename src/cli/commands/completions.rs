@@ -124,9 +124,7 @@ impl Line {
     /// list them after every list of names.
     fn command(&self) -> Command {
         fn every(command: Command, line: &Line) -> Command {
-            command
-                .mut_args(|arg| line.argument(arg))
-                .mut_subcommands(|below| every(below, line))
+            command.mut_args(|arg| line.argument(arg)).mut_subcommands(|below| every(below, line))
         }
         let mut kibus = Cli::command();
         // Only a built command has `--help`, and the global options in every place.
@@ -138,9 +136,7 @@ impl Line {
         let typed = &self.words[self.index];
         if let Some(find) = finder(&arg) {
             let line = self.clone();
-            arg = arg.add(ArgValueCompleter::new(move |typed: &OsStr| {
-                line.candidates(find, typed)
-            }));
+            arg = arg.add(ArgValueCompleter::new(move |typed: &OsStr| line.candidates(find, typed)));
         }
         // The next word is no value of an option that takes one only after `=`.
         if arg.is_require_equals_set() && !typed.contains('=') {
@@ -168,10 +164,7 @@ impl Line {
     fn ask(&self, names: &str) -> Vec<CompletionCandidate> {
         let asked = runtime().and_then(|runtime| runtime.block_on(self.output(names)));
         let text = asked.map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&text)
-            .lines()
-            .map(CompletionCandidate::new)
-            .collect()
+        String::from_utf8_lossy(&text).lines().map(CompletionCandidate::new).collect()
     }
 
     async fn output(&self, names: &str) -> Option<Output> {
@@ -212,9 +205,7 @@ fn finder(arg: &Arg) -> Option<Finder> {
     let finders: [(bool, Finder); 5] = [
         (is(TypeId::of::<ClusterName>()), |line| line.ask(CLUSTERS)),
         (is(TypeId::of::<BusName>()), |line| line.ask(BUSES)),
-        (is(TypeId::of::<Region>()), |_| {
-            REGIONS.map(CompletionCandidate::new).into()
-        }),
+        (is(TypeId::of::<Region>()), |_| REGIONS.map(CompletionCandidate::new).into()),
         (is(TypeId::of::<FindingCode>()), |_| {
             let codes = FindingCode::ALL.iter();
             let candidate =
@@ -254,10 +245,7 @@ async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
     }
     let limit = global.concurrency.get() as usize;
     let survey = Survey::new(session.scope(address.bus));
-    let guess = Query {
-        cluster_queues: [survey.queue_prefix()].into(),
-        ..Query::default()
-    };
+    let guess = Query { cluster_queues: [survey.queue_prefix()].into(), ..Query::default() };
     let pass = |survey: &Survey| survey.discover().is_asked();
     let (survey, _) = survey::survey(&cloud, survey, limit, guess, &|_| {}, pass).await.ok()?;
     Some(survey.registered().keys().map(ClusterName::to_string).collect())
@@ -305,15 +293,9 @@ mod tests {
             ("kibus remo", &["remove-cluster"][..]),
             ("kibus policy ", &["operator", "router", "controller", "help"]),
             ("kibus --region us-w", &["us-west-1", "us-west-2"]),
-            (
-                "kibus --region=us-gov-",
-                &["--region=us-gov-east-1", "--region=us-gov-west-1"],
-            ),
+            ("kibus --region=us-gov-", &["--region=us-gov-east-1", "--region=us-gov-west-1"]),
             ("kibus list --region us-west-2 --output ", &["text", "json"]),
-            (
-                "kibus explain K10",
-                &["K101", "K102", "K103", "K104", "K105", "K106", "K107", "K108"],
-            ),
+            ("kibus explain K10", &["K101", "K102", "K103", "K104", "K105", "K106", "K107", "K108"]),
             ("kibus completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
             ("kibus list --end", &["--endpoint-url"]),
             // Only `=` begins the value of a boolean.
@@ -346,10 +328,9 @@ mod tests {
     #[test]
     fn a_script_calls_the_program_that_printed_it() {
         for shell in Shell::value_variants() {
-            for (called, name, program) in [
-                ("kibus", "kibus", "kibus"),
-                ("/opt/kibus-0.3/kibus-next", "kibus-next", "/opt/kibus-0.3/kibus-next"),
-            ] {
+            for (called, name, program) in
+                [("kibus", "kibus", "kibus"), ("/opt/kibus-0.3/kibus-next", "kibus-next", "/opt/kibus-0.3/kibus-next")]
+            {
                 let script = script(*shell, OsStr::new(called)).unwrap();
                 for text in [program, " -- ", name, VARIABLE] {
                     assert!(script.contains(text), "no {text} in {script}");

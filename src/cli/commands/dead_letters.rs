@@ -68,8 +68,7 @@ struct Shown<'a> {
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let treatment = args.action.treatment();
-    hubs.stop
-        .before_changes(treatment.is_some() && args.consent.dry_run(true).is_none());
+    hubs.stop.before_changes(treatment.is_some() && args.consent.dry_run(true).is_none());
     let read = hubs.each(async |hub| read(&hubs, hub, &args).await).await;
     let mut shown = Vec::new();
     for (hub, read) in hubs.list.iter().zip(read) {
@@ -129,8 +128,7 @@ fn show(
     };
     let ids = ids(treatment, letters);
     if !letters.letters.is_empty() {
-        hub.ui
-            .result(&format!("\n{}", text::treatment(treatment, ids.len(), letters)))?;
+        hub.ui.result(&format!("\n{}", text::treatment(treatment, ids.len(), letters)))?;
     }
     if !ids.is_empty()
         && args.consent.dry_run(true).is_none()

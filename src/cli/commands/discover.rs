@@ -25,9 +25,8 @@ pub(in crate::cli) struct Args {
 
 /// Surveys every hub, also one that does not exist, and the default event bus of its account and Region.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let surveys = hubs
-        .each(async |hub| stages::survey(&hubs, hub, guess, |survey| discovery(survey, args.format)).await)
-        .await;
+    let surveys =
+        hubs.each(async |hub| stages::survey(&hubs, hub, guess, |survey| discovery(survey, args.format)).await).await;
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
         let found = survey.and_then(|(_, found)| found.map_err(|fault| not_listed(hub, &fault)));
@@ -76,10 +75,7 @@ fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
 
 /// The error with the document that this command needs, instead of the one that it needs too.
 fn with_document(hub: &ConnectedHub, error: Error) -> Error {
-    let error = Error {
-        hints: Vec::new(),
-        ..error
-    };
+    let error = Error { hints: Vec::new(), ..error };
     error.hint_command(
         "grant the permissions that this command prints, besides those of an operator:",
         hub.scope.kibus(DOCUMENT),

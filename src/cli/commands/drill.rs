@@ -50,12 +50,8 @@ pub(in crate::cli) struct Args {
 }
 
 fn minutes(text: &str) -> Result<u64, &'static str> {
-    let minutes = parse_duration(text)
-        .filter(|seconds| seconds % 60 == 0)
-        .map(|seconds| seconds / 60);
-    minutes
-        .filter(|minutes| (2..=15).contains(minutes))
-        .ok_or("expected whole minutes from 2m to 15m")
+    let minutes = parse_duration(text).filter(|seconds| seconds % 60 == 0).map(|seconds| seconds / 60);
+    minutes.filter(|minutes| (2..=15).contains(minutes)).ok_or("expected whole minutes from 2m to 15m")
 }
 
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
@@ -65,9 +61,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     hubs.stop.before_changes(args.consent.dry_run(true).is_none());
     let done = match &args.cluster {
         _ if !hub.scope.region.has_spot_interruptions() => Err(not_offered(hub, args.cluster.as_ref())),
-        None => clean(&hubs, hub, args.consent)
-            .await
-            .map(|report| (report, Ending::Done)),
+        None => clean(&hubs, hub, args.consent).await.map(|report| (report, Ending::Done)),
         Some(cluster) => drilled(&hubs, hub, &args, cluster).await,
     };
     let (report, ending) = done.unwrap_or_else(|error| (hub.failed(error), Ending::Done));
@@ -78,17 +72,13 @@ fn not_offered(hub: &ConnectedHub, cluster: Option<&ClusterName>) -> Error {
     let region = &hub.scope.region;
     let message = format!("AWS FIS cannot interrupt Spot instances in {region}");
     let name = cluster.map_or(String::new(), |cluster| format!(" {cluster}"));
-    Error::new(ErrorKind::Refused, message).hint_command(
-        "to try a cluster without an interruption:",
-        hub.scope.kibus(format!("verify --probe{name}")),
-    )
+    Error::new(ErrorKind::Refused, message)
+        .hint_command("to try a cluster without an interruption:", hub.scope.kibus(format!("verify --probe{name}")))
 }
 
 /// Removes what drills have left.
 async fn clean(hubs: &Hubs<'_>, hub: &ConnectedHub, consent: Consent) -> Result<HubReport, Error> {
-    let left = drill::find(&hub.cloud, &hub.scope)
-        .await
-        .map_err(|fault| failed(hub, &fault))?;
+    let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| failed(hub, &fault))?;
     let sentence = match (left.is_empty(), consent.dry_run(true)) {
         (true, _) => "Nothing to remove: no drill has left anything.".to_owned(),
         (false, Some(_)) => format!("Would remove {}.", what(&left)),
@@ -125,9 +115,7 @@ async fn drilled(
     let pass = |survey: &Survey| check_log(true, survey).and_then(|_| check_names(survey, &names));
     let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
-    let left = drill::find(&hub.cloud, &hub.scope)
-        .await
-        .map_err(|fault| unchanged(failed(hub, &fault)))?;
+    let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| unchanged(failed(hub, &fault)))?;
     if !left.is_empty() {
         return Err(unchanged(another(hub, &what(&left))));
     }
@@ -146,11 +134,7 @@ async fn drilled(
         confirm(hubs, hub, args, &report)?;
         (error, ending) = interrupt(hubs, hub, args, &mut report).await?;
     }
-    let report = HubReport {
-        drill: Some(report),
-        error,
-        ..hub.report(&Intent::default())
-    };
+    let report = HubReport { drill: Some(report), error, ..hub.report(&Intent::default()) };
     Ok((report, ending.unwrap_or(Ending::Done)))
 }
 
@@ -229,8 +213,7 @@ async fn interrupt(
     hub.ui.sentence("Everything that the drill made is removed.")?;
     if ended.steps.iter().any(|step| step.step == Step::Warning) {
         let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
-        hub.ui
-            .next_steps(&[NextStep::Run(Hint::command("To see what Karpenter did:", logs))])?;
+        hub.ui.next_steps(&[NextStep::Run(Hint::command("To see what Karpenter did:", logs))])?;
     }
     Ok((None, ended.has_failed().then_some(Ending::With(ErrorKind::Differences))))
 }
@@ -257,10 +240,7 @@ fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option
 fn another(hub: &ConnectedHub, what: &str) -> Error {
     let bus = &hub.scope.bus;
     let message = format!("another drill of bus `{bus}` runs, or one was cut off");
-    clean_up(
-        hub,
-        Error::new(ErrorKind::Refused, message).note(format!("exists: {what}")),
-    )
+    clean_up(hub, Error::new(ErrorKind::Refused, message).note(format!("exists: {what}")))
 }
 
 fn clean_up(hub: &ConnectedHub, error: Error) -> Error {
@@ -281,10 +261,7 @@ fn failed(hub: &ConnectedHub, fault: &Fault) -> Error {
     let mut error = failure::because(hub, error, fault);
     if let FaultKind::Denied { .. } = fault.kind {
         error.hints.clear();
-        return error.hint_command(
-            "to print the permissions that a drill needs:",
-            hub.scope.kibus(DOCUMENT),
-        );
+        return error.hint_command("to print the permissions that a drill needs:", hub.scope.kibus(DOCUMENT));
     }
     error
 }

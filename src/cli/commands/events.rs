@@ -88,10 +88,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
                 Ok(report) => {
                     let oldest = report.lines.first().filter(|_| report.more);
                     let from = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
-                    let mut look = Look {
-                        from,
-                        shown: BTreeSet::new(),
-                    };
+                    let mut look = Look { from, shown: BTreeSet::new() };
                     look.new_lines(&report);
                     looks.push((hub, look));
                     show(&hubs, hub, &args, true, report)?
@@ -149,9 +146,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<EventR
         Err(fault) => ui.warn_text(&format!("unknown how long the log keeps events: {fault}")),
         Ok(Some(days)) if args.since.0 < now() - i64::from(days) * DAY - DAY / 24 => {
             let from = time_text(now() - i64::from(days) * DAY);
-            ui.warn_text(&format!(
-                "the log keeps {days}d; what happened before {from} is unknown"
-            ));
+            ui.warn_text(&format!("the log keeps {days}d; what happened before {from} is unknown"));
         }
         Ok(_) => {}
     }
@@ -195,9 +190,7 @@ fn show(
     if let Some(oldest) = report.lines.first().filter(|_| report.more) {
         period = format!("since {}", time_text(oldest.logged));
         let limit = wanted.limit;
-        ui.warn_text(&format!(
-            "there are more events than the newest {limit}, which are shown: see `--limit`"
-        ));
+        ui.warn_text(&format!("there are more events than the newest {limit}, which are shown: see `--limit`"));
     }
     if report.unreadable > 0 && first {
         let lines = counted(report.unreadable, "line");
@@ -214,9 +207,5 @@ fn show(
         let drops = Hint::command("All drops of the bus, also of no known cluster:", command);
         ui.next_steps(&[NextStep::Run(drops)])?;
     }
-    Ok(HubReport {
-        warnings: ui.warnings(),
-        events: Some(report),
-        ..hub.report(&Intent::default())
-    })
+    Ok(HubReport { warnings: ui.warnings(), events: Some(report), ..hub.report(&Intent::default()) })
 }

@@ -16,12 +16,8 @@ pub(in crate::cli) struct Args {
 }
 
 fn code(text: &str) -> Result<FindingCode, String> {
-    let found = FindingCode::ALL
-        .iter()
-        .find(|code| code.as_str().eq_ignore_ascii_case(text));
-    found
-        .copied()
-        .ok_or_else(|| "no finding has this code; `kibus explain` lists the codes".to_owned())
+    let found = FindingCode::ALL.iter().find(|code| code.as_str().eq_ignore_ascii_case(text));
+    found.copied().ok_or_else(|| "no finding has this code; `kibus explain` lists the codes".to_owned())
 }
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
@@ -45,19 +41,12 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 
 fn explanation(code: FindingCode) -> Explanation {
     let (title, body) = section(code).unwrap_or_default();
-    Explanation {
-        code: code.as_str(),
-        title: title.to_owned(),
-        text: paragraphs(body),
-    }
+    Explanation { code: code.as_str(), title: title.to_owned(), text: paragraphs(body) }
 }
 
 /// The title and text of a code's section. Every code has one, which a test holds.
 fn section(code: FindingCode) -> Option<(&'static str, &'static str)> {
-    let section = PAGE
-        .split("\n### ")
-        .skip(1)
-        .find(|section| section.starts_with(code.as_str()))?;
+    let section = PAGE.split("\n### ").skip(1).find(|section| section.starts_with(code.as_str()))?;
     let (title, body) = section.split_once('\n')?;
     Some((title, body.split("\n## ").next().unwrap_or(body).trim()))
 }

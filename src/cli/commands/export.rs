@@ -69,18 +69,14 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         What::Cluster(args) => {
             let role = args.controller_role.as_ref().map(|role| arn(hub, role)).transpose()?;
             if args.format == Format::Ack && role.is_none() {
-                return Err(Error::usage(
-                    "a manifest for ACK names the role: use `--controller-role`",
-                ));
+                return Err(Error::usage("a manifest for ACK names the role: use `--controller-role`"));
             }
             if args.format != Format::Terraform && args.module {
                 return Err(Error::usage("`--module` is for the format terraform only"));
             }
             cluster(&hubs, hub, &args, role.as_deref()).await
         }
-        What::Hub {
-            format: HubFormat::Terraform,
-        } => {
+        What::Hub { format: HubFormat::Terraform } => {
             let read = stages::survey(&hubs, hub, |_| Query::default(), saved_settings).await;
             read.and_then(|(_, settings)| Ok(export::hub(&hub.scope, &settings?)))
         }
@@ -88,11 +84,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let report = match exported {
         Ok(text) => {
             hub.ui.result(text.trim_end())?;
-            HubReport {
-                export: Some(text),
-                warnings: hub.ui.warnings(),
-                ..hub.report(&Intent::default())
-            }
+            HubReport { export: Some(text), warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) }
         }
         Err(error) => hub.failed(error),
     };
@@ -117,9 +109,7 @@ async fn cluster(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &ClusterArgs, role: 
     let (_, read) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
     let (settings, queue) = read?;
     if let (Format::Ack, Some(key)) = (args.format, settings.options.key()) {
-        ui.warn_text(&format!(
-            "the policy of key `{key}` must allow the role `kms:Decrypt`: that of a queue cannot"
-        ));
+        ui.warn_text(&format!("the policy of key `{key}` must allow the role `kms:Decrypt`: that of a queue cannot"));
     }
     if let Some(fault) = queue.fault() {
         ui.warn_text(&format!("unknown whether something manages the queue already: {fault}"));

@@ -37,9 +37,8 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
     }
     let hubs = hubs.with(list);
-    let surveys = hubs
-        .each(async |hub| stages::survey(&hubs, hub, guess, |survey| status(survey, &BTreeSet::new())).await)
-        .await;
+    let surveys =
+        hubs.each(async |hub| stages::survey(&hubs, hub, guess, |survey| status(survey, &BTreeSet::new())).await).await;
     let (mut reports, mut buses) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.list.iter().zip(surveys) {
         let report = match survey.map(|(_, status)| status) {
@@ -48,12 +47,8 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
             // One hub's settings keep nobody from the list of the others.
             Ok(Err(bad)) => {
                 let error = Error::from(bad);
-                hub.ui
-                    .warn_text(&format!("the clusters of this bus are not listed: {error}"));
-                HubReport {
-                    warnings: hub.ui.warnings(),
-                    ..hub.report(&Intent::default())
-                }
+                hub.ui.warn_text(&format!("the clusters of this bus are not listed: {error}"));
+                HubReport { warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) }
             }
             Ok(found) => report_of(hub, found),
             Err(error) => hub.left_out(error)?,
@@ -65,12 +60,7 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     }
     // A bus that could not be read is not "no bus".
     if !buses.is_empty() || reports.is_empty() && hubs.unreached.is_empty() {
-        hubs.ui.result(&text::buses(
-            &buses,
-            &none,
-            &create.unwrap_or_default(),
-            hubs.ui.result_style(),
-        ))?;
+        hubs.ui.result(&text::buses(&buses, &none, &create.unwrap_or_default(), hubs.ui.result_style()))?;
     }
     stages::finish(&hubs, reports, Ending::Done)
 }

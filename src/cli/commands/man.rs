@@ -40,9 +40,7 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 /// All commands. clap_mangen leaves out help that the short help leaves out.
 fn kibus() -> Command {
     fn every(command: Command) -> Command {
-        command
-            .mut_args(|arg| arg.hide_short_help(false))
-            .mut_subcommands(every)
+        command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(every)
     }
     let mut kibus = every(parse::command(Cli::command().disable_help_subcommand(true)));
     kibus.build();
@@ -76,10 +74,7 @@ mod tests {
                 "{page}"
             );
             for text in ["Exit codes:", "KIBUS_OUTPUT", "KIBUS_BUS", "AWS_PROFILE"] {
-                assert!(
-                    page.contains(&text.replace('_', "\\_")) || page.contains(text),
-                    "{text}:\n{page}"
-                );
+                assert!(page.contains(&text.replace('_', "\\_")) || page.contains(text), "{text}:\n{page}");
             }
             let lines = page.lines().zip(page.lines().skip(2));
             let without_help = lines.clone().find(|lines| *lines == (".TP", ""));

@@ -27,15 +27,8 @@ const OF_READERS: &[&str] = &["kms-key", "queue-prefix", "grant"];
 /// Those of the router's document.
 const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions", "notify"];
 /// Those of the operator's document.
-pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
-    "tag",
-    "kms-key",
-    "permissions-boundary",
-    "role-path",
-    "queue-prefix",
-    "tag-conditions",
-    "grant",
-];
+pub(in crate::cli) const OF_OPERATORS: &[&str] =
+    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-prefix", "tag-conditions", "grant"];
 /// Those of an operator's document who may change nothing.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
 
@@ -107,24 +100,14 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         return Err(Error::usage("a policy is for one hub"));
     };
     let document = match args.party {
-        Party::Operator {
-            purpose: Some(purpose),
-            read_only,
-            ..
-        } => {
+        Party::Operator { purpose: Some(purpose), read_only, .. } => {
             let document = operator_policy::additional(&hub.scope, purpose);
             match read_only {
                 true => operator_policy::reads(document),
                 false => document,
             }
         }
-        Party::Operator {
-            purpose: None,
-            read_only,
-            part,
-            roles,
-            given,
-        } => {
+        Party::Operator { purpose: None, read_only, part, roles, given } => {
             let document = match read_only {
                 true => OF_READING_OPERATORS,
                 false => OF_OPERATORS,
@@ -165,11 +148,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
     };
     hub.ui.result(&document.pretty())?;
-    let report = HubReport {
-        policy: Some(document),
-        warnings: hub.ui.warnings(),
-        ..hub.report(&Intent::default())
-    };
+    let report = HubReport { policy: Some(document), warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) };
     stages::finish(&hubs, vec![report], Ending::Done)
 }
 
@@ -194,11 +173,7 @@ fn for_probes(scope: &Scope) -> [String; 4] {
     [
         format!("{} with the source {PROBE_SOURCE}", events::PUT_EVENTS),
         format!("{} on {router}, which can route any event", lambda::INVOKE_FUNCTION),
-        format!(
-            "{} on {probe} and the queues of clusters, and {} for their key",
-            sqs::RECEIVE_MESSAGE,
-            kms::DECRYPT
-        ),
+        format!("{} on {probe} and the queues of clusters, and {} for their key", sqs::RECEIVE_MESSAGE, kms::DECRYPT),
         format!("{} on {probe}", sqs::DELETE_MESSAGE),
     ]
 }
@@ -208,9 +183,8 @@ fn fits(hub: &ConnectedHub, document: Document) -> Document {
     let fitted = operator_policy::fitted(document.clone());
     if let Some(over) = operator_policy::too_long(&fitted) {
         let count = operator_policy::parts(&document).len();
-        let commands: Vec<String> = (1..=count)
-            .map(|part| format!("{} --part {part}", hub.scope.options.again))
-            .collect();
+        let commands: Vec<String> =
+            (1..=count).map(|part| format!("{} --part {part}", hub.scope.options.again)).collect();
         let text = format!(
             "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
              parts, and attach all of them:"
@@ -257,13 +231,9 @@ async fn known(hubs: &Hubs<'_>, hub: &ConnectedHub, given: HubOptions, used: &[&
     printed.retain(|flag| used.contains(&flag) && !given.values().contains_key(flag));
     let printed = printed.typed();
     if !printed.is_empty() {
-        hub.ui
-            .note(&format!("Saved options in this document, from {parameter}:"), &printed);
+        hub.ui.note(&format!("Saved options in this document, from {parameter}:"), &printed);
     }
-    Ok(Settings {
-        options: given.or(saved.options),
-        ..saved
-    })
+    Ok(Settings { options: given.or(saved.options), ..saved })
 }
 
 /// The same for a document about all cluster queues.
@@ -287,8 +257,7 @@ fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Docume
     if !keys.is_empty() {
         let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
         let lines: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
-        hub.ui
-            .note(&format!("Old keys in this document, from {parameter}:"), &lines);
+        hub.ui.note(&format!("Old keys in this document, from {parameter}:"), &lines);
     }
     policy::with_old_keys(to, of, &hub.scope, &keys)
 }
@@ -364,16 +333,10 @@ impl RoleFlags {
 
 /// The controller roles of the registered clusters, as far as they can be read. Prints those for the document.
 async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error> {
-    let guess = |survey: &Survey| Query {
-        cluster_queues: [survey.queue_prefix()].into(),
-        ..Query::default()
-    };
+    let guess = |survey: &Survey| Query { cluster_queues: [survey.queue_prefix()].into(), ..Query::default() };
     let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
-    let fault = survey
-        .discovered()
-        .fault()
-        .or(survey.observed.faults().find_map(of_queue));
+    let fault = survey.discovered().fault().or(survey.observed.faults().find_map(of_queue));
     if let Some(fault) = fault {
         hub.ui.warn_text(&format!(
             "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
@@ -394,6 +357,5 @@ fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
         "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
          `{cluster}` has this role:"
     );
-    hub.ui
-        .warn(&Hint::command(text, format!("{} {flag}", hub.scope.options.again)));
+    hub.ui.warn(&Hint::command(text, format!("{} {flag}", hub.scope.options.again)));
 }

@@ -58,13 +58,7 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 /// Shows this text, or writes the document about the server.
 fn show(ui: &Ui, server: Option<SandboxServer>, text: &str) -> Result<(), Error> {
     ui.result(&text::sentences(text, ui.result_style()))?;
-    ui.report(&Report {
-        sandbox: Some(SandboxState {
-            running: server.is_some(),
-            server,
-        }),
-        ..Report::default()
-    })
+    ui.report(&Report { sandbox: Some(SandboxState { running: server.is_some(), server }), ..Report::default() })
 }
 
 fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxServer {
@@ -81,10 +75,7 @@ async fn up(ui: &Ui) -> Result<(), Error> {
     let (record, is_new) = sandbox.up(&|step| ui.note(step, &[])).await?;
     let server = server(&sandbox, &record, true);
     let already = if is_new { "" } else { "already " };
-    let reached = GlobalOptions {
-        sandbox: true,
-        ..GlobalOptions::default()
-    };
+    let reached = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
     let next = reached.kibus(None, "bootstrap-hub");
     let text = format!(
         "The sandbox is {already}running at {}. It keeps its resources in memory until it stops. Next:\n    {next}",
@@ -101,10 +92,7 @@ async fn env(ui: &Ui) -> Result<(), Error> {
         &[],
     );
     ui.report(&Report {
-        environment: Some(Environment {
-            set: variables.set.into_iter().collect(),
-            unset: variables.unset,
-        }),
+        environment: Some(Environment { set: variables.set.into_iter().collect(), unset: variables.unset }),
         ..Report::default()
     })
 }
@@ -116,9 +104,7 @@ async fn status(ui: &Ui) -> Result<(), Error> {
         return show(ui, None, text);
     };
     let server = server(&sandbox, &record, record.responds().await);
-    let SandboxServer {
-        endpoint_url, pid, log, ..
-    } = &server;
+    let SandboxServer { endpoint_url, pid, log, .. } = &server;
     let text = match server.responds {
         true => format!("The sandbox is running at {endpoint_url} (process {pid}, log {log})."),
         false => format!(
@@ -146,10 +132,7 @@ struct Screen<'a> {
 async fn demo(ui: &Ui) -> Result<Ending, Error> {
     let tell = |step: &str| ui.note(step, &[]);
     let server = Sandbox::open()?.start_private(&[], &tell).await?;
-    let screen = Screen {
-        ui: ui.part(),
-        endpoint: server.endpoint(),
-    };
+    let screen = Screen { ui: ui.part(), endpoint: server.endpoint() };
     // The hub of all commands of the demo.
     let hub = screen.command_line("list")?.hubs.remove(0);
     let account = DemoAccount::new(&hub.connect().await?, hub.bus);
@@ -157,9 +140,7 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
     screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one Spot instance in each.")?;
     let base = account.cluster("base").await?;
     let tenant = account.cluster("tenant-1").await?;
-    let unmanaged = account
-        .instance("an instance not launched by Karpenter", &[("Name", "web")])
-        .await?;
+    let unmanaged = account.instance("an instance not launched by Karpenter", &[("Name", "web")]).await?;
     let before = account.resource_names().await?;
 
     screen.say("Create one hub for all clusters.")?;
@@ -193,10 +174,7 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
     let after = account.resource_names().await?;
     check_nothing_left(&before, &after)?;
     screen.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
-    ui.report(&Report {
-        demo: Some(demo),
-        ..Report::default()
-    })?;
+    ui.report(&Report { demo: Some(demo), ..Report::default() })?;
     Ok(Ending::Done)
 }
 

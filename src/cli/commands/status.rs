@@ -35,9 +35,7 @@ pub(in crate::cli) struct Args {
 /// The pause between two surveys: seconds, or a duration with a unit.
 fn pause(text: &str) -> Result<Duration, &'static str> {
     let seconds = seconds(text).filter(|seconds| (1..=3_600).contains(seconds));
-    seconds
-        .map(Duration::from_secs)
-        .ok_or("expected a duration from 1s to 1h")
+    seconds.map(Duration::from_secs).ok_or("expected a duration from 1s to 1h")
 }
 
 fn seconds(text: &str) -> Option<u64> {
@@ -85,11 +83,7 @@ pub(super) async fn run(mut args: Args, hubs: Hubs<'_>) -> Result<Ending, Error>
 /// The report of a status.
 pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<ClusterSummary>), Blocked>) -> HubReport {
     match status {
-        Ok((status, clusters)) => HubReport {
-            status: Some(status),
-            clusters,
-            ..hub.report(&Intent::default())
-        },
+        Ok((status, clusters)) => HubReport { status: Some(status), clusters, ..hub.report(&Intent::default()) },
         Err(blocked) => hub.failed(Error::from(blocked)),
     }
 }
@@ -103,8 +97,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
         Err(_) => {
             if again {
                 let stale = seen.iter().flatten().next().map_or("", |_| "; what is shown is stale");
-                hubs.ui
-                    .note(&format!("still reading at {}{stale}", time_text(now())), &[]);
+                hubs.ui.note(&format!("still reading at {}{stale}", time_text(now())), &[]);
             }
             surveys.await
         }
@@ -142,8 +135,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
                 })?;
             }
             if let Some(status) = last.status.as_ref().filter(|_| is_whole) {
-                hub.ui
-                    .result(&text::status(&hub.heading, status, &last.clusters, style))?;
+                hub.ui.result(&text::status(&hub.heading, status, &last.clusters, style))?;
             }
         }
         if let Some(error) = report.error.as_mut().filter(|_| again) {

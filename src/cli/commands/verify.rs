@@ -35,9 +35,7 @@ pub(in crate::cli) struct Args {
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let target = Target::keep(args.names.iter().cloned());
-    let examined = hubs
-        .each(async |hub| examine(&hubs, hub, &args, target.clone()).await)
-        .await;
+    let examined = hubs.each(async |hub| examine(&hubs, hub, &args, target.clone()).await).await;
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, examined) in hubs.list.iter().zip(examined) {
         let report = match examined {
@@ -106,12 +104,7 @@ fn probed(survey: &Survey) -> impl Iterator<Item = &Probed> {
 fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
     // A cluster whose queue is missing is one too.
     let found = intent.findings.iter().filter_map(|finding| finding.cluster.as_ref());
-    let names: BTreeSet<_> = intent
-        .clusters
-        .iter()
-        .map(|cluster| &cluster.name)
-        .chain(found)
-        .collect();
+    let names: BTreeSet<_> = intent.clusters.iter().map(|cluster| &cluster.name).chain(found).collect();
     let clusters = match (names.len(), survey.discovered().fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (count, None) => counted(count, "cluster"),

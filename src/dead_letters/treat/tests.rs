@@ -23,10 +23,7 @@ struct FakeQueue {
 
 impl FakeQueue {
     fn of(ids: &[String]) -> Self {
-        Self {
-            visible: Mutex::new(ids.to_vec()),
-            ..Self::default()
-        }
+        Self { visible: Mutex::new(ids.to_vec()), ..Self::default() }
     }
 
     fn call(&self) -> Result<(), Fault> {
@@ -60,12 +57,8 @@ impl DeadLetters for FakeQueue {
         let count = visible.len().min(10);
         let received: Vec<String> = visible.drain(..count).collect();
         self.hidden.lock().unwrap().extend(received.iter().cloned());
-        let letter = |id: String| DeadLetter {
-            receipt: id.clone(),
-            id,
-            body: "\"".repeat(self.body),
-            ..DeadLetter::default()
-        };
+        let letter =
+            |id: String| DeadLetter { receipt: id.clone(), id, body: "\"".repeat(self.body), ..DeadLetter::default() };
         Ok(received.into_iter().map(letter).collect())
     }
 
@@ -88,9 +81,7 @@ impl DeadLetters for FakeQueue {
         assert!(records.len() <= 10);
         let payload = batch.to_string().len();
         assert!(payload < 6_291_456, "Lambda refuses a payload of {payload} bytes");
-        let ids = records
-            .iter()
-            .map(|record| record["messageId"].as_str().unwrap().to_owned());
+        let ids = records.iter().map(|record| record["messageId"].as_str().unwrap().to_owned());
         let (bad, good): (Vec<_>, Vec<_>) = ids.partition(|id| id.starts_with("bad"));
         self.routed.lock().unwrap().extend(good);
         // The router has worked even if its answer is lost.
@@ -113,10 +104,7 @@ fn set(ids: &[String]) -> BTreeSet<String> {
 }
 
 fn left(treated: &Treated) -> BTreeSet<String> {
-    let left = treated
-        .results
-        .iter()
-        .filter(|(_, result)| result.status == LetterStatus::Left);
+    let left = treated.results.iter().filter(|(_, result)| result.status == LetterStatus::Left);
     left.map(|(id, _)| id.clone()).collect()
 }
 
@@ -130,25 +118,14 @@ async fn only_what_was_shown_and_cleared_is_deleted() {
     let all = [unseen.clone(), good.clone(), bad.clone()].concat();
     let shown = set(&[good.clone(), bad.clone()].concat());
     for (treatment, done, returned, kept) in [
-        (
-            Treatment::Redrive,
-            set(&good),
-            set(&bad),
-            set(&[unseen.clone(), bad.clone()].concat()),
-        ),
+        (Treatment::Redrive, set(&good), set(&bad), set(&[unseen.clone(), bad.clone()].concat())),
         (Treatment::Purge, shown.clone(), BTreeSet::new(), set(&unseen)),
     ] {
         let queue = FakeQueue::of(&all);
         let treated = treat(&queue, &scope(), treatment, shown.clone(), &never()).await;
-        let done = done
-            .into_iter()
-            .map(|id| (id, LetterResult::of_delete(treatment, &[], &Ok(()))));
+        let done = done.into_iter().map(|id| (id, LetterResult::of_delete(treatment, &[], &Ok(()))));
         let returned = returned.into_iter().map(|id| (id, LetterResult::returned(&[])));
-        let expected = Treated {
-            results: done.chain(returned).collect(),
-            fault: None,
-            stopped: false,
-        };
+        let expected = Treated { results: done.chain(returned).collect(), fault: None, stopped: false };
         assert_eq!(treated, expected, "{treatment:?}");
         assert_eq!(queue.kept(), kept, "{treatment:?}");
         assert!(queue.hidden.lock().unwrap().is_empty(), "all is visible again");
@@ -159,10 +136,7 @@ async fn only_what_was_shown_and_cleared_is_deleted() {
 async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
     let good = ids("good", 25);
     for fails_at in 1..40 {
-        let queue = FakeQueue {
-            fails_at: Some(fails_at),
-            ..FakeQueue::of(&good)
-        };
+        let queue = FakeQueue { fails_at: Some(fails_at), ..FakeQueue::of(&good) };
         let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
         let routed = set(&queue.routed.lock().unwrap());
         let kept = queue.kept();
@@ -195,10 +169,7 @@ async fn a_stop_ends_after_the_batch_and_releases_the_rest() {
     let good = ids("good", 25);
     let (ask, stop) = watch::channel(false);
     // The receive and the invocation of the first batch are calls 1 and 2.
-    let queue = FakeQueue {
-        stops_at: Some((2, ask)),
-        ..FakeQueue::of(&good)
-    };
+    let queue = FakeQueue { stops_at: Some((2, ask)), ..FakeQueue::of(&good) };
     let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &stop).await;
     assert_eq!((treated.done(), left(&treated).len(), treated.stopped), (10, 15, true));
     assert_eq!(queue.kept(), left(&treated));
@@ -218,10 +189,7 @@ async fn others_messages_do_not_keep_it_forever() {
 #[tokio::test]
 async fn large_messages_are_routed_in_several_invocations() {
     let good = ids("good", 25);
-    let queue = FakeQueue {
-        body: 400 * 1024,
-        ..FakeQueue::of(&good)
-    };
+    let queue = FakeQueue { body: 400 * 1024, ..FakeQueue::of(&good) };
     let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
     assert_eq!((treated.done(), treated.fault), (25, None));
     assert_eq!(queue.kept(), BTreeSet::new());
@@ -277,12 +245,7 @@ fn each_dead_letter_has_its_result() {
             &[],
         ),
         (LetterResult::of_delete(Purge, &[], &Ok(())), "deleted", None, &[]),
-        (
-            LetterResult::returned(&[]),
-            "failed",
-            Some("the router returned it"),
-            &[],
-        ),
+        (LetterResult::returned(&[]), "failed", Some("the router returned it"), &[]),
         (
             LetterResult::new(LetterStatus::Failed, Some(fault().to_string()), &[]),
             "failed",
@@ -295,12 +258,7 @@ fn each_dead_letter_has_its_result() {
             Some("routed or dropped, and not deleted: x:Call: no answer"),
             &[],
         ),
-        (
-            LetterResult::of_delete(Purge, &[], &Err(fault())),
-            "failed",
-            Some("x:Call: no answer"),
-            &[],
-        ),
+        (LetterResult::of_delete(Purge, &[], &Err(fault())), "failed", Some("x:Call: no answer"), &[]),
     ] {
         let expected = json!({"status": status, "reason": reason, "clusters": clusters});
         assert_eq!(json!(result), expected);
@@ -313,9 +271,6 @@ async fn why_a_dead_letter_is_left_is_said() {
     for (stops, why) in [(false, "no longer found"), (true, "not tried")] {
         let stop = watch::channel(stops).1;
         let treated = treat(&FakeQueue::of(&[]), &scope(), Treatment::Purge, gone.clone(), &stop).await;
-        assert_eq!(
-            treated.results["gone-00"],
-            LetterResult::new(LetterStatus::Left, Some(why.to_owned()), &[])
-        );
+        assert_eq!(treated.results["gone-00"], LetterResult::new(LetterStatus::Left, Some(why.to_owned()), &[]));
     }
 }

@@ -77,12 +77,7 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
     add_template(&mut survey, "base");
     add_template(&mut survey, "other");
     add_queue(&mut survey, "karpenter-third", &[]);
-    add_rule(
-        &mut survey,
-        "karpenter-spot-interruption",
-        spot(),
-        &[("karpenter-sqs", arn("karpenter-third"))],
-    );
+    add_rule(&mut survey, "karpenter-spot-interruption", spot(), &[("karpenter-sqs", arn("karpenter-third"))]);
     let found = discovery(&survey, None).unwrap();
     assert_eq!(
         commands(&found),
@@ -98,14 +93,7 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
         commands(&found_for),
         ["kibus export cluster other --format ack\nkibus export cluster third --format ack"]
     );
-    let registered = |name: &str| {
-        found
-            .queues
-            .iter()
-            .find(|queue| queue.name.as_str() == name)
-            .unwrap()
-            .registered
-    };
+    let registered = |name: &str| found.queues.iter().find(|queue| queue.name.as_str() == name).unwrap().registered;
     assert!(registered("base") && !registered("other"));
 }
 

@@ -6,12 +6,7 @@ use super::*;
 fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
     let mut survey = empty();
     add_template(&mut survey, "base");
-    add_rule(
-        &mut survey,
-        "hooks",
-        json!({"source": ["aws.autoscaling"]}),
-        &[("1", arn("base"))],
-    );
+    add_rule(&mut survey, "hooks", json!({"source": ["aws.autoscaling"]}), &[("1", arn("base"))]);
     let found = discovery(&survey, None).unwrap();
     assert_eq!(found.queues[0].made_by, Origin::NodeTerminationHandler);
     assert_eq!((usize::from(found.queues[0].is_replaced()), found.moves.len()), (0, 0));
@@ -36,18 +31,8 @@ fn nobody_reads_is_said_only_on_evidence() {
             vec![],
             Some("nothing has read `base` in the last day: its Karpenter receives no Spot warnings. "),
         ),
-        (
-            "seldom",
-            activity(5, 3),
-            vec![],
-            Some("`base` was received from 3 times in the last day, but "),
-        ),
-        (
-            "denied",
-            Fact::Unreadable(denied("cloudwatch:GetMetricData")),
-            vec![],
-            None,
-        ),
+        ("seldom", activity(5, 3), vec![], Some("`base` was received from 3 times in the last day, but ")),
+        ("denied", Fact::Unreadable(denied("cloudwatch:GetMetricData")), vec![], None),
         ("no data", Fact::Absent, vec![depth(0, 0)], None),
         (
             "no data, and a message that waits",
@@ -88,19 +73,14 @@ fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
     survey.known.queue_activity.insert("base".parse().unwrap(), nothing);
     let found = discovery(&survey, None).unwrap();
     let warning = found.queues[0].warning.clone().unwrap();
-    assert!(
-        warning.ends_with("when its rules are removed, it can be deleted"),
-        "{warning}"
-    );
+    assert!(warning.ends_with("when its rules are removed, it can be deleted"), "{warning}");
 }
 
 #[test]
 fn a_queue_that_does_not_exist_loses_its_events() {
     let mut survey = empty();
     add_template(&mut survey, "base");
-    survey
-        .observed
-        .insert(ResourceId::Queue("base".parse().unwrap()), Fact::Absent);
+    survey.observed.insert(ResourceId::Queue("base".parse().unwrap()), Fact::Absent);
     let found = discovery(&survey, None).unwrap();
     assert_eq!(found.queues[0].reader, Readership::NoQueue);
     assert_eq!(commands(&found)[1], "kibus add-cluster base");

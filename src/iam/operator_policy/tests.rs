@@ -22,10 +22,7 @@ fn document() -> Document {
 }
 
 fn with_key() -> HubOptions {
-    HubOptions {
-        kms_key: Some(OrNone(Some(key()))),
-        ..HubOptions::default()
-    }
+    HubOptions { kms_key: Some(OrNone(Some(key()))), ..HubOptions::default() }
 }
 
 fn with_boundary(name: &str) -> HubOptions {
@@ -37,9 +34,7 @@ fn with_boundary(name: &str) -> HubOptions {
 }
 
 fn key() -> KmsKey {
-    "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-        .parse()
-        .unwrap()
+    "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab".parse().unwrap()
 }
 
 fn roles(count: usize) -> BTreeSet<String> {
@@ -49,9 +44,7 @@ fn roles(count: usize) -> BTreeSet<String> {
 }
 
 fn boundary(name: &str) -> PermissionsBoundary {
-    format!("arn:aws-us-gov:iam::111122223333:policy/{name}")
-        .parse()
-        .unwrap()
+    format!("arn:aws-us-gov:iam::111122223333:policy/{name}").parse().unwrap()
 }
 
 fn texts(value: &Value) -> Vec<String> {
@@ -60,10 +53,7 @@ fn texts(value: &Value) -> Vec<String> {
 
 fn allowed(document: &Document) -> BTreeSet<String> {
     let statements = document.statements();
-    statements
-        .iter()
-        .flat_map(|statement| texts(&statement["Action"]))
-        .collect()
+    statements.iter().flat_map(|statement| texts(&statement["Action"])).collect()
 }
 
 /// Every call that the sources of the cloud name, as IAM does.
@@ -78,13 +68,9 @@ fn called() -> BTreeSet<String> {
             code.push_str(text.split("#[cfg(test)]").next().unwrap());
         }
     }
-    let words: BTreeSet<&str> = code
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':')
-        .collect();
+    let words: BTreeSet<&str> = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':').collect();
     let actions = CALLS.iter().map(|call| call.action.to_owned());
-    actions
-        .filter(|action| words.contains(constant(action).as_str()))
-        .collect()
+    actions.filter(|action| words.contains(constant(action).as_str())).collect()
 }
 
 /// The constant of an action in the table of calls: `sqs::CREATE_QUEUE` of `sqs:CreateQueue`.
@@ -119,14 +105,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
-    assert!(
-        lacking.is_empty(),
-        "kibus calls what templates/policies/operator.json does not allow: {lacking:?}"
-    );
-    assert!(
-        idle.is_empty(),
-        "templates/policies/operator.json allows what kibus never calls: {idle:?}"
-    );
+    assert!(lacking.is_empty(), "kibus calls what templates/policies/operator.json does not allow: {lacking:?}");
+    assert!(idle.is_empty(), "templates/policies/operator.json allows what kibus never calls: {idle:?}");
 }
 
 /// It reads all of IAM, so it is in a document of its own.
@@ -183,20 +163,14 @@ fn a_read_only_document_has_every_read_and_no_write() {
         for action in &all {
             let (_, name) = action.split_once(':').unwrap();
             let writes = WRITES.iter().any(|write| name.starts_with(write));
-            let of_changes = [
-                "lambda:GetAccountSettings",
-                "lambda:GetEventSourceMapping",
-                "ssm:GetParameterHistory",
-            ]
-            .contains(&action.as_str());
+            let of_changes = ["lambda:GetAccountSettings", "lambda:GetEventSourceMapping", "ssm:GetParameterHistory"]
+                .contains(&action.as_str());
             assert_eq!(kept.contains(action), !writes && !of_changes, "{action}");
         }
         assert!(kept.is_subset(&all) && kept.len() > 15, "{kept:?}");
         let resources = |document: &Document, action: &str| -> BTreeSet<String> {
             let statements = document.statements();
-            let with = statements
-                .iter()
-                .filter(|s| texts(&s["Action"]).iter().any(|a| a == action));
+            let with = statements.iter().filter(|s| texts(&s["Action"]).iter().any(|a| a == action));
             with.flat_map(|statement| texts(&statement["Resource"])).collect()
         };
         for action in &kept {
@@ -210,11 +184,7 @@ fn only_what_has_no_name_is_allowed_on_everything() {
     let document = document();
     let on_everything = |statement: &&Value| texts(&statement["Resource"]).iter().any(|resource| resource == "*");
     let statements = document.statements();
-    let sids: Vec<&Value> = statements
-        .into_iter()
-        .filter(on_everything)
-        .map(|s| &s["Sid"])
-        .collect();
+    let sids: Vec<&Value> = statements.into_iter().filter(on_everything).map(|s| &s["Sid"]).collect();
     assert_eq!(sids, ["KibusFind", "KibusMap"]);
 }
 
@@ -231,12 +201,7 @@ fn few_conditions_hold_for_a_request_without_their_key() {
             keys.extend(lenient.flat_map(|(_, keys)| keys.as_object().unwrap().keys().cloned()));
         }
     }
-    let known = [
-        "aws:ResourceTag/kibus:bus",
-        "aws:TagKeys",
-        "events:TargetArn",
-        "events:source",
-    ];
+    let known = ["aws:ResourceTag/kibus:bus", "aws:TagKeys", "events:TargetArn", "events:source"];
     assert_eq!(keys, known.map(str::to_owned).into());
 }
 
@@ -249,15 +214,9 @@ fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
         assert_eq!(allowed(&by_name), allowed(&document()), "{region}");
         let statements = by_name.statements();
         let resources = statements.iter().flat_map(|statement| texts(&statement["Resource"]));
-        let patterns: BTreeSet<String> = resources
-            .filter(|arn| arn.contains(":sqs:") && arn.contains('*'))
-            .collect();
+        let patterns: BTreeSet<String> = resources.filter(|arn| arn.contains(":sqs:") && arn.contains('*')).collect();
         let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().queue_prefix());
-        assert_eq!(
-            patterns,
-            [clusters].into(),
-            "`kibus-hub*` has the queues of the bus `kibus-hub`"
-        );
+        assert_eq!(patterns, [clusters].into(), "`kibus-hub*` has the queues of the bus `kibus-hub`");
     }
 }
 
@@ -265,29 +224,14 @@ fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
 #[test]
 fn the_page_says_for_how_many_controller_roles_a_document_fits_into_a_managed_policy() {
     let over = |bus: &str, region: &str, options: &HubOptions, count: usize| {
-        let scope = Scope {
-            bus: bus.parse().unwrap(),
-            ..scope_in("aws-us-gov", region)
-        };
+        let scope = Scope { bus: bus.parse().unwrap(), ..scope_in("aws-us-gov", region) };
         too_long(&fitted(operator(&scope, options, &roles(count))))
     };
     let most = |bus: &str, options: &HubOptions| {
-        let of_region = |region: &str| {
-            (1..)
-                .find(|count| over(bus, region, options, *count).is_some())
-                .unwrap()
-                - 1
-        };
-        ["us-gov-west-1", "ap-southeast-4"]
-            .map(of_region)
-            .into_iter()
-            .min()
-            .unwrap()
+        let of_region = |region: &str| (1..).find(|count| over(bus, region, options, *count).is_some()).unwrap() - 1;
+        ["us-gov-west-1", "ap-southeast-4"].map(of_region).into_iter().min().unwrap()
     };
-    let without_key = HubOptions {
-        kms_key: None,
-        ..with_boundary("platform-boundary")
-    };
+    let without_key = HubOptions { kms_key: None, ..with_boundary("platform-boundary") };
     let longest = "a2345678901234567890";
     let usual = most(longest, &HubOptions::default()).min(most("kibus", &with_key()));
     let bounded = most("kibus", &with_boundary("platform-boundary"));
@@ -321,11 +265,7 @@ fn a_pattern_of_actions_has_the_actions_of_the_document_that_it_stands_for() {
     let statements = document.statements().into_iter();
     let actions: BTreeSet<String> = statements.flat_map(|statement| texts(&statement["Action"])).collect();
     for pattern in PATTERNS {
-        let has: BTreeSet<String> = actions
-            .iter()
-            .filter(|action| matches_action(pattern, action))
-            .cloned()
-            .collect();
+        let has: BTreeSet<String> = actions.iter().filter(|action| matches_action(pattern, action)).cloned().collect();
         assert!(has.len() > 1, "{pattern}");
         assert_eq!(has, actions_of(pattern).into_iter().collect(), "{pattern}");
     }
@@ -366,10 +306,7 @@ fn a_shortened_document_allows_the_same() {
 
 #[test]
 fn parts_of_a_document_fit_and_allow_the_same() {
-    let scope = Scope {
-        bus: "a2345678901234567890".parse().unwrap(),
-        ..scope()
-    };
+    let scope = Scope { bus: "a2345678901234567890".parse().unwrap(), ..scope() };
     let longest = |count: usize| -> BTreeSet<String> {
         let names = (0..count).map(|number| format!("{number:064}"));
         names.map(|name| scope.roles_arn(&name)).collect()
@@ -383,10 +320,7 @@ fn parts_of_a_document_fit_and_allow_the_same() {
                     piece["Resource"] = resource.into();
                     piece.to_string()
                 };
-                texts(&statement["Resource"])
-                    .into_iter()
-                    .map(of_one)
-                    .collect::<Vec<_>>()
+                texts(&statement["Resource"]).into_iter().map(of_one).collect::<Vec<_>>()
             })
             .collect()
     };
@@ -430,10 +364,7 @@ fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() 
     }
     let without = allowed(&document());
     let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
-    assert_eq!(
-        lost,
-        ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
-    );
+    assert_eq!(lost, ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]);
     assert!(allowed(&bounded).is_subset(&without));
 }
 
@@ -443,9 +374,7 @@ fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
     let function = scope().function_arn(&scope().router_function());
     for action in ["Create", "Update", "Delete"] {
         let statements = that_name(&document(), &format!("lambda:{action}EventSourceMapping"));
-        let [allow] = &statements[..] else {
-            panic!("one statement allows {action}")
-        };
+        let [allow] = &statements[..] else { panic!("one statement allows {action}") };
         let accepted = texts(&allow["Condition"]["ArnLike"]["lambda:FunctionArn"]);
         assert!(!accepted.iter().any(|arn| arn.contains(['*', '?'])), "{accepted:?}");
         for (arn, is_allowed) in [
@@ -463,10 +392,7 @@ fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
 /// A pattern may match a role that is no controller.
 #[test]
 fn no_role_is_named_by_a_pattern() {
-    let at_path = HubOptions {
-        role_path: "/team/".parse().ok(),
-        ..with_key()
-    };
+    let at_path = HubOptions { role_path: "/team/".parse().ok(), ..with_key() };
     for options in [at_path, with_boundary("routers")] {
         let document = operator(&scope(), &options, &roles(2));
         let statements = document.statements();
@@ -474,9 +400,7 @@ fn no_role_is_named_by_a_pattern() {
             assert!(!arn.contains(":iam:") || !arn.contains('*'), "{arn}");
         }
         let role = scope().role_arn(&options.role_path(), &scope().router_role());
-        let [passed] = &that_name(&document, "iam:PassRole")[..] else {
-            panic!("one statement")
-        };
+        let [passed] = &that_name(&document, "iam:PassRole")[..] else { panic!("one statement") };
         assert_eq!(texts(&passed["Action"]), ["iam:PassRole"]);
         assert_eq!(texts(&passed["Resource"]), [role]);
         let condition = json!({"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}});
@@ -493,10 +417,7 @@ fn every_rule_is_named_and_reads_no_other_source() {
     let heartbeat = BTreeSet::from([arn(Signal::Heartbeat)]);
     let rules: BTreeSet<String> = Signal::ALL.map(arn).into();
     let document = document();
-    for (document, rules) in [
-        (&document, &rules - &heartbeat),
-        (&additional(&scope(), Purpose::Alarms), heartbeat),
-    ] {
+    for (document, rules) in [(&document, &rules - &heartbeat), (&additional(&scope(), Purpose::Alarms), heartbeat)] {
         for statement in document.statements() {
             let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
             if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
@@ -504,9 +425,7 @@ fn every_rule_is_named_and_reads_no_other_source() {
             }
         }
     }
-    let [allow, deny] = &that_name(&document, "events:PutRule")[..] else {
-        panic!("an Allow and a Deny")
-    };
+    let [allow, deny] = &that_name(&document, "events:PutRule")[..] else { panic!("an Allow and a Deny") };
     let sources = texts(&allow["Condition"]["ForAllValues:StringEquals"]["events:source"]);
     assert_eq!(sources, ["aws.ec2", "aws.health", "kibus.probe"]);
     assert_eq!(deny["Effect"], "Deny");
@@ -515,20 +434,13 @@ fn every_rule_is_named_and_reads_no_other_source() {
 
 #[test]
 fn a_role_becomes_the_arn_that_iam_gives() {
-    let known = BTreeMap::from([(
-        "listed".parse().unwrap(),
-        "arn:aws:iam::111122223333:role/team/listed".to_owned(),
-    )]);
+    let known = BTreeMap::from([("listed".parse().unwrap(), "arn:aws:iam::111122223333:role/team/listed".to_owned())]);
     for (given, open, arn) in [
         ("listed", false, Some("arn:aws:iam::111122223333:role/team/listed")),
         ("other", false, Some("arn:aws:iam::111122223333:role/other")),
         ("team/x", false, Some("arn:aws:iam::111122223333:role/team/x")),
         ("/team/x", false, Some("arn:aws:iam::111122223333:role/team/x")),
-        (
-            "arn:aws:iam::111122223333:role/a/b",
-            false,
-            Some("arn:aws:iam::111122223333:role/a/b"),
-        ),
+        ("arn:aws:iam::111122223333:role/a/b", false, Some("arn:aws:iam::111122223333:role/a/b")),
         ("*-karpenter", true, Some("arn:aws:iam::111122223333:role/*-karpenter")),
         ("karpenter-?", true, Some("arn:aws:iam::111122223333:role/karpenter-?")),
         ("arn:aws:iam::444455556666:role/a", false, None),
@@ -538,14 +450,7 @@ fn a_role_becomes_the_arn_that_iam_gives() {
         assert_eq!(role.is_open(), open, "{given}");
         assert_eq!(role.arn(&scope(), &known).as_deref(), arn, "{given}");
     }
-    for wrong in [
-        "",
-        "team/",
-        "a b",
-        "a:b",
-        "arn:aws:iam::111122223333:user/x",
-        "a\u{1b}[31m",
-    ] {
+    for wrong in ["", "team/", "a b", "a:b", "arn:aws:iam::111122223333:user/x", "a\u{1b}[31m"] {
         assert!(wrong.parse::<RolePattern>().is_err(), "{wrong:?}");
     }
 }
@@ -562,10 +467,7 @@ fn a_denied_call_is_in_the_document_that_is_named() {
         ("events:ListRules", "policy operator --for discover"),
         ("eks:ListClusters", "policy operator --for eks"),
         ("iam:SimulatePrincipalPolicy", "policy operator --for check"),
-        (
-            "iam:GetAccountAuthorizationDetails",
-            "policy operator --for many-clusters",
-        ),
+        ("iam:GetAccountAuthorizationDetails", "policy operator --for many-clusters"),
         ("x:Unknown", "policy operator"),
     ] {
         assert_eq!(printing(action), command, "{action}");

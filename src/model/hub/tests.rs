@@ -9,10 +9,7 @@ pub(crate) fn hub(options: HubOptions) -> Hub {
 
 #[test]
 fn a_hub_sets_no_field_that_is_only_read() {
-    let all = HubOptions {
-        rebalance: Some(true),
-        ..HubOptions::all_parts()
-    };
+    let all = HubOptions { rebalance: Some(true), ..HubOptions::all_parts() };
     let wanted: BTreeSet<ResourceId> = hub(all.clone()).desired().ids().cloned().collect();
     assert_eq!(wanted, ids(&scope(), [&all]));
 }
@@ -22,10 +19,7 @@ fn patterns_and_names_stay_within_what_eventbridge_takes() {
     for signal in Signal::ALL {
         let pattern = signal.pattern(&scope().account).compact();
         assert!(pattern.len() <= 2048, "{signal:?}");
-        assert!(
-            pattern.contains("\"111122223333\""),
-            "{signal:?} is not narrowed to the account"
-        );
+        assert!(pattern.contains("\"111122223333\""), "{signal:?} is not narrowed to the account");
     }
 }
 
@@ -44,10 +38,7 @@ fn the_parameter_has_the_settings_and_all_resources_are_tagged() {
         }
     }
     let parameter = desired.get(&ResourceId::Parameter(scope().settings_parameter()));
-    assert_eq!(
-        parameter.unwrap().as_parameter().unwrap().settings(),
-        Some(&options.into())
-    );
+    assert_eq!(parameter.unwrap().as_parameter().unwrap().settings(), Some(&options.into()));
 }
 
 fn mapping(reserved: Option<&str>) -> EventSourceMapping {
@@ -80,10 +71,7 @@ fn no_more_invocations_are_started_than_are_reserved() {
     ] {
         assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");
     }
-    assert!(
-        "1".parse::<super::super::options::ReservedConcurrency>().is_err(),
-        "Lambda accepts no maximum of 1"
-    );
+    assert!("1".parse::<super::super::options::ReservedConcurrency>().is_err(), "Lambda accepts no maximum of 1");
 }
 
 #[test]

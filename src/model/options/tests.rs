@@ -52,27 +52,15 @@ fn options_are_typed_as_they_are_read() {
         "--arch arm64 --kms-key arn:aws:kms:us-west-2:111122223333:key/1 --log-retention 30d --memory 512 \
          --permissions-boundary none --queue-prefix '' --rebalance=false --retention 2h --tag env=x=y --tag 'team=a b'"
     );
-    let none = HubOptions {
-        tag: Some(tags(&["none"])),
-        ..HubOptions::default()
-    };
+    let none = HubOptions { tag: Some(tags(&["none"])), ..HubOptions::default() };
     assert_eq!(none.typed(), ["--tag none"]);
 }
 
 #[test]
 fn a_given_option_overrides_the_saved_one() {
-    let given = HubOptions {
-        memory: Some("128".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let given = HubOptions { memory: Some("128".parse().unwrap()), ..HubOptions::default() };
     let both = given.clone().or(some_options());
-    assert_eq!(
-        both,
-        HubOptions {
-            memory: given.memory,
-            ..some_options()
-        }
-    );
+    assert_eq!(both, HubOptions { memory: given.memory, ..some_options() });
 }
 
 /// The help of an option names its default.
@@ -101,9 +89,7 @@ fn help_names_every_default() {
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());
         let expected = defaults.iter().find(|(of, _)| *of == flag);
-        let named = help
-            .split_once("[default: ")
-            .map(|(_, rest)| rest.trim_end_matches(']').to_owned());
+        let named = help.split_once("[default: ").map(|(_, rest)| rest.trim_end_matches(']').to_owned());
         assert_eq!(named.as_ref(), expected.map(|(_, default)| default), "--{flag}: {help}");
         assert!(named.is_some() || help.contains("`none`"), "--{flag}: {help}");
         let variable = arg.get_env().unwrap().to_str().unwrap();
@@ -145,14 +131,8 @@ fn tags_of_users_are_checked() {
 
 #[test]
 fn numbers_have_bounds() {
-    for (text, taken) in [
-        ("128", true),
-        ("10240", true),
-        ("127", false),
-        ("10241", false),
-        ("-1", false),
-        ("x", false),
-    ] {
+    for (text, taken) in [("128", true), ("10240", true), ("127", false), ("10241", false), ("-1", false), ("x", false)]
+    {
         assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
     }
     for (text, days) in [

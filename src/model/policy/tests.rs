@@ -11,10 +11,7 @@ fn key() -> KmsKey {
 }
 
 fn with_key(key: Option<KmsKey>) -> HubOptions {
-    HubOptions {
-        kms_key: Some(OrNone(key)),
-        ..HubOptions::default()
-    }
+    HubOptions { kms_key: Some(OrNone(key)), ..HubOptions::default() }
 }
 
 #[test]
@@ -32,14 +29,8 @@ fn every_policy_of_kibus_is_recognized() {
     for (name, policy) in [
         ("no statement", json!({"Statement": []})),
         ("no Sid", json!({"Statement": [{"Effect": "Allow"}]})),
-        (
-            "another's beside ours",
-            json!({"Statement": [{"Sid": "KibusX"}, {"Sid": "Theirs"}]}),
-        ),
-        (
-            "one statement of another's, not in a list",
-            json!({"Statement": {"Sid": "Theirs"}}),
-        ),
+        ("another's beside ours", json!({"Statement": [{"Sid": "KibusX"}, {"Sid": "Theirs"}]})),
+        ("one statement of another's, not in a list", json!({"Statement": {"Sid": "Theirs"}})),
     ] {
         assert!(!all_ours(&Document::new(policy)), "{name}");
     }
@@ -61,10 +52,7 @@ fn an_old_key_has_a_statement_of_its_own() {
         let last = statements.len() - 1;
         statements[last]["Resource"] = json!(["*", key_of(2).as_str(), "alias/x"]);
         statements.push(json!({"Sid": "Theirs", "Action": "kms:*", "Resource": key_of(9).as_str()}));
-        assert_eq!(
-            &allowed_keys(&both) - &BTreeSet::from([key()]),
-            BTreeSet::from([key_of(2)])
-        );
+        assert_eq!(&allowed_keys(&both) - &BTreeSet::from([key()]), BTreeSet::from([key_of(2)]));
     }
 }
 
@@ -72,12 +60,7 @@ fn an_old_key_has_a_statement_of_its_own() {
 fn a_controller_may_only_decrypt() {
     let queue = scope().hub_queue();
     let old = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap()]);
-    let policy = with_old_keys(
-        controller_policy(&scope(), &queue, Some(&key())),
-        KeyUse::Receive,
-        &scope(),
-        &old,
-    );
+    let policy = with_old_keys(controller_policy(&scope(), &queue, Some(&key())), KeyUse::Receive, &scope(), &old);
     for statement in &policy.statements()[1..] {
         assert_eq!(statement["Action"], "kms:Decrypt");
         let services = statement["Condition"]["StringEquals"].get("kms:ViaService");
@@ -87,11 +70,7 @@ fn a_controller_may_only_decrypt() {
 
 #[test]
 fn arns_are_of_the_partition_and_principals_are_not() {
-    for (partition, region) in [
-        ("aws", "us-west-2"),
-        ("aws-cn", "cn-north-1"),
-        ("aws-us-gov", "us-gov-west-1"),
-    ] {
+    for (partition, region) in [("aws", "us-west-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
         let scope = scope_in(partition, region);
         let rule = scope.rule(crate::model::signal::Signal::Probe);
         let queue = scope.hub_queue();

@@ -53,10 +53,7 @@ impl Particulars for Alarm {
             return vec![Tie::Needs.to(Kind::Queue, "an alarm on a queue that is being deleted wakes somebody")];
         }
         let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
-        vec![Tie::Needs.to(
-            mapping,
-            "an alarm on a hub that does not work yet, or no longer, wakes somebody",
-        )]
+        vec![Tie::Needs.to(mapping, "an alarm on a hub that does not work yet, or no longer, wakes somebody")]
     }
 
     fn summary(&self) -> String {
@@ -67,9 +64,7 @@ impl Particulars for Alarm {
             Some("LessThanThreshold") => "below",
             _ => "at",
         };
-        let result = definition["Metrics"]
-            .as_array()
-            .and_then(|metrics| metrics.last()?["Label"].as_str());
+        let result = definition["Metrics"].as_array().and_then(|metrics| metrics.last()?["Label"].as_str());
         let metric = definition["MetricName"].as_str().or(result).unwrap_or("a calculation");
         let (breaches, periods) = (number("DatapointsToAlarm"), number("EvaluationPeriods"));
         let period = number("Period").max(definition["Metrics"][0]["MetricStat"]["Period"].as_u64().unwrap_or(60));

@@ -56,11 +56,7 @@ impl Alias {
             Some(version) => before.contains(&version).then_some(version),
             None => before.first().copied(),
         };
-        found.ok_or(NoRollbackVersion {
-            requested: to,
-            kept: before,
-            rolled_back_from: None,
-        })
+        found.ok_or(NoRollbackVersion { requested: to, kept: before, rolled_back_from: None })
     }
 
     pub(super) fn fields(&self) -> Vec<Field> {
@@ -99,9 +95,7 @@ impl Particulars for Alias {
         let tested = |with| Tie::UsesWhenWritten.to(with, "a version runs its self-test before it is live");
         vec![
             Tie::Needs.to(function(), "an alias points to a version of its function"),
-            Tie::Free
-                .to(function(), "reserved concurrency limits mappings only")
-                .when(None, Effect::LowersReserved),
+            Tie::Free.to(function(), "reserved concurrency limits mappings only").when(None, Effect::LowersReserved),
             tested(ResourceId::Queue(scope.probe_queue())),
             tested(ResourceId::Role(scope.router_role())),
             tested(ResourceId::RolePolicy(scope.router_role(), scope.router_policy())),

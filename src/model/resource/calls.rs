@@ -310,10 +310,7 @@ pub fn conditions(
             let mut sources: Vec<String> = Signal::ALL.map(|signal| signal.source().to_owned()).into();
             sources.sort();
             sources.dedup();
-            vec![
-                (EVENT_SOURCE, sources),
-                (TARGET_ARN, vec![scope.queue_arn(&scope.hub_queue())]),
-            ]
+            vec![(EVENT_SOURCE, sources), (TARGET_ARN, vec![scope.queue_arn(&scope.hub_queue())])]
         }
         Kind::EventSourceMapping => vec![(FUNCTION_ARN, vec![scope.alias_arn(&scope.router_function(), LIVE)])],
         Kind::Role | Kind::RolePolicy => {
@@ -369,10 +366,7 @@ mod tests {
 
     #[test]
     fn an_action_is_written_once() {
-        let services: BTreeSet<&str> = CALLS
-            .iter()
-            .map(|call| call.action.split_once(':').unwrap().0)
-            .collect();
+        let services: BTreeSet<&str> = CALLS.iter().map(|call| call.action.split_once(':').unwrap().0).collect();
         let is_action = |word: &str| {
             let name = word.split_once(':').filter(|(service, _)| services.contains(service));
             name.is_some_and(|(_, name)| {
@@ -389,11 +383,7 @@ mod tests {
         }
         let table: Vec<&str> = CALLS.iter().map(|call| call.action).collect();
         assert_eq!(written, table);
-        assert_eq!(
-            table.iter().collect::<BTreeSet<_>>().len(),
-            table.len(),
-            "written twice"
-        );
+        assert_eq!(table.iter().collect::<BTreeSet<_>>().len(), table.len(), "written twice");
     }
 
     #[test]
@@ -413,11 +403,8 @@ mod tests {
     #[test]
     fn every_kind_has_calls_that_read_create_and_delete_it() {
         for kind in Kind::ALL {
-            let of_kind: Vec<Access> = CALLS
-                .iter()
-                .filter(|call| call.kind == Some(*kind))
-                .map(|call| call.access)
-                .collect();
+            let of_kind: Vec<Access> =
+                CALLS.iter().filter(|call| call.kind == Some(*kind)).map(|call| call.access).collect();
             let has = |accesses: &[Access]| accesses.iter().any(|access| of_kind.contains(access));
             assert!(has(&[Read]), "{kind:?}");
             assert!(has(&[Create, CreateOrUpdate]), "{kind:?}");

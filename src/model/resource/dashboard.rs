@@ -51,10 +51,7 @@ impl Dashboard {
 
     pub fn is_of(&self, scope: &Scope) -> bool {
         let marker = scope.dashboard_marker();
-        let texts = self
-            .widgets()
-            .iter()
-            .filter_map(|widget| widget["properties"]["markdown"].as_str());
+        let texts = self.widgets().iter().filter_map(|widget| widget["properties"]["markdown"].as_str());
         texts.into_iter().any(|text| text.contains(&marker))
     }
 }

@@ -54,10 +54,7 @@ pub struct FunctionMapping {
 
 impl Particulars for EventSourceMapping {
     fn ownership(&self, _scope: &Scope) -> Ownership {
-        Ownership::TagsOf(vec![
-            ResourceId::Function(self.function.clone()),
-            ResourceId::Queue(self.queue.clone()),
-        ])
+        Ownership::TagsOf(vec![ResourceId::Function(self.function.clone()), ResourceId::Queue(self.queue.clone())])
     }
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
@@ -66,17 +63,11 @@ impl Particulars for EventSourceMapping {
         let alias = ResourceId::Alias(self.function.clone(), self.alias.clone());
         vec![
             Tie::Needs.to(ResourceId::Queue(scope.hub_queue()), "a mapping reads the hub queue"),
-            Tie::Needs.to(
-                policy,
-                "Lambda rejects a mapping of a function whose role may not read the queue",
-            ),
+            Tie::Needs.to(policy, "Lambda rejects a mapping of a function whose role may not read the queue"),
             Tie::Needs.to(alias, "a mapping invokes an alias"),
             Tie::Needs.to(function(), "a mapping is part of its function"),
             Tie::Precedes
-                .to(
-                    function(),
-                    "a mapping never runs more invocations than its function has reserved",
-                )
+                .to(function(), "a mapping never runs more invocations than its function has reserved")
                 .when(None, Effect::LowersReserved),
         ]
     }

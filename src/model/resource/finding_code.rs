@@ -170,27 +170,17 @@ mod tests {
         let written: BTreeSet<&str> = sections().into_keys().collect();
         assert_eq!(codes.len(), FindingCode::ALL.len(), "two meanings share a code");
         assert_eq!(codes, written, "docs/findings.md and the codes of findings differ");
-        assert_eq!(
-            PAGE.matches("\n### ").count(),
-            written.len(),
-            "a section is there twice"
-        );
+        assert_eq!(PAGE.matches("\n### ").count(), written.len(), "a section is there twice");
     }
 
     #[test]
     fn every_section_says_what_a_finding_says() {
         for code in FindingCode::ALL {
-            let text = sections()[code.as_str()]
-                .split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ");
+            let text = sections()[code.as_str()].split_whitespace().collect::<Vec<_>>().join(" ");
             let meaning = code.meaning();
             let rest = meaning.split_at(1).1;
             assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
-            assert!(
-                text.contains("**If you are paged:**"),
-                "{code} lacks `If you are paged`"
-            );
+            assert!(text.contains("**If you are paged:**"), "{code} lacks `If you are paged`");
             assert!(text.contains("**Fix:**"), "{code} does not say what fixes it");
         }
     }

@@ -40,11 +40,7 @@ impl FromStr for Architecture {
         match s {
             "x86_64" => Ok(Self::X86_64),
             "arm64" => Ok(Self::Arm64),
-            _ => Err(NameError {
-                kind: "architecture",
-                value: s.to_owned(),
-                expected: "`x86_64` or `arm64`",
-            }),
+            _ => Err(NameError { kind: "architecture", value: s.to_owned(), expected: "`x86_64` or `arm64`" }),
         }
     }
 }
@@ -71,10 +67,7 @@ pub struct Code {
 impl Code {
     /// The code of an archive of the router of this version.
     pub fn of_archive(version: impl Into<String>, sha256: impl Into<String>) -> Self {
-        Self {
-            version: version.into(),
-            sha256: sha256.into(),
-        }
+        Self { version: version.into(), sha256: sha256.into() }
     }
 
     pub fn of_unknown_version(sha256: impl Into<String>) -> Self {
@@ -201,10 +194,7 @@ impl Function {
             tags: _, // compared key by key
         } = self;
         // `$LATEST` can change, so nothing proves the version of its code: the hash is compared alone.
-        let settings = FunctionSettings {
-            code: Code::of_unknown_version(&settings.code.sha256),
-            ..settings.clone()
-        };
+        let settings = FunctionSettings { code: Code::of_unknown_version(&settings.code.sha256), ..settings.clone() };
         let mut fields = settings.fields();
         fields.push(field(FunctionField::ReservedConcurrency, *reserved_concurrency));
         fields.push(field(FunctionField::FailedUpdate, failed_update.clone()));
@@ -232,10 +222,7 @@ impl Particulars for Function {
         vec![
             Tie::Needs.to(ResourceId::Role(scope.router_role()), "a function runs as its role"),
             Tie::Needs.to(policy, "a function runs with the permissions of its role"),
-            Tie::Needs.to(
-                log_group,
-                "Lambda creates a log group without tags if a function runs before one exists",
-            ),
+            Tie::Needs.to(log_group, "Lambda creates a log group without tags if a function runs before one exists"),
         ]
     }
 
@@ -263,13 +250,7 @@ impl Particulars for Function {
     }
 
     fn summary(&self) -> String {
-        let FunctionSettings {
-            runtime,
-            architecture,
-            memory,
-            code,
-            ..
-        } = &self.settings;
+        let FunctionSettings { runtime, architecture, memory, code, .. } = &self.settings;
         let mut text = format!("{runtime}, {architecture}, {memory} MB");
         if code.has_version() {
             text = format!("{}, {text}", code.version);

@@ -43,11 +43,7 @@ impl Parameter {
             version: _, // each write has its own
             tags: _,    // compared key by key
         } = self;
-        let Settings {
-            options,
-            pinned_version,
-            old_keys,
-        } = match settings {
+        let Settings { options, pinned_version, old_keys } = match settings {
             Ok(settings) => settings,
             Err(bad) => return vec![field(ParameterField::Content, bad.to_string())],
         };
@@ -122,10 +118,7 @@ impl Particulars for Parameter {
     }
 
     fn summary(&self) -> String {
-        let options = self
-            .settings()
-            .map(|settings| settings.options.values())
-            .unwrap_or_default();
+        let options = self.settings().map(|settings| settings.options.values()).unwrap_or_default();
         match options.is_empty() {
             true => "defaults".to_owned(),
             false => options.keys().cloned().collect::<Vec<_>>().join(", "),

@@ -111,12 +111,7 @@ pub enum Tie {
 
 impl Tie {
     pub(super) fn to(self, other: impl Into<Other>, because: &'static str) -> Edge {
-        Edge {
-            because,
-            other: other.into(),
-            tie: self,
-            of_effects: None,
-        }
+        Edge { because, other: other.into(), tie: self, of_effects: None }
     }
 
     /// Whether the step of this resource comes first (`Less`) or the step of the other one (`Greater`), if one must.
@@ -161,10 +156,7 @@ pub enum Effect {
 impl Edge {
     /// This edge, for steps with these effects only.
     pub(super) fn when(self, this: impl Into<Option<Effect>>, other: Effect) -> Self {
-        Self {
-            of_effects: Some((this.into(), other)),
-            ..self
-        }
+        Self { of_effects: Some((this.into(), other)), ..self }
     }
 }
 
@@ -177,10 +169,7 @@ pub trait FieldName: Copy + 'static {
 
     /// The field at this path, or the one that this path is below: `environment.X` belongs to `environment`.
     fn at(path: &str) -> Option<Self> {
-        let holds = |name: &str| {
-            path.strip_prefix(name)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
+        let holds = |name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         Self::ALL.iter().copied().find(|field| holds(field.path()))
     }
 }
@@ -279,18 +268,12 @@ impl Unit {
 
 /// Makes a field; `value` may be an `Option`, where `None` means not set.
 pub(super) fn field(name: impl FieldName, value: impl Into<FieldValue>) -> Field {
-    Field {
-        path: name.path().to_owned(),
-        value: value.into(),
-    }
+    Field { path: name.path().to_owned(), value: value.into() }
 }
 
 /// Makes one entry of a field that is a map.
 pub(super) fn entry(name: impl FieldName, key: &str, value: impl Into<FieldValue>) -> Field {
-    Field {
-        path: format!("{}.{key}", name.path()),
-        value: value.into(),
-    }
+    Field { path: format!("{}.{key}", name.path()), value: value.into() }
 }
 
 macro_rules! values {

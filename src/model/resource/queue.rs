@@ -171,27 +171,17 @@ impl QueueField {
     /// have a customer key.
     pub fn attribute(self, owner: QueueOwner, has_key: bool) -> &'static str {
         let [terraform, sqs, ack] = match self {
-            Self::Retention => [
-                "message_retention_seconds",
-                "MessageRetentionPeriod",
-                "messageRetentionPeriod",
-            ],
+            Self::Retention => ["message_retention_seconds", "MessageRetentionPeriod", "messageRetentionPeriod"],
             Self::Visibility => ["visibility_timeout_seconds", "VisibilityTimeout", "visibilityTimeout"],
             Self::Delay => ["delay_seconds", "DelaySeconds", "delaySeconds"],
-            Self::ReceiveWait => [
-                "receive_wait_time_seconds",
-                "ReceiveMessageWaitTimeSeconds",
-                "receiveMessageWaitTimeSeconds",
-            ],
+            Self::ReceiveWait => {
+                ["receive_wait_time_seconds", "ReceiveMessageWaitTimeSeconds", "receiveMessageWaitTimeSeconds"]
+            }
             Self::MaxMessageSize => ["max_message_size", "MaximumMessageSize", "maximumMessageSize"],
             Self::RedriveDeadLetters | Self::RedriveMaxReceives => ["redrive_policy", "RedrivePolicy", "redrivePolicy"],
             Self::RedriveAllow => ["redrive_allow_policy", "RedriveAllowPolicy", "redriveAllowPolicy"],
             Self::Encryption if has_key => ["kms_master_key_id", "KmsMasterKeyId", "kmsMasterKeyID"],
-            Self::Encryption => [
-                "sqs_managed_sse_enabled",
-                "SqsManagedSseEnabled",
-                "sqsManagedSSEEnabled",
-            ],
+            Self::Encryption => ["sqs_managed_sse_enabled", "SqsManagedSseEnabled", "sqsManagedSSEEnabled"],
             Self::Policy if owner == QueueOwner::CloudFormation => ["", "PolicyDocument", ""],
             Self::Policy => ["policy", "Policy", "policy"],
         };
@@ -257,12 +247,7 @@ impl Scope {
     pub fn queue_url(&self, endpoint: Option<&str>, queue: &QueueName) -> String {
         match endpoint {
             Some(endpoint) => format!("{}/{}/{queue}", endpoint.trim_end_matches('/'), self.account),
-            None => format!(
-                "https://sqs.{}.{}/{}/{queue}",
-                self.region,
-                dns_suffix(&self.partition),
-                self.account
-            ),
+            None => format!("https://sqs.{}.{}/{}/{queue}", self.region, dns_suffix(&self.partition), self.account),
         }
     }
 }
@@ -326,15 +311,10 @@ impl Particulars for Queue {
     }
 
     fn trouble(&self) -> Option<(FindingCode, String)> {
-        self.controller()
-            .filter(|role| policy::is_deleted_role(role))
-            .map(|id| {
-                let text = format!("its policy allows the deleted role `{}`", id.escape_debug());
-                (
-                    FindingCode::GrantNamesDeletedRole,
-                    format!("{text}; a new role of the same name has no permission"),
-                )
-            })
+        self.controller().filter(|role| policy::is_deleted_role(role)).map(|id| {
+            let text = format!("its policy allows the deleted role `{}`", id.escape_debug());
+            (FindingCode::GrantNamesDeletedRole, format!("{text}; a new role of the same name has no permission"))
+        })
     }
 
     fn summary(&self) -> String {

@@ -95,24 +95,16 @@ impl Particulars for RolePolicy {
         vec![
             Tie::SavedIn.to(Kind::Queue, "the queue saves which role has the policy"),
             Tie::FollowsFrom
-                .to(
-                    Kind::Queue,
-                    "a new grant in the queue's policy comes before the old one goes",
-                )
+                .to(Kind::Queue, "a new grant in the queue's policy comes before the old one goes")
                 .when(None, Effect::Grants),
             Tie::Precedes
                 .to(Kind::Queue, "a grant in the queue's policy goes after the new one came")
                 .when(None, Effect::Revokes),
-            Tie::Precedes
-                .to(Kind::Queue, "the queue forgets a role last")
-                .when(None, Effect::ForgetsRole),
+            Tie::Precedes.to(Kind::Queue, "the queue forgets a role last").when(None, Effect::ForgetsRole),
             Tie::Precedes
                 .to(Kind::Queue, "the controller may use a key before its queue does")
                 .when(Effect::AllowsKey, Effect::Reencrypts),
-            Tie::TakesOver.to(
-                Kind::RolePolicy,
-                "a controller always has a role that can read its queue",
-            ),
+            Tie::TakesOver.to(Kind::RolePolicy, "a controller always has a role that can read its queue"),
         ]
     }
 

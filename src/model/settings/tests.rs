@@ -5,15 +5,9 @@ const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 fn settings(tags: &[&str], pinned: Option<u64>, old_keys: &[(&str, u64)]) -> Settings {
     let tags: Vec<_> = tags.iter().map(|tag| tag.parse().unwrap()).collect();
     Settings {
-        options: HubOptions {
-            tag: (!tags.is_empty()).then_some(tags),
-            ..HubOptions::default()
-        },
+        options: HubOptions { tag: (!tags.is_empty()).then_some(tags), ..HubOptions::default() },
         pinned_version: pinned,
-        old_keys: old_keys
-            .iter()
-            .map(|(key, until)| (key.parse().unwrap(), Until(*until)))
-            .collect(),
+        old_keys: old_keys.iter().map(|(key, until)| (key.parse().unwrap(), Until(*until))).collect(),
     }
 }
 
@@ -41,10 +35,7 @@ fn other_documents_are_refused() {
         (r#"{"format":"1","options":{}}"#, Err(None)),
         (r#"{"format":1,"options":{},"more":1}"#, Err(None)),
         (r#"{"format":1,"options":{"memory":"1"}}"#, Err(None)),
-        (
-            r#"{"format":1,"options":{},"old-keys":{"x":"2027-01-15T08:00:00Z"}}"#,
-            Err(None),
-        ),
+        (r#"{"format":1,"options":{},"old-keys":{"x":"2027-01-15T08:00:00Z"}}"#, Err(None)),
         (r#"{"format":1,"options":{},"pinned-version":"3"}"#, Err(None)),
         ("[]", Err(None)),
         ("hello", Err(None)),
@@ -65,48 +56,18 @@ fn other_documents_are_refused() {
 fn what_leaves_is_remembered_until_everything_else_is_written() {
     let other = KEY.replace("key/1", "key/2");
     for (name, before, after, kept) in [
-        (
-            "nothing",
-            settings(&["a=1"], None, &[]),
-            settings(&["a=1"], None, &[]),
-            settings(&["a=1"], None, &[]),
-        ),
-        (
-            "a new tag",
-            settings(&[], None, &[]),
-            settings(&["a=1"], None, &[]),
-            settings(&["a=1"], None, &[]),
-        ),
-        (
-            "another value",
-            settings(&["a=1"], None, &[]),
-            settings(&["a=2"], None, &[]),
-            settings(&["a=2"], None, &[]),
-        ),
+        ("nothing", settings(&["a=1"], None, &[]), settings(&["a=1"], None, &[]), settings(&["a=1"], None, &[])),
+        ("a new tag", settings(&[], None, &[]), settings(&["a=1"], None, &[]), settings(&["a=1"], None, &[])),
+        ("another value", settings(&["a=1"], None, &[]), settings(&["a=2"], None, &[]), settings(&["a=2"], None, &[])),
         (
             "a tag less",
             settings(&["a=1", "b=1"], None, &[]),
             settings(&["a=2"], None, &[]),
             settings(&["a=2", "b=1"], None, &[]),
         ),
-        (
-            "the last tag",
-            settings(&["a=1"], None, &[]),
-            settings(&["none"], None, &[]),
-            settings(&["a=1"], None, &[]),
-        ),
-        (
-            "a pin",
-            settings(&[], Some(2), &[]),
-            settings(&[], None, &[]),
-            settings(&[], Some(2), &[]),
-        ),
-        (
-            "another pin",
-            settings(&[], Some(2), &[]),
-            settings(&[], Some(1), &[]),
-            settings(&[], Some(1), &[]),
-        ),
+        ("the last tag", settings(&["a=1"], None, &[]), settings(&["none"], None, &[]), settings(&["a=1"], None, &[])),
+        ("a pin", settings(&[], Some(2), &[]), settings(&[], None, &[]), settings(&[], Some(2), &[])),
+        ("another pin", settings(&[], Some(2), &[]), settings(&[], Some(1), &[]), settings(&[], Some(1), &[])),
         (
             "an old key",
             settings(&[], None, &[(KEY, 1), (&other, 2)]),

@@ -14,10 +14,7 @@ const INVOCATION: u64 = 200;
 const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:pager";
 
 fn all_parts() -> HubOptions {
-    HubOptions {
-        alarms: Some(Alarms::On(Some(TOPIC.parse().unwrap()))),
-        ..HubOptions::all_parts()
-    }
+    HubOptions { alarms: Some(Alarms::On(Some(TOPIC.parse().unwrap()))), ..HubOptions::all_parts() }
 }
 
 fn alarms_with(options: &HubOptions) -> Vec<Alarm> {
@@ -114,16 +111,8 @@ fn a_topic_is_notified_of_both_changes() {
 
 #[test]
 fn a_part_that_a_hub_lacks_has_no_alarm() {
-    let alarms = alarms_with(&HubOptions {
-        heartbeat: Some(false),
-        rebalance: None,
-        ..all_parts()
-    });
-    let of_a_part = |alarm: &&Alarm| {
-        ["heartbeat", "rebalance"]
-            .iter()
-            .any(|part| alarm.name.as_str().contains(part))
-    };
+    let alarms = alarms_with(&HubOptions { heartbeat: Some(false), rebalance: None, ..all_parts() });
+    let of_a_part = |alarm: &&Alarm| ["heartbeat", "rebalance"].iter().any(|part| alarm.name.as_str().contains(part));
     assert_eq!(alarms.iter().find(of_a_part), None);
 }
 
@@ -149,10 +138,7 @@ fn the_longest_bus_stays_within_the_limits_of_cloudwatch() {
 fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
     assert!(INVOCATION > u64::from(BATCH_SIZE));
     assert_eq!(threshold("kibus-waiting"), INVOCATION);
-    assert_eq!(
-        threshold("kibus-in-flight"),
-        u64::from(MAXIMUM_CONCURRENCY) * INVOCATION
-    );
+    assert_eq!(threshold("kibus-in-flight"), u64::from(MAXIMUM_CONCURRENCY) * INVOCATION);
 }
 
 /// Two of three samples, a minute apart, must see messages wait. In the simulated storms that arrive at once, with calls of 40 ms and
@@ -160,9 +146,7 @@ fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
 #[test]
 fn a_storm_at_once_is_over_before_a_second_sample() {
     let page = include_str!("../../../docs/performance.md");
-    let rows = page
-        .lines()
-        .filter(|line| line.contains("| at once | 40 ms | 200 | 5 |"));
+    let rows = page.lines().filter(|line| line.contains("| at once | 40 ms | 200 | 5 |"));
     let drained = rows.map(|row| row.split(" | ").nth(7).unwrap().trim_end_matches(" s"));
     let drained: Vec<u64> = drained.map(|seconds| seconds.parse().unwrap()).collect();
     assert!(drained.len() >= 3);
@@ -193,24 +177,21 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
 fn the_page_of_the_router_has_each_alarm() {
     let page = include_str!("../../../docs/router.md");
     let (_, page) = page.split_once("### Alarms").unwrap();
-    let rows: BTreeSet<&str> = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| [`BUS-")?.split_once('`'))
-        .map(|(name, _)| name)
-        .collect();
+    let rows: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| [`BUS-")?.split_once('`')).map(|(name, _)| name).collect();
     let alarms = alarms_with(&all_parts());
     let names: BTreeSet<&str> = alarms
         .iter()
         .map(|alarm| alarm.name.as_str().strip_prefix("kibus-").unwrap())
         .map(|name| {
-            Signal::ALL
-                .iter()
-                .find_map(|signal| name.strip_prefix(&format!("{}-", signal.slug())))
-                .map_or(name, |end| match end {
+            Signal::ALL.iter().find_map(|signal| name.strip_prefix(&format!("{}-", signal.slug()))).map_or(
+                name,
+                |end| match end {
                     "failed" => "RULE-failed",
                     "sent-to-dlq" => "RULE-sent-to-dlq",
                     _ => "RULE-lost",
-                })
+                },
+            )
         })
         .collect();
     assert_eq!(rows, names);

@@ -16,33 +16,17 @@ fn only_the_hub_queue_may_be_mapped_and_only_to_the_live_version() {
     let of_hub = "K516 passes messages of arn:aws:sqs:us-west-2:111122223333:kibus-hub to";
     for (source, target, found) in [
         (hub.as_str(), format!("{ROUTER}:live"), None),
-        (
-            &mine,
-            format!("{ROUTER}:live"),
-            Some(format!("{of_mine} `live` of the router")),
-        ),
-        (
-            &mine,
-            format!("{ROUTER}:7"),
-            Some(format!("{of_mine} `7` of the router")),
-        ),
+        (&mine, format!("{ROUTER}:live"), Some(format!("{of_mine} `live` of the router"))),
+        (&mine, format!("{ROUTER}:7"), Some(format!("{of_mine} `7` of the router"))),
         (&hub, format!("{ROUTER}:7"), Some(format!("{of_hub} `7` of the router"))),
-        (
-            &hub,
-            ROUTER.to_owned(),
-            Some(format!("{of_hub} the router's unpublished version")),
-        ),
+        (&hub, ROUTER.to_owned(), Some(format!("{of_hub} the router's unpublished version"))),
         (
             "",
             format!("{ROUTER}:live"),
             Some("K516 passes messages of a source without ARN to `live` of the router".to_owned()),
         ),
     ] {
-        let mapping = FunctionMapping {
-            uuid: "u".to_owned(),
-            source: source.to_owned(),
-            target,
-        };
+        let mapping = FunctionMapping { uuid: "u".to_owned(), source: source.to_owned(), target };
         let finding = foreign_mapping(&scope(), &mapping);
         let words = finding.map(|finding| format!("{} {}", finding.code.unwrap(), finding.sentence));
         assert_eq!(words, found, "{mapping:?}");
@@ -55,10 +39,7 @@ fn findings(seen: &Traffic) -> Vec<Message> {
 }
 
 fn codes(seen: &Traffic) -> Vec<&'static str> {
-    findings(seen)
-        .iter()
-        .map(|finding| finding.code.unwrap().as_str())
-        .collect()
+    findings(seen).iter().map(|finding| finding.code.unwrap().as_str()).collect()
 }
 
 /// S12: a count is certain only after a minute, and before that less urgent, and the message says so.
@@ -108,13 +89,8 @@ fn a_queue_is_judged_by_what_it_is_for() {
 #[test]
 fn a_mapping_is_judged_by_its_state() {
     for (state, expected) in [("Enabled", vec![]), ("Disabled", vec![]), ("Updating", vec!["K505"])] {
-        let seen = Traffic {
-            mapping: Some(MappingState {
-                state: state.to_owned(),
-                reason: None,
-            }),
-            ..Traffic::default()
-        };
+        let seen =
+            Traffic { mapping: Some(MappingState { state: state.to_owned(), reason: None }), ..Traffic::default() };
         assert_eq!(codes(&seen), expected, "{state}");
     }
 }
@@ -128,20 +104,11 @@ fn a_live_router_that_fails_is_a_finding_with_its_words() {
         (LiveTest::Failed(said()), Some("K514 the self-test failed: said")),
         (LiveTest::KeyDenied(said()), Some("K507 Lambda reports: said")),
         (LiveTest::RoleNotAssumable(said()), Some("K508 Lambda reports: said")),
-        (
-            LiveTest::Throttled(said()),
-            Some("K509 Lambda throttled an invocation: said"),
-        ),
+        (LiveTest::Throttled(said()), Some("K509 Lambda throttled an invocation: said")),
     ] {
-        let seen = Traffic {
-            live: Some(live),
-            ..Traffic::default()
-        };
+        let seen = Traffic { live: Some(live), ..Traffic::default() };
         let found = findings(&seen);
-        let found: Vec<String> = found
-            .iter()
-            .map(|f| format!("{} {}", f.code.unwrap(), f.sentence))
-            .collect();
+        let found: Vec<String> = found.iter().map(|f| format!("{} {}", f.code.unwrap(), f.sentence)).collect();
         assert_eq!(found.first().map(String::as_str), expected);
     }
 }
@@ -150,10 +117,7 @@ fn a_live_router_that_fails_is_a_finding_with_its_words() {
 fn a_router_that_sleeps_can_run() {
     for (state, expected) in [("Active", vec![]), ("Inactive", vec![]), ("Failed", vec!["K506"])] {
         let seen = Traffic {
-            version: Some(VersionState {
-                state: state.to_owned(),
-                ..VersionState::default()
-            }),
+            version: Some(VersionState { state: state.to_owned(), ..VersionState::default() }),
             ..Traffic::default()
         };
         assert_eq!(codes(&seen), expected, "{state}");

@@ -56,11 +56,7 @@ const CHANGED: &[Row] = &[
             "role policy `kibus-router-us-west-2` exists and holds statements that kibus did not write",
         ],
     ),
-    (
-        "the policy of our role, whatever it says",
-        |b| b.role_policy(ROLE, |p| p.document = statement("Theirs")),
-        &[],
-    ),
+    ("the policy of our role, whatever it says", |b| b.role_policy(ROLE, |p| p.document = statement("Theirs")), &[]),
     (
         "a log group of another tool",
         |b| b.log_group("/aws/lambda/kibus-router", |l| disown(&mut l.tags)),
@@ -124,10 +120,7 @@ const CHANGED: &[Row] = &[
         "a controller policy with a foreign statement",
         |b| {
             b.role_policy(CONTROLLER, |p| {
-                p.document.value_mut()["Statement"]
-                    .as_array_mut()
-                    .unwrap()
-                    .push(json!({"Sid": "Theirs"}));
+                p.document.value_mut()["Statement"].as_array_mut().unwrap().push(json!({"Sid": "Theirs"}));
             });
         },
         &["role policy `controller/kibus.us-west-2.base` exists and holds statements that kibus did not write"],
@@ -195,21 +188,13 @@ const CHANGED: &[Row] = &[
         |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.10.0", "bb")),
         &["router 0.10.0 is live, which is newer than 0.2.0"],
     ),
-    (
-        "an older router",
-        |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.1.9", "bb")),
-        &[],
-    ),
+    ("an older router", |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.1.9", "bb")), &[]),
     (
         "a newer router on the function that is not live",
         |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.3.0", "bb")),
         &[],
     ),
-    (
-        "live code of an unknown version",
-        |b| b.alias(LIVE, |a| a.settings.code = Code::of_unknown_version("bb")),
-        &[],
-    ),
+    ("live code of an unknown version", |b| b.alias(LIVE, |a| a.settings.code = Code::of_unknown_version("bb")), &[]),
     (
         "what led to a release of this router",
         |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.2.0-rc.1", "bb")),
@@ -227,11 +212,7 @@ const CHANGED: &[Row] = &[
     ),
     (
         "a function whose last update failed",
-        |b| {
-            b.function("kibus-router", |f| {
-                f.failed_update = Some("the role is gone".to_owned())
-            })
-        },
+        |b| b.function("kibus-router", |f| f.failed_update = Some("the role is gone".to_owned())),
         &[],
     ),
     (
@@ -253,10 +234,7 @@ const CHANGED: &[Row] = &[
 
 /// A bus that has the optional rule, which is no longer desired.
 fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
-    let before = HubOptions {
-        rebalance: Some(true),
-        ..HubOptions::default()
-    };
+    let before = HubOptions { rebalance: Some(true), ..HubOptions::default() };
     let after = std::mem::replace(&mut b.options, before);
     for resource in b.wanted().resources() {
         b.see(resource.clone());

@@ -57,11 +57,7 @@ const ROWS: &[Row] = &[
         |b| b.parameter("/kibus/kibus", |p| p.settings = Settings::read("")),
         "~parameter(content)",
     ),
-    (
-        "a dashboard on request",
-        |b| b.options.dashboard = Some(true),
-        "~parameter(options.dashboard) +dashboard",
-    ),
+    ("a dashboard on request", |b| b.options.dashboard = Some(true), "~parameter(options.dashboard) +dashboard"),
     (
         "a dashboard that someone edited",
         |b| {
@@ -156,11 +152,7 @@ fn every_field_has_a_row() {
     for resource in Bench::new().wanted().resources() {
         for field in resource.fields() {
             let kind = resource.id().kind();
-            assert!(
-                changed.contains(&(kind, field.path.clone())),
-                "no row changes {kind} {}",
-                field.path
-            );
+            assert!(changed.contains(&(kind, field.path.clone())), "no row changes {kind} {}", field.path);
         }
     }
 }

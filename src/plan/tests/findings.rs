@@ -33,11 +33,7 @@ const ROWS: &[Row] = &[
         },
         &["K222 disabled"],
     ),
-    (
-        "a mapping of another size",
-        |b| b.mapping(MAPPING, |m| m.batch_size = 1),
-        &["K207 batch_size changed"],
-    ),
+    ("a mapping of another size", |b| b.mapping(MAPPING, |m| m.batch_size = 1), &["K207 batch_size changed"]),
     (
         "an update that failed",
         |b| b.function("kibus-router", |f| f.failed_update = Some("no such key".to_owned())),
@@ -61,9 +57,7 @@ const ROWS: &[Row] = &[
         "another environment variable, whose name stays as it is",
         |b| {
             b.function("kibus-router", |f| {
-                f.settings
-                    .environment
-                    .insert("KIBUS_BUS".to_owned(), "other".to_owned());
+                f.settings.environment.insert("KIBUS_BUS".to_owned(), "other".to_owned());
             });
         },
         &["K205 environment.KIBUS_BUS changed"],
@@ -111,9 +105,7 @@ const ROWS: &[Row] = &[
         |b| {
             b.role = Some("kibus-router-us-west-2".parse().unwrap());
             b.queue("karpenter-base", |q| {
-                q.tags
-                    .0
-                    .insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
+                q.tags.0.insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
             });
             b.answer("role-policy", "controller/kibus.us-west-2.base", Fact::Absent);
         },
@@ -132,10 +124,8 @@ fn each_difference_has_its_code() {
         let refusals = check(&bench.scope, &plan, &bench.observed, false);
         let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new());
         findings.extend(refusals.into_iter().map(Message::into_finding));
-        let said: Vec<String> = findings
-            .iter()
-            .map(|finding| format!("{} {}", finding.code.unwrap(), finding.sentence))
-            .collect();
+        let said: Vec<String> =
+            findings.iter().map(|finding| format!("{} {}", finding.code.unwrap(), finding.sentence)).collect();
         assert_eq!(said, *expected, "{name}");
     }
 }
@@ -193,10 +183,7 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
         ),
     ] {
         let findings = finding::changed(&bench.scope, &plan, &[], &absent);
-        let found: Vec<_> = findings
-            .iter()
-            .map(|finding| (finding.code.unwrap().as_str(), &finding.fix))
-            .collect();
+        let found: Vec<_> = findings.iter().map(|finding| (finding.code.unwrap().as_str(), &finding.fix)).collect();
         assert_eq!(found, [("K111", &fix)]);
     }
 }

@@ -35,12 +35,7 @@ const REFERS: &[(&str, &str, &str, &str)] = &[
     ("queue", "kibus-hub", "queue", "kibus-hub-dlq"),
     ("rule", "", "queue", "kibus-hub-dlq"),
     ("rule", "", "queue", "kibus-hub"),
-    (
-        "role-policy",
-        "kibus-router-us-west-2",
-        "role",
-        "kibus-router-us-west-2",
-    ),
+    ("role-policy", "kibus-router-us-west-2", "role", "kibus-router-us-west-2"),
     ("function", "kibus-router", "role", "kibus-router-us-west-2"),
     ("function", "kibus-router", "role-policy", "kibus-router-us-west-2"),
     ("function", "kibus-router", "log-group", "/aws/lambda/kibus-router"),
@@ -62,11 +57,8 @@ fn refers(user: &ResourceId, used: &ResourceId) -> bool {
 /// Whether `used` is created and changed before the alias moves: the self-test of the new version calls AWS with the
 /// router's role, and sends to the probe queue.
 fn is_tested_with(alias: &ResourceId, used: &ResourceId) -> bool {
-    const USED: [(&str, &str); 3] = [
-        ("queue", "kibus-probe"),
-        ("role", "kibus-router-us-west-2"),
-        ("role-policy", "kibus-router-us-west-2"),
-    ];
+    const USED: [(&str, &str); 3] =
+        [("queue", "kibus-probe"), ("role", "kibus-router-us-west-2"), ("role-policy", "kibus-router-us-west-2")];
     let is = |(kind, name): &(&str, &str)| used.kind() == *kind && used.name() == *name;
     alias.kind() == "alias" && USED.iter().any(is)
 }
@@ -76,10 +68,7 @@ fn forgets(change: &Change) -> bool {
     let tags = change.before.as_ref().and_then(Resource::tags);
     change.action == Action::Update
         && tags.is_some_and(|tags| tags.controller_role().is_some())
-        && change
-            .fields
-            .iter()
-            .any(|field| field.path == "tags.kibus:controller-role")
+        && change.fields.iter().any(|field| field.path == "tags.kibus:controller-role")
 }
 
 /// Whether this takes something from the settings of the hub.
@@ -102,11 +91,7 @@ fn hold(plan: &Plan) {
     let memory = ResourceId::Parameter(scope().settings_parameter());
     let before: Vec<_> = (0..plan.changes.len()).map(|at| all_before(plan, at)).collect();
     for (at, change) in plan.changes.iter().enumerate() {
-        assert!(
-            change.waits_for.iter().all(|earlier| *earlier < at),
-            "{} waits for a later change",
-            change.id
-        );
+        assert!(change.waits_for.iter().all(|earlier| *earlier < at), "{} waits for a later change", change.id);
         assert_eq!(change.id, change.resource().id());
     }
     for (b, late) in plan.changes.iter().enumerate() {
@@ -135,11 +120,7 @@ fn hold(plan: &Plan) {
         }
     }
     let waits: Vec<_> = plan.changes.iter().map(|change| change.waits_for.clone()).collect();
-    assert_eq!(
-        waits,
-        before_by_pairs(&scope(), plan),
-        "each change waits for all that it must"
-    );
+    assert_eq!(waits, before_by_pairs(&scope(), plan), "each change waits for all that it must");
 }
 
 #[test]
@@ -185,25 +166,12 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
             ..HubOptions::default()
         };
         let mut pair = Pair::default();
-        let found = HubOptions {
-            memory: None,
-            ..options(from)
-        };
+        let found = HubOptions { memory: None, ..options(from) };
         pair.hub(Some(&options(to)), &found, (0, 0, 0));
         let plan = pair.plan();
         hold(&plan);
-        let mut reserved = pair
-            .observed
-            .resources()
-            .find_map(Resource::as_function)
-            .unwrap()
-            .reserved_concurrency;
-        let mut maximum = pair
-            .observed
-            .resources()
-            .find_map(Resource::as_mapping)
-            .unwrap()
-            .maximum_concurrency;
+        let mut reserved = pair.observed.resources().find_map(Resource::as_function).unwrap().reserved_concurrency;
+        let mut maximum = pair.observed.resources().find_map(Resource::as_mapping).unwrap().maximum_concurrency;
         for change in &plan.changes {
             match change.resource() {
                 Resource::Function(function) => reserved = function.reserved_concurrency,
@@ -243,33 +211,15 @@ fn a_queue_outlives_the_policy_on_its_saved_role() {
     let policy = |role: &str| Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
     let queue = ResourceId::Queue("karpenter-base".parse().unwrap());
     for (name, from, to, steps) in [
-        (
-            "another role",
-            Some("a"),
-            Some("b"),
-            vec![('+', policy("b")), ('-', policy("a")), ('~', queue.clone())],
-        ),
-        (
-            "a role at last",
-            None,
-            Some("a"),
-            vec![('~', queue.clone()), ('+', policy("a"))],
-        ),
-        (
-            "no role any more",
-            Some("a"),
-            None,
-            vec![('-', policy("a")), ('~', queue.clone())],
-        ),
+        ("another role", Some("a"), Some("b"), vec![('+', policy("b")), ('-', policy("a")), ('~', queue.clone())]),
+        ("a role at last", None, Some("a"), vec![('~', queue.clone()), ('+', policy("a"))]),
+        ("no role any more", Some("a"), None, vec![('-', policy("a")), ('~', queue.clone())]),
     ] {
         let plan = change_of_role(from, to);
         let places: Vec<_> = steps.iter().map(|(sign, id)| step(&plan, *sign, id)).collect();
         assert_eq!(places, (0..steps.len()).map(Some).collect::<Vec<_>>(), "{name}");
         for at in 1..plan.changes.len() {
-            assert!(
-                all_before(&plan, at).contains(&(at - 1)),
-                "{name}: change {at} does not wait"
-            );
+            assert!(all_before(&plan, at).contains(&(at - 1)), "{name}: change {at} does not wait");
         }
     }
 }
@@ -293,11 +243,7 @@ fn a_rule_that_sends_as_a_role_is_repaired_before_the_queue_is_locked() {
     };
     for (name, edit, rule_first) in [
         ("only the lock is new", (|_| {}) as fn(&mut Document), true),
-        (
-            "rules may not send yet",
-            |policy| policy.value_mut()["Statement"][0]["Sid"] = "KibusOther".into(),
-            false,
-        ),
+        ("rules may not send yet", |policy| policy.value_mut()["Statement"][0]["Sid"] = "KibusOther".into(), false),
     ] {
         let plan = plan_from(edit);
         let place = |id| step(&plan, '~', &id).unwrap();

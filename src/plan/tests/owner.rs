@@ -17,16 +17,12 @@ fn a_change_knows_its_owner() {
     let create = plan(&bench.scope, &bench.wanted(), &absent, 0);
     for plan in [create, bench.teardown()] {
         let changes = plan.changes.iter();
-        let mut of_clusters: Vec<String> = changes
-            .filter_map(|change| Some(format!("cluster {} {}", change.cluster.as_ref()?, change.id)))
-            .collect();
+        let mut of_clusters: Vec<String> =
+            changes.filter_map(|change| Some(format!("cluster {} {}", change.cluster.as_ref()?, change.id))).collect();
         of_clusters.sort();
         assert_eq!(
             of_clusters,
-            [
-                "cluster base queue `karpenter-base`",
-                "cluster base role policy `controller/kibus.us-west-2.base`"
-            ]
+            ["cluster base queue `karpenter-base`", "cluster base role policy `controller/kibus.us-west-2.base`"]
         );
     }
 }
@@ -41,11 +37,8 @@ fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
         ("kibus-router-us-west-2", "kibus-router-us-west-2", None),
         ("controller", "other", None),
     ] {
-        let policy = RolePolicy {
-            role: role.parse().unwrap(),
-            name: name.parse().unwrap(),
-            document: Document::new(json!({})),
-        };
+        let policy =
+            RolePolicy { role: role.parse().unwrap(), name: name.parse().unwrap(), document: Document::new(json!({})) };
         let found = owners.of(&Resource::RolePolicy(policy));
         assert_eq!(found.as_ref().map(|cluster| cluster.as_str()), owner, "{name}");
     }

@@ -34,11 +34,7 @@ const ROWS: &[Row] = &[
         },
         "+role-policy +event-source-mapping",
     ),
-    (
-        "a queue that cannot be read",
-        |b| b.answer("queue", HUB, Fact::Unreadable(unanswered())),
-        "",
-    ),
+    ("a queue that cannot be read", |b| b.answer("queue", HUB, Fact::Unreadable(unanswered())), ""),
     (
         "a rule that nobody wants and that cannot be read",
         |b| b.answer("rule", "kibus-rebalance-recommendation", Fact::Unreadable(unanswered())),
@@ -60,12 +56,7 @@ fn an_unreadable_resource_is_listed_and_not_changed() {
     assert_eq!(names(&bench.plan()), [HUB, SPOT]);
     let teardown = bench.teardown();
     assert_eq!(names(&teardown), [HUB, SPOT]);
-    assert!(
-        teardown
-            .changes
-            .iter()
-            .all(|change| change.id.name() != HUB && change.id.name() != SPOT)
-    );
+    assert!(teardown.changes.iter().all(|change| change.id.name() != HUB && change.id.name() != SPOT));
 }
 
 #[test]

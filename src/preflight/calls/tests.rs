@@ -53,9 +53,7 @@ fn a_plan_takes_the_calls_of_its_changes() {
         !verbs.iter().any(|verb| name.starts_with(verb)) && !of_options.contains(action)
     };
     let is_always_made = |kind| !matches!(kind, Kind::Alarm | Kind::Dashboard);
-    let of_kinds = CALLS
-        .iter()
-        .filter(|call| call.kind.is_some_and(is_always_made) && !call.access.is_read());
+    let of_kinds = CALLS.iter().filter(|call| call.kind.is_some_and(is_always_made) && !call.access.is_read());
     let first: BTreeSet<&str> = of_kinds.map(|call| call.action).filter(makes).collect();
     let first = first.into_iter().collect::<Vec<_>>().join(" ");
     let default = HubOptions::default();
@@ -65,20 +63,14 @@ fn a_plan_takes_the_calls_of_its_changes() {
         (
             "another rule",
             Some(default.clone()),
-            HubOptions {
-                rebalance: Some(true),
-                ..default.clone()
-            },
+            HubOptions { rebalance: Some(true), ..default.clone() },
             "events:PutRule events:PutTargets events:TagResource sqs:SetQueueAttributes sqs:TagQueue sqs:UntagQueue \
              ssm:AddTagsToResource ssm:PutParameter ssm:RemoveTagsFromResource",
         ),
         (
             "a dashboard",
             Some(default.clone()),
-            HubOptions {
-                dashboard: Some(true),
-                ..default.clone()
-            },
+            HubOptions { dashboard: Some(true), ..default.clone() },
             "cloudwatch:PutDashboard ssm:AddTagsToResource ssm:PutParameter ssm:RemoveTagsFromResource",
         ),
     ] {
@@ -118,18 +110,10 @@ fn a_request_holds_what_conditions_ask_for() {
         ("sqs:CreateQueue", "aws:ResourceTag/kibus:bus", None),
         ("sqs:CreateQueue", "aws:RequestedRegion", Some("us-west-2")),
         ("iam:CreateRole", "aws:RequestedRegion", Some("us-east-1")),
-        (
-            "iam:CreateRole",
-            "iam:PermissionsBoundary",
-            Some("arn:aws:iam::111122223333:policy/limit"),
-        ),
+        ("iam:CreateRole", "iam:PermissionsBoundary", Some("arn:aws:iam::111122223333:policy/limit")),
         ("iam:CreateRole", "iam:PassedToService", None),
         ("iam:PassRole", "iam:PassedToService", Some("lambda.amazonaws.com")),
-        (
-            "events:PutRule",
-            "events:source",
-            Some("aws.ec2 aws.health kibus.probe"),
-        ),
+        ("events:PutRule", "events:source", Some("aws.ec2 aws.health kibus.probe")),
         (
             "lambda:CreateEventSourceMapping",
             "lambda:FunctionArn",
@@ -140,29 +124,14 @@ fn a_request_holds_what_conditions_ask_for() {
         assert_eq!(got.as_deref(), values, "{action} {key}");
     }
     let role = "arn:aws:iam::111122223333:role/team/kibus-router-us-west-2";
-    let passes = Call {
-        action: iam::PASS_ROLE.to_owned(),
-        resource: role.to_owned(),
-    };
-    assert!(
-        planned
-            .simulations
-            .iter()
-            .any(|simulation| simulation.calls.contains(&passes))
-    );
+    let passes = Call { action: iam::PASS_ROLE.to_owned(), resource: role.to_owned() };
+    assert!(planned.simulations.iter().any(|simulation| simulation.calls.contains(&passes)));
 }
 
 #[test]
 fn many_resources_are_asked_about_in_parts() {
-    let call = |at: usize| Call {
-        action: "sqs:TagQueue".to_owned(),
-        resource: format!("queue-{at}"),
-    };
-    for (count, expected) in [
-        (1, vec![1]),
-        (RESOURCES, vec![RESOURCES]),
-        (RESOURCES + 3, vec![RESOURCES, 3]),
-    ] {
+    let call = |at: usize| Call { action: "sqs:TagQueue".to_owned(), resource: format!("queue-{at}") };
+    for (count, expected) in [(1, vec![1]), (RESOURCES, vec![RESOURCES]), (RESOURCES + 3, vec![RESOURCES, 3])] {
         let calls: BTreeSet<Call> = (0..count).map(call).collect();
         let parts = parts(&calls);
         assert_eq!(parts.iter().map(BTreeSet::len).collect::<Vec<_>>(), expected);
@@ -174,15 +143,9 @@ fn many_resources_are_asked_about_in_parts() {
 fn a_topic_is_read_if_an_option_names_it_and_something_changes() {
     let topics = |option: &str| {
         let given = [(option.to_owned(), serde_json::json!("pager"))];
-        HubOptions {
-            memory: Some("512".parse().unwrap()),
-            ..given.into_iter().collect()
-        }
+        HubOptions { memory: Some("512".parse().unwrap()), ..given.into_iter().collect() }
     };
-    let memory = HubOptions {
-        memory: Some("512".parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let memory = HubOptions { memory: Some("512".parse().unwrap()), ..HubOptions::default() };
     for (before, after, read) in [
         (&HubOptions::default(), &topics("alarms"), true),
         (&HubOptions::default(), &topics("notify"), true),

@@ -11,19 +11,11 @@ use crate::model::resource::{Code, Observed};
 use crate::model::scope::tests::scope_in;
 
 fn fault(kind: FaultKind) -> Fault {
-    Fault {
-        kind,
-        action: "x:Y".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
+    Fault { kind, action: "x:Y".to_owned(), code: None, message: "no".to_owned() }
 }
 
 fn denied() -> Fault {
-    fault(FaultKind::Denied {
-        principal: None,
-        resource: None,
-    })
+    fault(FaultKind::Denied { principal: None, resource: None })
 }
 
 fn answers() -> Answers {
@@ -171,20 +163,15 @@ fn what_aws_does_not_answer_is_unknown() {
         let mut case = Case::new("us-west-2");
         change(&mut case);
         let (line, _, hints) = item(subject, &case.report());
-        assert_eq!(
-            (line.as_str(), hints),
-            (expected, helps.into_iter().map(str::to_owned).collect()),
-            "{name}"
-        );
+        assert_eq!((line.as_str(), hints), (expected, helps.into_iter().map(str::to_owned).collect()), "{name}");
     }
 }
 
 #[test]
 fn little_concurrency_is_a_warning() {
-    for (unreserved, expected) in [
-        (5, "ok: 5 of the account unreserved"),
-        (4, "warning: 4 of the account unreserved; the router uses up to 5"),
-    ] {
+    for (unreserved, expected) in
+        [(5, "ok: 5 of the account unreserved"), (4, "warning: 4 of the account unreserved; the router uses up to 5")]
+    {
         let mut case = Case::new("us-west-2");
         case.concurrency = Fact::Present(unreserved);
         assert_eq!(item("concurrency", &case.report()).0, expected);
@@ -195,10 +182,7 @@ fn little_concurrency_is_a_warning() {
 fn reads_that_are_denied_fail() {
     for (fault, expected) in [
         (denied(), "failed: 1 of 15 resources in us-west-2 could not be read"),
-        (
-            fault(FaultKind::Unreachable),
-            "unknown: 1 of 15 resources in us-west-2 could not be read",
-        ),
+        (fault(FaultKind::Unreachable), "unknown: 1 of 15 resources in us-west-2 could not be read"),
     ] {
         let mut case = Case::new("us-west-2");
         case.unread = vec![("queue x".to_owned(), fault)];
@@ -208,26 +192,15 @@ fn reads_that_are_denied_fail() {
 
 #[test]
 fn denied_calls_are_listed_with_their_resources() {
-    let call = |action: &str, resource: &str| Call {
-        action: action.to_owned(),
-        resource: resource.to_owned(),
-    };
-    let calls = [
-        call("sqs:CreateQueue", "a"),
-        call("sqs:CreateQueue", "b"),
-        call("sqs:TagQueue", "a"),
-        call("x:Y", "*"),
-    ];
+    let call = |action: &str, resource: &str| Call { action: action.to_owned(), resource: resource.to_owned() };
+    let calls =
+        [call("sqs:CreateQueue", "a"), call("sqs:CreateQueue", "b"), call("sqs:TagQueue", "a"), call("x:Y", "*")];
     let no_policy = AccessDecision::NoPolicy { keys: BTreeSet::new() };
     let attach = "kibus policy operator";
     let elsewhere = "no further policy helps: let those who manage what denies these calls allow them";
     for (decision, why, helps) in [
         (no_policy, "no policy of the caller allows it", attach),
-        (
-            AccessDecision::Boundary,
-            "the permissions boundary of the caller does not allow it",
-            elsewhere,
-        ),
+        (AccessDecision::Boundary, "the permissions boundary of the caller does not allow it", elsewhere),
     ] {
         let decided = [decision.clone(), decision, AccessDecision::Allowed];
         let mut case = Case::new("us-west-2");
@@ -238,28 +211,17 @@ fn denied_calls_are_listed_with_their_resources() {
         let (line, details, hints) = item("permissions", &case.report());
         assert_eq!(line, "failed: IAM denies 2 of 4 calls of the plan");
         let denied = format!("sqs:CreateQueue on 2 resources like a: {why}");
-        assert_eq!(
-            details,
-            [denied.as_str(), "x:Y is unknown: IAM gave no answer about it"]
-        );
+        assert_eq!(details, [denied.as_str(), "x:Y is unknown: IAM gave no answer about it"]);
         assert_eq!(hints, [helps]);
     }
 }
 
 #[test]
 fn i13_an_allowed_call_may_be_denied_by_a_condition() {
-    let call = Call {
-        action: "x:Y".to_owned(),
-        resource: "*".to_owned(),
-    };
+    let call = Call { action: "x:Y".to_owned(), resource: "*".to_owned() };
     let mut case = Case::new("us-west-2");
-    case.answers.simulated = Ok(vec![Answered {
-        calls: [call.clone()].into(),
-        decisions: Ok([(call, AccessDecision::Allowed)].into()),
-    }]);
+    case.answers.simulated =
+        Ok(vec![Answered { calls: [call.clone()].into(), decisions: Ok([(call, AccessDecision::Allowed)].into()) }]);
     let (line, ..) = item("permissions", &case.report());
-    assert_eq!(
-        line,
-        "ok: IAM allows the 1 calls of the plan, unless a condition denies one"
-    );
+    assert_eq!(line, "ok: IAM allows the 1 calls of the plan, unless a condition denies one");
 }

@@ -11,19 +11,11 @@ use crate::model::scope::tests::scope;
 const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
 
 fn fault(kind: FaultKind) -> Fault {
-    Fault {
-        kind,
-        action: "eks:ListPodIdentityAssociations".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
+    Fault { kind, action: "eks:ListPodIdentityAssociations".to_owned(), code: None, message: "no".to_owned() }
 }
 
 fn denied() -> Fault {
-    fault(FaultKind::Denied {
-        principal: None,
-        resource: None,
-    })
+    fault(FaultKind::Denied { principal: None, resource: None })
 }
 
 /// Associations, each in a namespace and with the ARN of a role.
@@ -57,10 +49,8 @@ fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&
         },
     });
     let trust = Document::new(json!({ "Statement": [statement] }));
-    let listed = |role: &&str| ListedRole {
-        web_trust: trusting.contains(role).then(|| trust.clone()),
-        ..ListedRole::default()
-    };
+    let listed =
+        |role: &&str| ListedRole { web_trust: trusting.contains(role).then(|| trust.clone()), ..ListedRole::default() };
     let all = all.iter().map(|role| (role.parse().unwrap(), listed(role)));
     survey.known.listed_roles = Fact::Present(all.collect());
     survey
@@ -74,58 +64,23 @@ fn all_evidence_must_name_one_role() {
     for (case, associations, trusting, expected) in [
         ("an association", associations(&[("karpenter", &a)]), vec![], "a"),
         ("a trust policy", associations(&[]), vec!["b"], "b"),
-        (
-            "both, of the same role",
-            associations(&[("kube-system", &b)]),
-            vec!["b"],
-            "b",
-        ),
-        (
-            "both, of different roles",
-            associations(&[("kube-system", &a)]),
-            vec!["b"],
-            "? a b",
-        ),
+        ("both, of the same role", associations(&[("kube-system", &b)]), vec!["b"], "b"),
+        ("both, of different roles", associations(&[("kube-system", &a)]), vec!["b"], "? a b"),
         ("another namespace", associations(&[("team", &a)]), vec![], "? a"),
-        (
-            "another namespace too",
-            associations(&[("karpenter", &a), ("team", &a)]),
-            vec![],
-            "? a",
-        ),
-        (
-            "another namespace, trusted",
-            associations(&[("team", &b)]),
-            vec!["b"],
-            "? b",
-        ),
+        ("another namespace too", associations(&[("karpenter", &a), ("team", &a)]), vec![], "? a"),
+        ("another namespace, trusted", associations(&[("team", &b)]), vec!["b"], "? b"),
         ("associations denied", Fact::Unreadable(denied()), vec!["b"], "b"),
         ("no such cluster", Fact::Absent, vec![], "base-karpenter"),
         ("no evidence", associations(&[]), vec![], "base-karpenter"),
-        (
-            "two roles",
-            associations(&[("karpenter", &a), ("kube-system", &b)]),
-            vec![],
-            "? a b",
-        ),
-        (
-            "one of another account",
-            associations(&[("karpenter", elsewhere)]),
-            vec!["b"],
-            "? b elsewhere",
-        ),
+        ("two roles", associations(&[("karpenter", &a), ("kube-system", &b)]), vec![], "? a b"),
+        ("one of another account", associations(&[("karpenter", elsewhere)]), vec!["b"], "? b elsewhere"),
         (
             "one of another account too",
             associations(&[("karpenter", elsewhere), ("karpenter", &a)]),
             vec![],
             "? a elsewhere",
         ),
-        (
-            "one of another partition",
-            associations(&[("karpenter", &other_partition)]),
-            vec![],
-            "? elsewhere",
-        ),
+        ("one of another partition", associations(&[("karpenter", &other_partition)]), vec![], "? elsewhere"),
         ("two trust policies", associations(&[]), vec!["a", "b"], "? a b"),
     ] {
         let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
@@ -148,17 +103,8 @@ fn all_evidence_must_name_one_role() {
 fn associations_and_trust_policies_are_read_in_one_round() {
     let mut survey = Survey::new(scope());
     let base: ClusterName = "base".parse().unwrap();
-    survey
-        .observed
-        .insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
+    survey.observed.insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
     decide(&survey, &base, &ClusterSetting::default(), &HubOptions::default());
     let query = survey.take_open();
-    assert_eq!(
-        [
-            !query.associations.is_empty(),
-            !query.oidc_issuers.is_empty(),
-            query.listed_roles
-        ],
-        [true; 3]
-    );
+    assert_eq!([!query.associations.is_empty(), !query.oidc_issuers.is_empty(), query.listed_roles], [true; 3]);
 }

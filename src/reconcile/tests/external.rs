@@ -33,19 +33,13 @@ fn writes(survey: &Survey, target: &Target) -> Vec<String> {
     let changes = changes.filter(|change| change.id.name() == QUEUE);
     let fields = changes.flat_map(|change| change.fields.into_iter().map(move |field| (change.action, field.path)));
     let fields = fields.filter(|(_, path)| *path != format!("tags.{EXTERNAL}"));
-    fields
-        .map(|(action, path)| format!("{} {path}", action.as_str()))
-        .collect()
+    fields.map(|(action, path)| format!("{} {path}", action.as_str())).collect()
 }
 
 #[test]
 fn the_tag_can_only_prevent_writes() {
     let adopt = |adopt| {
-        let setting = ClusterSetting {
-            role: RoleOption::Unmanaged,
-            adopt: Some(adopt),
-            ..ClusterSetting::default()
-        };
+        let setting = ClusterSetting { role: RoleOption::Unmanaged, adopt: Some(adopt), ..ClusterSetting::default() };
         Target::add(["base".parse().unwrap()], &setting)
     };
     let key = || HubOptions {
@@ -67,24 +61,10 @@ fn the_tag_can_only_prevent_writes() {
     let queue = || QUEUE.parse().unwrap();
     let senders = HubOptions::default().senders();
     let policies = [
-        (
-            "created",
-            Some(policy::cluster_queue_policy(&scope(), &queue(), senders)),
-        ),
-        (
-            "adopted",
-            Some(policy::adopted_queue_policy(&scope(), &queue(), senders, None)),
-        ),
-        (
-            "of another bus",
-            Some(policy::cluster_queue_policy(&two(), &queue(), senders)),
-        ),
-        (
-            "of its owner",
-            Some(Document::new(
-                json!({"Statement": [{"Sid": "Theirs", "Effect": "Deny"}]}),
-            )),
-        ),
+        ("created", Some(policy::cluster_queue_policy(&scope(), &queue(), senders))),
+        ("adopted", Some(policy::adopted_queue_policy(&scope(), &queue(), senders, None))),
+        ("of another bus", Some(policy::cluster_queue_policy(&two(), &queue(), senders))),
+        ("of its owner", Some(Document::new(json!({"Statement": [{"Sid": "Theirs", "Effect": "Deny"}]})))),
         ("none", None),
     ];
     let mut prevented = 0;
@@ -145,36 +125,25 @@ fn what_a_controller_may_do_is_simulated_or_seen_or_unknown() {
                 statement
             });
             let more = granted.then(grant).into_iter();
-            let statements: Vec<_> = ours
-                .chain(more.flat_map(|more| more.as_array().unwrap().clone()))
-                .collect();
+            let statements: Vec<_> = ours.chain(more.flat_map(|more| more.as_array().unwrap().clone())).collect();
             queue.policy = Some(Document::new(json!({ "Statement": statements })));
             queue.tags = queue.tags.clone().with(EXTERNAL, "terraform");
             if !tagged {
                 queue.tags.0.remove("kibus:controller-role");
             }
         });
-        let listed = ListedRole {
-            arn: scope().roles_arn(ROLE),
-            ..ListedRole::default()
-        };
+        let listed = ListedRole { arn: scope().roles_arn(ROLE), ..ListedRole::default() };
         survey.known.listed_roles = Fact::Present([(role(), listed)].into());
         let decisions = decision.map(|decision| [("sqs:ReceiveMessage".to_owned(), decision)].into());
         let access = decisions.map_or(Fact::Absent, Fact::Present);
         survey.known.controller_access.insert((base(), role()), access);
-        let activity = deleted.map(|deleted| QueueActivity {
-            deleted,
-            ..QueueActivity::default()
-        });
+        let activity = deleted.map(|deleted| QueueActivity { deleted, ..QueueActivity::default() });
         let activity = activity.map_or(Fact::Absent, Fact::Present);
         survey.known.queue_activity.insert(QUEUE.parse().unwrap(), activity);
         let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
         let of_queue = intent.findings.iter().filter(|one| one.name() == QUEUE);
         let found = of_queue.map(|one| one.code.unwrap().as_str());
-        let unknown = intent
-            .warnings
-            .iter()
-            .filter(|hint| hint.text.starts_with("unknown whether Karpenter"));
+        let unknown = intent.warnings.iter().filter(|hint| hint.text.starts_with("unknown whether Karpenter"));
         let said: Vec<_> = found.chain(unknown.map(|_| "unknown")).collect();
         let expected: Vec<_> = (!expected.is_empty()).then_some(expected).into_iter().collect();
         assert_eq!(said, expected, "{name}");

@@ -23,36 +23,21 @@ fn granted(principal: &str, options: HubOptions) -> Survey {
     let queue = survey.cluster_queue(&name);
     let id = ResourceId::Queue(queue.clone());
     let mut found = survey.observed.queue(queue.clone()).unwrap().clone();
-    found.policy = found
-        .policy
-        .map(|of| policy::with_controller(of, &scope(), &queue, principal));
+    found.policy = found.policy.map(|of| policy::with_controller(of, &scope(), &queue, principal));
     survey.observed.insert(id, Fact::Present(Resource::Queue(found)));
-    survey
-        .observed
-        .remove(&Cluster::policy_id(&scope(), &name, &ROLE.parse().unwrap()));
+    survey.observed.remove(&Cluster::policy_id(&scope(), &name, &ROLE.parse().unwrap()));
     exists(&mut survey, true);
     survey
 }
 
 fn exists(survey: &mut Survey, exists: bool) {
     let role: RoleName = ROLE.parse().unwrap();
-    let roles = exists.then(|| {
-        (
-            role,
-            ListedRole {
-                arn: arn(),
-                ..ListedRole::default()
-            },
-        )
-    });
+    let roles = exists.then(|| (role, ListedRole { arn: arn(), ..ListedRole::default() }));
     survey.known.listed_roles = Fact::Present(roles.into_iter().collect());
 }
 
 fn with_key() -> HubOptions {
-    HubOptions {
-        kms_key: Some(KEY.parse().unwrap()),
-        ..options(Some("512"))
-    }
+    HubOptions { kms_key: Some(KEY.parse().unwrap()), ..options(Some("512")) }
 }
 
 #[test]
@@ -63,10 +48,7 @@ fn nothing_of_iam_is_planned_or_asked_and_the_grant_stays() {
         let intent = reconcile(&survey, &target).unwrap();
         let of_roles = |change: &Change| matches!(change.id, ResourceId::RolePolicy(..));
         assert!(!intent.plan.changes.iter().any(of_roles), "{target:?}");
-        assert!(
-            queues(&intent).iter().all(|change| change == "delete karpenter-base"),
-            "{target:?}"
-        );
+        assert!(queues(&intent).iter().all(|change| change == "delete karpenter-base"), "{target:?}");
         let asked = survey.take_open();
         assert!(asked.roles.is_empty(), "{target:?}: {asked:?}");
     }
@@ -76,32 +58,14 @@ fn nothing_of_iam_is_planned_or_asked_and_the_grant_stays() {
 fn a_deleted_role_is_found_with_what_fixes_it() {
     for (name, principal, exists_now, fix) in [
         ("as it was", arn(), true, None),
-        (
-            "made again",
-            "AROAEXAMPLE".to_owned(),
-            true,
-            Some("kibus add-cluster base"),
-        ),
-        (
-            "gone",
-            "AROAEXAMPLE".to_owned(),
-            false,
-            Some("kibus add-cluster base --controller-role ROLE"),
-        ),
-        (
-            "gone just now",
-            arn(),
-            false,
-            Some("kibus add-cluster base --controller-role ROLE"),
-        ),
+        ("made again", "AROAEXAMPLE".to_owned(), true, Some("kibus add-cluster base")),
+        ("gone", "AROAEXAMPLE".to_owned(), false, Some("kibus add-cluster base --controller-role ROLE")),
+        ("gone just now", arn(), false, Some("kibus add-cluster base --controller-role ROLE")),
     ] {
         let mut survey = granted(&principal, options(Some("512")));
         exists(&mut survey, exists_now);
         let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-        let found = intent
-            .findings
-            .iter()
-            .filter(|one| one.code == Some(FindingCode::GrantNamesDeletedRole));
+        let found = intent.findings.iter().filter(|one| one.code == Some(FindingCode::GrantNamesDeletedRole));
         let found: Vec<_> = found.map(|one| one.fix.steps()[0].command.clone().unwrap()).collect();
         assert_eq!(found, Vec::from_iter(fix), "{name}: {:?}", intent.findings);
         let on_queue = intent.findings.iter().filter(|one| one.cluster.is_some()).count();
@@ -112,9 +76,7 @@ fn a_deleted_role_is_found_with_what_fixes_it() {
 #[test]
 fn a_key_must_let_the_controllers_decrypt() {
     let rules = json!({"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "kms:*"});
-    let statement = policy::controller_key_statement(&scope(), &[arn()].into())
-        .value()
-        .clone();
+    let statement = policy::controller_key_statement(&scope(), &[arn()].into()).value().clone();
     let policy = |statements: &[&Value]| Fact::Present(Document::new(json!({ "Statement": statements })));
     let unread = Fact::Unreadable(Fault {
         kind: FaultKind::Unreachable,
@@ -128,21 +90,14 @@ fn a_key_must_let_the_controllers_decrypt() {
         ("no key", Fact::Absent, true, false),
         ("unread", unread, false, true),
     ] {
-        for target in [
-            add(),
-            bootstrap(HubOptions::default()),
-            verify(OfferedRouter::Packaged(code())),
-        ] {
+        for target in [add(), bootstrap(HubOptions::default()), verify(OfferedRouter::Packaged(code()))] {
             let mut survey = granted(&arn(), with_key());
             survey.known.key_policies.insert(KEY.parse().unwrap(), answer.clone());
             let intent = reconcile(&survey, &target).unwrap();
             let is = |one: &&Message| one.code == Some(FindingCode::KeyBlocksController);
             let found = intent.refusals.iter().chain(&intent.findings).filter(is).count();
             assert_eq!(found, usize::from(refused), "{name}: {target:?}");
-            let warning = intent
-                .warnings
-                .iter()
-                .any(|hint| hint.text.contains(&format!("lets `{ROLE}` decrypt")));
+            let warning = intent.warnings.iter().any(|hint| hint.text.contains(&format!("lets `{ROLE}` decrypt")));
             assert_eq!(warning, warned, "{name}: {:?}", intent.warnings);
         }
     }
@@ -150,24 +105,15 @@ fn a_key_must_let_the_controllers_decrypt() {
 
 #[test]
 fn a_session_policy_is_said_when_its_association_is_read() {
-    for (has_session_policy, grant, said) in [
-        (true, Grant::QueuePolicy, true),
-        (false, Grant::QueuePolicy, false),
-        (true, Grant::RolePolicy, false),
-    ] {
+    for (has_session_policy, grant, said) in
+        [(true, Grant::QueuePolicy, true), (false, Grant::QueuePolicy, false), (true, Grant::RolePolicy, false)]
+    {
         let mut survey = granted(&arn(), options(Some("512")));
         let base: ClusterName = "base".parse().unwrap();
-        let association = Association {
-            namespace: "kube-system".to_owned(),
-            role_arn: arn(),
-            has_session_policy,
-        };
+        let association = Association { namespace: "kube-system".to_owned(), role_arn: arn(), has_session_policy };
         let associations = Fact::Present([association].into());
         survey.known.associations.insert(base.clone(), associations);
-        let setting = ClusterSetting {
-            grant: Some(grant),
-            ..ClusterSetting::default()
-        };
+        let setting = ClusterSetting { grant: Some(grant), ..ClusterSetting::default() };
         let intent = reconcile(&survey, &Target::add([base], &setting)).unwrap();
         let found = intent.warnings.iter().any(|hint| hint.text.contains("session policy"));
         assert_eq!(found, said, "{has_session_policy} {grant}: {:?}", intent.warnings);
@@ -177,15 +123,10 @@ fn a_session_policy_is_said_when_its_association_is_read() {
 /// A new cluster takes the option of the hub, and a registered one keeps what it has.
 #[test]
 fn the_option_of_the_hub_is_for_new_clusters() {
-    for (saved, name, by_queue) in [
-        (Grant::QueuePolicy, "new", true),
-        (Grant::RolePolicy, "new", false),
-        (Grant::QueuePolicy, "base", false),
-    ] {
-        let hub = HubOptions {
-            grant: Some(saved),
-            ..options(Some("512"))
-        };
+    for (saved, name, by_queue) in
+        [(Grant::QueuePolicy, "new", true), (Grant::RolePolicy, "new", false), (Grant::QueuePolicy, "base", false)]
+    {
+        let hub = HubOptions { grant: Some(saved), ..options(Some("512")) };
         let mut survey = survey_of(hub, &[]);
         exists(&mut survey, true);
         let name: ClusterName = name.parse().unwrap();
@@ -205,16 +146,8 @@ fn the_option_of_the_hub_is_for_new_clusters() {
         let changes = intent.plan.changes.iter().filter_map(|change| change.after.as_ref());
         let grants = changes.filter_map(Resource::as_queue).filter_map(Queue::controller);
         assert_eq!(grants.count() == 1, by_queue, "{saved} {name}");
-        let policies = intent
-            .plan
-            .changes
-            .iter()
-            .filter(|change| matches!(change.id, ResourceId::RolePolicy(..)));
-        assert_eq!(
-            policies.count() == 1,
-            !by_queue && name.as_str() == "new",
-            "{saved} {name}"
-        );
+        let policies = intent.plan.changes.iter().filter(|change| matches!(change.id, ResourceId::RolePolicy(..)));
+        assert_eq!(policies.count() == 1, !by_queue && name.as_str() == "new", "{saved} {name}");
     }
 }
 
@@ -233,20 +166,14 @@ fn a_denial_counts_where_the_queue_lets_the_controller_in() {
         survey.observed.insert(ResourceId::Queue(queue), found);
         let decisions = [
             ("sqs:ReceiveMessage", AccessDecision::NoPolicy { keys: BTreeSet::new() }),
-            (
-                "sqs:DeleteMessage",
-                AccessDecision::Policies(["guard".to_owned()].into()),
-            ),
+            ("sqs:DeleteMessage", AccessDecision::Policies(["guard".to_owned()].into())),
         ];
         let decisions = decisions.map(|(action, decision)| (action.to_owned(), decision));
         let controller = (name, ROLE.parse().unwrap());
         let decisions = Fact::Present(decisions.into());
         survey.known.controller_access.insert(controller, decisions);
         let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-        let said = intent
-            .warnings
-            .iter()
-            .filter(|hint| hint.text.contains("cannot use queue"));
+        let said = intent.warnings.iter().filter(|hint| hint.text.contains("cannot use queue"));
         let said: Vec<&str> = said.map(|hint| hint.text.as_str()).collect();
         assert_eq!(said.len(), denials, "{said:?}");
         let names_it = |text: &&str| text.contains("`guard` denies it (sqs:DeleteMessage)");

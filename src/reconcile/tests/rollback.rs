@@ -13,13 +13,7 @@ fn a_rollback_is_said_and_is_no_finding() {
     type Edit = fn(&mut Alias);
     let end = Fix::Command(scope().kibus("bootstrap-hub --router-latest"));
     let rows: [(&str, &str, Edit, &[&str], &Fix); 5] = [
-        (
-            "to other code of another size",
-            "cc",
-            |a| a.settings.memory = 128,
-            &[],
-            &Fix::bootstrap_hub(&scope()),
-        ),
+        ("to other code of another size", "cc", |a| a.settings.memory = 128, &[], &Fix::bootstrap_hub(&scope())),
         (
             "the code that was rolled back is not on the function",
             "ee",
@@ -27,13 +21,7 @@ fn a_rollback_is_said_and_is_no_finding() {
             &["K220 kibus-router"],
             &Fix::bootstrap_hub(&scope()),
         ),
-        (
-            "with a layer",
-            "cc",
-            |a| a.settings.extras.extend(["x".to_owned()]),
-            &["K206 kibus-router:live"],
-            &end,
-        ),
+        ("with a layer", "cc", |a| a.settings.extras.extend(["x".to_owned()]), &["K206 kibus-router:live"], &end),
         (
             "with a share for another version",
             "cc",
@@ -67,33 +55,19 @@ fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
     });
     let parameter = survey.observed.parameter(scope().settings_parameter()).unwrap();
     let parameter = Resource::Parameter(Parameter {
-        settings: parameter.settings.clone().map(|settings| Settings {
-            pinned_version: Some(2),
-            ..settings
-        }),
+        settings: parameter.settings.clone().map(|settings| Settings { pinned_version: Some(2), ..settings }),
         ..parameter.clone()
     });
     survey.observed.insert(parameter.id(), Fact::Present(parameter));
     let function = survey.observed.function(scope().router_function()).unwrap();
-    let settings = FunctionSettings {
-        code: Code::of_archive("0.3.0", "cc"),
-        ..function.settings.clone()
-    };
+    let settings = FunctionSettings { code: Code::of_archive("0.3.0", "cc"), ..function.settings.clone() };
     survey.known.versions.insert(3, Fact::Present(settings));
     survey
 }
 
 /// A name, the router of this kibus, options, whether the rollback ends, the hash of the function's code; the changes of
 /// code, and the settings for which it is refused.
-type Kept = (
-    &'static str,
-    OfferedRouter,
-    HubOptions,
-    bool,
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-);
+type Kept = (&'static str, OfferedRouter, HubOptions, bool, &'static str, &'static str, &'static [&'static str]);
 
 #[test]
 fn a_rollback_is_kept_until_it_is_ended() {
@@ -102,45 +76,18 @@ fn a_rollback_is_kept_until_it_is_ended() {
     let rows: [Kept; 7] = [
         ("nothing else", Packaged(ours()), none(), false, "cc", "", &[]),
         ("the live code is named", live(), none(), false, "bb", "", &[]),
-        (
-            "other code on the function",
-            Packaged(ours()),
-            none(),
-            false,
-            "ee",
-            "function: sha256 ee → sha256 aa",
-            &[],
-        ),
+        ("other code on the function", Packaged(ours()), none(), false, "ee", "function: sha256 ee → sha256 aa", &[]),
         (
             "an option of the queues",
             Packaged(ours()),
-            HubOptions {
-                lock_queues: Some(false),
-                ..none()
-            },
+            HubOptions { lock_queues: Some(false), ..none() },
             false,
             "cc",
             "",
             &[],
         ),
-        (
-            "more memory",
-            Packaged(ours()),
-            options(Some("1024")),
-            false,
-            "cc",
-            "",
-            &["memory"],
-        ),
-        (
-            "other code is named",
-            named(),
-            none(),
-            false,
-            "cc",
-            "function: sha256 cc → sha256 aa",
-            &["code"],
-        ),
+        ("more memory", Packaged(ours()), options(Some("1024")), false, "cc", "", &["memory"]),
+        ("other code is named", named(), none(), false, "cc", "function: sha256 cc → sha256 aa", &["code"]),
         (
             "more memory, and it ends",
             Packaged(ours()),
@@ -152,17 +99,11 @@ fn a_rollback_is_kept_until_it_is_ended() {
         ),
     ];
     for (name, router, options, end_rollback, latest, planned, refused) in rows {
-        let given = Bootstrap {
-            end_rollback,
-            ..setting(options)
-        };
+        let given = Bootstrap { end_rollback, ..setting(options) };
         let intent = reconcile(&rolled_back(latest, |_| {}), &bootstrap_with(given, router)).unwrap();
         assert_eq!(codes(&intent), planned, "{name}");
         let fields = intent.refusals.iter().flat_map(|refusal| {
-            let (_, fields) = refusal
-                .sentence
-                .split_once("live, and a new version is needed to change: ")
-                .unwrap();
+            let (_, fields) = refusal.sentence.split_once("live, and a new version is needed to change: ").unwrap();
             fields.split(", ").map(|field| field.trim_matches('`'))
         });
         assert_eq!(fields.collect::<Vec<_>>(), refused, "{name}");
@@ -175,8 +116,5 @@ fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
     let intent = reconcile(&rolled_back("cc", |_| {}), &target).unwrap();
     let steps = intent.refusals[0].fix.steps();
     let command = steps[0].command.as_deref().unwrap();
-    assert_eq!(
-        command,
-        "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00"
-    );
+    assert_eq!(command, "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00");
 }

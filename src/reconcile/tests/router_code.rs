@@ -11,15 +11,7 @@ pub(super) type Live = Option<(&'static str, &'static str)>;
 
 /// A name, the hash of the function's code, the live version, the router of this kibus with the changed memory, if any, the
 /// plan of `bootstrap-hub`, the findings of `verify`, and a part of what both say.
-type Row = (
-    &'static str,
-    &'static str,
-    Live,
-    OfferedRouter,
-    &'static str,
-    &'static [&'static str],
-    &'static str,
-);
+type Row = (&'static str, &'static str, Live, OfferedRouter, &'static str, &'static [&'static str], &'static str);
 
 pub(super) fn ours() -> Code {
     Code::of_archive("0.2.0", "aa")
@@ -41,15 +33,7 @@ fn rows() -> Vec<Row> {
         "another build of router 0.2.0 is live: its code has SHA-256 bb, and the router of this kibus has aa";
     let interrupted = "the function has other code (SHA-256 aa): an update was interrupted";
     vec![
-        (
-            "all the same",
-            "aa",
-            Some(("0.2.0", "aa")),
-            Packaged(ours()),
-            "",
-            &[],
-            "",
-        ),
+        ("all the same", "aa", Some(("0.2.0", "aa")), Packaged(ours()), "", &[], ""),
         (
             "uploaded by someone else, whatever the tags say",
             "ee",
@@ -86,15 +70,7 @@ fn rows() -> Vec<Row> {
             both,
             "kibus did not publish it",
         ),
-        (
-            "another build",
-            "bb",
-            Some(("0.2.0", "bb")),
-            Packaged(ours()),
-            "",
-            &[],
-            other_build,
-        ),
+        ("another build", "bb", Some(("0.2.0", "bb")), Packaged(ours()), "", &[], other_build),
         (
             "another build is live, and ours is uploaded",
             "aa",
@@ -188,11 +164,7 @@ pub(super) fn deployed(latest: &str, live: Live) -> Survey {
 }
 
 pub(super) fn edit_alias(survey: &mut Survey, edit: impl FnOnce(&mut Alias)) {
-    let mut alias = survey
-        .observed
-        .alias(scope().router_function(), "live".to_owned())
-        .unwrap()
-        .clone();
+    let mut alias = survey.observed.alias(scope().router_function(), "live".to_owned()).unwrap().clone();
     alias.version = Some(1);
     edit(&mut alias);
     see(survey, Resource::Alias(alias));
@@ -253,12 +225,7 @@ fn hashes_decide_which_code_is_deployed_kept_and_reported() {
         for intent in [&bootstrap, &verified] {
             assert!(warned(intent).contains(says), "{name}: {:?}", intent.warnings);
         }
-        assert_eq!(
-            warned(&bootstrap).is_empty(),
-            says.is_empty(),
-            "{name}: {:?}",
-            bootstrap.warnings
-        );
+        assert_eq!(warned(&bootstrap).is_empty(), says.is_empty(), "{name}: {:?}", bootstrap.warnings);
     }
 }
 
@@ -279,30 +246,16 @@ fn other_code_than_the_named_one_is_fixed_by_naming_it() {
 fn a_version_that_is_published_for_another_reason_shows_its_code() {
     for (name, latest, live, planned) in [
         ("the live build stays", "bb", "bb", ""),
-        (
-            "the function has another",
-            "aa",
-            "bb",
-            "alias: 0.2.0 (sha256 bb) → 0.2.0 (sha256 aa)",
-        ),
+        ("the function has another", "aa", "bb", "alias: 0.2.0 (sha256 bb) → 0.2.0 (sha256 aa)"),
         (
             "the function has neither",
             "ee",
             "bb",
             "function: sha256 ee → sha256 aa; alias: 0.2.0 (sha256 bb) → 0.2.0 (sha256 aa)",
         ),
-        (
-            "an upload by someone else",
-            "ee",
-            "aa",
-            "function: sha256 ee → sha256 aa",
-        ),
+        ("an upload by someone else", "ee", "aa", "function: sha256 ee → sha256 aa"),
     ] {
-        let intent = reconcile(
-            &deployed(latest, Some(("0.2.0", live))),
-            &bootstrap(options(Some("1024"))),
-        )
-        .unwrap();
+        let intent = reconcile(&deployed(latest, Some(("0.2.0", live))), &bootstrap(options(Some("1024")))).unwrap();
         let changed: Vec<&str> = intent.plan.changes.iter().map(|change| change.id.kind()).collect();
         assert!(changed.contains(&"alias"), "{name}: {changed:?}");
         assert_eq!(codes(&intent), planned, "{name}");
@@ -322,10 +275,7 @@ fn the_archive_is_needed_where_code_may_be_uploaded() {
         let survey = deployed(latest, live);
         let target = bootstrap_with(setting(HubOptions::default()), OfferedRouter::of_version("0.2.0"));
         assert_eq!(archive_need(&survey, &target), Some(need), "{latest} {live:?}");
-        let arm = HubOptions {
-            arch: Some("arm64".parse().unwrap()),
-            ..HubOptions::default()
-        };
+        let arm = HubOptions { arch: Some("arm64".parse().unwrap()), ..HubOptions::default() };
         let target = bootstrap_with(setting(arm), OfferedRouter::of_version("0.2.0"));
         assert_eq!(archive_need(&survey, &target), Some(ArchiveNeed::Upload));
     }
@@ -336,13 +286,8 @@ fn an_older_router_replaces_a_live_one_only_if_allowed() {
     let survey = deployed("cc", Some(("0.3.0", "cc")));
     for router in [Packaged(ours()), named()] {
         for allow_downgrade in [false, true] {
-            let given = Bootstrap {
-                allow_downgrade,
-                ..setting(HubOptions::default())
-            };
-            let refusals = reconcile(&survey, &bootstrap_with(given, router.clone()))
-                .unwrap()
-                .refusals;
+            let given = Bootstrap { allow_downgrade, ..setting(HubOptions::default()) };
+            let refusals = reconcile(&survey, &bootstrap_with(given, router.clone())).unwrap().refusals;
             assert_eq!(refusals.is_empty(), allow_downgrade, "{refusals:?}");
         }
     }

@@ -48,10 +48,7 @@ fn empty() -> Survey {
 }
 
 fn restoring(options: HubOptions) -> Target {
-    let given = Bootstrap {
-        restore_settings: true,
-        ..setting(options)
-    };
+    let given = Bootstrap { restore_settings: true, ..setting(options) };
     bootstrap_with(given, OfferedRouter::Packaged(code()))
 }
 
@@ -59,10 +56,7 @@ fn restoring(options: HubOptions) -> Target {
 fn every_command_decides_by_the_settings_or_refuses() {
     let denied = || {
         Fact::Unreadable(Fault {
-            kind: FaultKind::Denied {
-                principal: None,
-                resource: None,
-            },
+            kind: FaultKind::Denied { principal: None, resource: None },
             action: "ssm:GetParameter".to_owned(),
             code: None,
             message: "no".to_owned(),
@@ -94,21 +88,9 @@ fn every_command_decides_by_the_settings_or_refuses() {
     let future = r#"{"format":2,"options":{}}"#;
     for (state, survey, expected) in [
         ("settings", survey(&[]), ["plans"; 6]),
-        (
-            "nothing",
-            empty(),
-            ["plans", "plans", "no hub", "no hub", "plans", "no hub"],
-        ),
-        (
-            "lost settings",
-            answering(Fact::Absent),
-            ["lost", "plans", "lost", "lost", "plans", "plans"],
-        ),
-        (
-            "damaged settings",
-            holding("hello"),
-            ["bad", "plans", "bad", "bad", "bad", "bad"],
-        ),
+        ("nothing", empty(), ["plans", "plans", "no hub", "no hub", "plans", "no hub"]),
+        ("lost settings", answering(Fact::Absent), ["lost", "plans", "lost", "lost", "plans", "plans"]),
+        ("damaged settings", holding("hello"), ["bad", "plans", "bad", "bad", "bad", "bad"]),
         ("settings of the future", holding(future), ["bad"; 6]),
         ("settings that are denied", answering(denied()), ["unreadable"; 6]),
     ] {
@@ -160,9 +142,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
     let mut survey = survey_of(options.clone(), &[]);
     survey.observed.insert(parameter(), Fact::Absent);
     let command = restores(reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err());
-    let typed = ["kibus bootstrap-hub --restore-settings".to_owned()]
-        .into_iter()
-        .chain(options.typed());
+    let typed = ["kibus bootstrap-hub --restore-settings".to_owned()].into_iter().chain(options.typed());
     assert_eq!(command, typed.collect::<Vec<_>>().join(" "));
     let intent = reconcile(&survey, &restoring(options)).unwrap();
     let changed: Vec<_> = intent.plan.changes.iter().map(|change| change.id.kind()).collect();
@@ -176,11 +156,7 @@ fn the_command_names_only_what_differs_from_the_defaults() {
     let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
     assert_eq!(restores(blocked), "kibus bootstrap-hub --restore-settings");
     let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-    let findings: Vec<_> = intent
-        .findings
-        .iter()
-        .map(|one| (one.code.unwrap().as_str(), one.name()))
-        .collect();
+    let findings: Vec<_> = intent.findings.iter().map(|one| (one.code.unwrap().as_str(), one.name())).collect();
     assert_eq!(findings, [("K113", "/kibus/kibus".to_owned())]);
 }
 
@@ -207,19 +183,11 @@ fn the_queue_of_a_cluster_is_no_hub() {
 #[test]
 fn settings_that_are_too_long_name_the_longest_tags() {
     let tags = (0..20).map(|number| format!("key{number}={}", "v".repeat(200 + number)).parse().unwrap());
-    let options = HubOptions {
-        tag: Some(tags.collect()),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { tag: Some(tags.collect()), ..HubOptions::default() };
     let intent = reconcile(&survey(&[]), &bootstrap(options)).unwrap();
     let refusals: Vec<_> = intent.refusals.iter().map(|refusal| refusal.sentence.clone()).collect();
-    let [refusal] = refusals.as_slice() else {
-        panic!("{refusals:?}")
-    };
-    assert!(
-        refusal.contains("4096") && refusal.contains("tag `key19` takes 224"),
-        "{refusal}"
-    );
+    let [refusal] = refusals.as_slice() else { panic!("{refusals:?}") };
+    assert!(refusal.contains("4096") && refusal.contains("tag `key19` takes 224"), "{refusal}");
 }
 
 /// S25: a message stays under the key that it was sent with.
@@ -229,44 +197,17 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
     const KEPT: u64 = 15 * 86_400;
     let key = |text: &str| text.parse::<KmsKey>().unwrap();
     let settings = |current: Option<&str>, old: &[(&str, u64)]| Settings {
-        options: HubOptions {
-            kms_key: current.map(|text| text.parse().unwrap()),
-            ..HubOptions::default()
-        },
+        options: HubOptions { kms_key: current.map(|text| text.parse().unwrap()), ..HubOptions::default() },
         old_keys: old.iter().map(|(text, until)| (key(text), Until(*until))).collect(),
         ..Settings::default()
     };
     for (name, before, wanted, queues, expected) in [
         ("no key", settings(None, &[]), None, None, vec![]),
         ("the same key", settings(Some(KEY), &[]), Some(KEY), Some(KEY), vec![]),
-        (
-            "another key",
-            settings(Some(KEY), &[]),
-            Some(OTHER),
-            Some(KEY),
-            vec![(KEY, NOW + KEPT)],
-        ),
-        (
-            "no key any more",
-            settings(Some(KEY), &[]),
-            None,
-            Some(KEY),
-            vec![(KEY, NOW + KEPT)],
-        ),
-        (
-            "later",
-            settings(Some(OTHER), &[(KEY, NOW + 1)]),
-            Some(OTHER),
-            Some(OTHER),
-            vec![(KEY, NOW + 1)],
-        ),
-        (
-            "over",
-            settings(Some(OTHER), &[(KEY, NOW)]),
-            Some(OTHER),
-            Some(OTHER),
-            vec![],
-        ),
+        ("another key", settings(Some(KEY), &[]), Some(OTHER), Some(KEY), vec![(KEY, NOW + KEPT)]),
+        ("no key any more", settings(Some(KEY), &[]), None, Some(KEY), vec![(KEY, NOW + KEPT)]),
+        ("later", settings(Some(OTHER), &[(KEY, NOW + 1)]), Some(OTHER), Some(OTHER), vec![(KEY, NOW + 1)]),
+        ("over", settings(Some(OTHER), &[(KEY, NOW)]), Some(OTHER), Some(OTHER), vec![]),
         (
             "over, but a queue still has it",
             settings(Some(OTHER), &[(KEY, NOW - 86_400)]),
@@ -288,39 +229,20 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
             Some(KEY),
             vec![(KEY, NOW + KEPT)],
         ),
-        (
-            "back to it",
-            settings(Some(OTHER), &[(KEY, NOW + 1)]),
-            Some(KEY),
-            Some(OTHER),
-            vec![(OTHER, NOW + KEPT)],
-        ),
+        ("back to it", settings(Some(OTHER), &[(KEY, NOW + 1)]), Some(KEY), Some(OTHER), vec![(OTHER, NOW + KEPT)]),
         // Whoever may change a queue opens nothing with it.
-        (
-            "a key that only a queue has",
-            settings(None, &[]),
-            None,
-            Some(OTHER),
-            vec![],
-        ),
+        ("a key that only a queue has", settings(None, &[]), None, Some(OTHER), vec![]),
     ] {
         let mut survey = survey_of(HubOptions::default(), &[]);
         if let Some(live) = queues {
-            let mut queue = survey
-                .observed
-                .queue("karpenter-base".parse().unwrap())
-                .unwrap()
-                .clone();
+            let mut queue = survey.observed.queue("karpenter-base".parse().unwrap()).unwrap().clone();
             queue.encryption = Encryption::Kms(key(live));
             let queue = Resource::Queue(queue);
             survey.observed.insert(queue.id(), Fact::Present(queue));
         }
         let wanted = wanted.map(key);
         let after = old_after(&survey, &before, wanted.as_ref());
-        let expected = expected
-            .into_iter()
-            .map(|(text, until)| (key(text), Until(until)))
-            .collect();
+        let expected = expected.into_iter().map(|(text, until)| (key(text), Until(until))).collect();
         assert_eq!(after, expected, "{name}");
     }
 }

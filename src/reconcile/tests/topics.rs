@@ -20,35 +20,17 @@ fn lets(service: &str) -> Value {
 }
 
 fn fault(kind: FaultKind) -> Fact<TopicAttributes> {
-    Fact::Unreadable(Fault {
-        kind,
-        action: "sns:GetTopicAttributes".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    })
+    Fact::Unreadable(Fault { kind, action: "sns:GetTopicAttributes".to_owned(), code: None, message: "no".to_owned() })
 }
 
 #[test]
 fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
-    let denied = FaultKind::Denied {
-        principal: None,
-        resource: None,
-    };
+    let denied = FaultKind::Denied { principal: None, resource: None };
     let cloudwatch = lets("cloudwatch.amazonaws.com");
     for (name, answer, notify, alarms) in [
         ("one without a key", topic(&cloudwatch, None), "", ""),
-        (
-            "a missing one",
-            Fact::Absent,
-            "refused: topic `t` does not exist",
-            "refused: topic `t` does not exist",
-        ),
-        (
-            "a denied one",
-            fault(denied),
-            "unknown whether topic `t`",
-            "unknown whether topic `t`",
-        ),
+        ("a missing one", Fact::Absent, "refused: topic `t` does not exist", "refused: topic `t` does not exist"),
+        ("a denied one", fault(denied), "unknown whether topic `t`", "unknown whether topic `t`"),
         (
             "one that is out of reach",
             fault(FaultKind::Unreachable),
@@ -97,29 +79,18 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
                 survey.known.key_policies.insert(key, Fact::Present(policy));
             }
             let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
-            let refusals = intent
-                .refusals
-                .iter()
-                .map(|refusal| format!("refused: {}", refusal.sentence));
-            let said: Vec<String> = refusals
-                .chain(intent.warnings.into_iter().map(|hint| hint.text))
-                .collect();
+            let refusals = intent.refusals.iter().map(|refusal| format!("refused: {}", refusal.sentence));
+            let said: Vec<String> = refusals.chain(intent.warnings.into_iter().map(|hint| hint.text)).collect();
             let count = usize::from(!expected.is_empty());
             assert_eq!(said.len(), count, "{name} of --{option}: {said:?}");
-            assert!(
-                said.iter().all(|said| said.starts_with(expected)),
-                "{name} of --{option}: {said:?}"
-            );
+            assert!(said.iter().all(|said| said.starts_with(expected)), "{name} of --{option}: {said:?}");
         }
     }
 }
 
 #[test]
 fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
-    let wants = |wants| HubOptions {
-        reader_alarms: Some(wants),
-        ..options(Some("512"))
-    };
+    let wants = |wants| HubOptions { reader_alarms: Some(wants), ..options(Some("512")) };
     let id = ResourceId::Alarm("kibus-reader-base".parse().unwrap());
     for (name, had, target, expected) in [
         ("asked for", false, bootstrap(wants(true)), "create"),
@@ -153,10 +124,7 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
     assert_eq!(definition.get("Period"), None);
     assert_eq!(definition["TreatMissingData"], "breaching");
     assert_eq!(definition["Metrics"][2]["Expression"], "FILL(empty, 0) + FILL(full, 0)");
-    assert_eq!(
-        Resource::Alarm(alarm).particulars().summary(),
-        "receives below 1, 3 of 3 times in 15m"
-    );
+    assert_eq!(Resource::Alarm(alarm).particulars().summary(), "receives below 1, 3 of 3 times in 15m");
 }
 
 #[test]
@@ -177,14 +145,9 @@ fn a_queue_that_nothing_has_read_for_an_hour_is_a_finding() {
     ] {
         let mut survey = survey(&[]);
         survey.known.receives.insert(queue.clone(), answer.clone());
-        let target = Target {
-            trial,
-            ..verify(OfferedRouter::Packaged(code()))
-        };
+        let target = Target { trial, ..verify(OfferedRouter::Packaged(code())) };
         let findings = reconcile(&survey, &target).unwrap().findings;
-        let said = findings
-            .iter()
-            .any(|one| one.sentence == "nothing has read `base`'s queue for an hour");
+        let said = findings.iter().any(|one| one.sentence == "nothing has read `base`'s queue for an hour");
         assert_eq!(said, found, "{answer:?} {trial:?}");
     }
 }

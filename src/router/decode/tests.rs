@@ -63,67 +63,23 @@ fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
         ("stopped", state("stopped"), Signal::StateChange),
         ("shutting down", state("shutting-down"), Signal::StateChange),
         ("terminated", state("terminated"), Signal::StateChange),
-        (
-            "capacity reservation",
-            sample(Signal::CapacityReservation, &[A]),
-            Signal::CapacityReservation,
-        ),
+        ("capacity reservation", sample(Signal::CapacityReservation, &[A]), Signal::CapacityReservation),
         ("rebalance", sample(Signal::Rebalance, &[A]), Signal::Rebalance),
         ("health", health(&[A]), Signal::ScheduledChange),
         ("health of two", health(&[A, B]), Signal::ScheduledChange),
         ("no resources", without(spot(), "resources"), Signal::SpotInterruption),
-        (
-            "null resources",
-            with(spot(), "/resources", Value::Null),
-            Signal::SpotInterruption,
-        ),
+        ("null resources", with(spot(), "/resources", Value::Null), Signal::SpotInterruption),
         ("no account", without(spot(), "account"), Signal::SpotInterruption),
-        (
-            "an empty Region",
-            with(spot(), "/region", json!("")),
-            Signal::SpotInterruption,
-        ),
+        ("an empty Region", with(spot(), "/region", json!("")), Signal::SpotInterruption),
         ("a state in another case", state("Stopping"), Signal::StateChange),
-        (
-            "an empty affected account",
-            detail("affectedAccount", json!("")),
-            Signal::ScheduledChange,
-        ),
-        (
-            "an affected account that is no text",
-            detail("affectedAccount", json!(1)),
-            Signal::ScheduledChange,
-        ),
-        (
-            "an empty event Region",
-            detail("eventRegion", json!("")),
-            Signal::ScheduledChange,
-        ),
-        (
-            "an event Region that is no text",
-            detail("eventRegion", json!({})),
-            Signal::ScheduledChange,
-        ),
-        (
-            "null members",
-            detail("startTime", Value::Null),
-            Signal::ScheduledChange,
-        ),
-        (
-            "a null among the resources",
-            with(spot(), "/resources", json!(["x", null])),
-            Signal::SpotInterruption,
-        ),
-        (
-            "members that Karpenter does not read",
-            with(spot(), "/detail/state", json!(1)),
-            Signal::SpotInterruption,
-        ),
-        (
-            "unknown members",
-            with(spot(), "/detail/more", json!([1.50])),
-            Signal::SpotInterruption,
-        ),
+        ("an empty affected account", detail("affectedAccount", json!("")), Signal::ScheduledChange),
+        ("an affected account that is no text", detail("affectedAccount", json!(1)), Signal::ScheduledChange),
+        ("an empty event Region", detail("eventRegion", json!("")), Signal::ScheduledChange),
+        ("an event Region that is no text", detail("eventRegion", json!({})), Signal::ScheduledChange),
+        ("null members", detail("startTime", Value::Null), Signal::ScheduledChange),
+        ("a null among the resources", with(spot(), "/resources", json!(["x", null])), Signal::SpotInterruption),
+        ("members that Karpenter does not read", with(spot(), "/detail/state", json!(1)), Signal::SpotInterruption),
+        ("unknown members", with(spot(), "/detail/more", json!([1.50])), Signal::SpotInterruption),
     ] {
         for body in [event.to_string(), format!(" {event:#}\n")] {
             let text = EventText::read(&body);
@@ -148,96 +104,32 @@ fn an_event_for_no_karpenter_has_its_drop_reason() {
         ("a list", "[]".to_owned(), DropReason::NotAnEvent),
         ("an empty object", "{}".to_owned(), DropReason::NotAnEvent),
         ("another source at last", duplicate, DropReason::NotForKarpenter),
-        (
-            "no source",
-            without(spot(), "source").to_string(),
-            DropReason::NotAnEvent,
-        ),
-        (
-            "no detail-type",
-            without(spot(), "detail-type").to_string(),
-            DropReason::NotAnEvent,
-        ),
-        (
-            "no detail",
-            without(spot(), "detail").to_string(),
-            DropReason::NotAnEvent,
-        ),
-        (
-            "a detail that is text",
-            with(spot(), "/detail", json!("x")).to_string(),
-            DropReason::NotAnEvent,
-        ),
-        (
-            "an account that is a number",
-            with(spot(), "/account", json!(1)).to_string(),
-            DropReason::NotAnEvent,
-        ),
+        ("no source", without(spot(), "source").to_string(), DropReason::NotAnEvent),
+        ("no detail-type", without(spot(), "detail-type").to_string(), DropReason::NotAnEvent),
+        ("no detail", without(spot(), "detail").to_string(), DropReason::NotAnEvent),
+        ("a detail that is text", with(spot(), "/detail", json!("x")).to_string(), DropReason::NotAnEvent),
+        ("an account that is a number", with(spot(), "/account", json!(1)).to_string(), DropReason::NotAnEvent),
         ("another kind", other.to_string(), DropReason::NotForKarpenter),
-        (
-            "another source",
-            with(spot(), "/source", json!("aws.x")).to_string(),
-            DropReason::NotForKarpenter,
-        ),
+        ("another source", with(spot(), "/source", json!("aws.x")).to_string(), DropReason::NotForKarpenter),
         ("running", state("running").to_string(), DropReason::NotForKarpenter),
         ("pending", state("pending").to_string(), DropReason::NotForKarpenter),
-        (
-            "an issue",
-            detail("eventTypeCategory", json!("issue")).to_string(),
-            DropReason::NotForKarpenter,
-        ),
-        (
-            "another service",
-            detail("service", json!("LAMBDA")).to_string(),
-            DropReason::NotForKarpenter,
-        ),
-        (
-            "a backup copy",
-            detail("eventRegion", json!("us-east-1")).to_string(),
-            DropReason::OtherRegion,
-        ),
-        (
-            "another Region",
-            with(spot(), "/region", json!("us-east-1")).to_string(),
-            DropReason::OtherRegion,
-        ),
+        ("an issue", detail("eventTypeCategory", json!("issue")).to_string(), DropReason::NotForKarpenter),
+        ("another service", detail("service", json!("LAMBDA")).to_string(), DropReason::NotForKarpenter),
+        ("a backup copy", detail("eventRegion", json!("us-east-1")).to_string(), DropReason::OtherRegion),
+        ("another Region", with(spot(), "/region", json!("us-east-1")).to_string(), DropReason::OtherRegion),
         (
             "an organization's view",
             detail("affectedAccount", json!("444455556666")).to_string(),
             DropReason::OtherAccount,
         ),
-        (
-            "another account",
-            with(spot(), "/account", json!("444455556666")).to_string(),
-            DropReason::OtherAccount,
-        ),
-        (
-            "no entities",
-            detail("affectedEntities", json!([])).to_string(),
-            DropReason::NoInstance,
-        ),
-        (
-            "null entities",
-            detail("affectedEntities", Value::Null).to_string(),
-            DropReason::NoInstance,
-        ),
-        (
-            "no instance",
-            with(spot(), "/detail", json!({})).to_string(),
-            DropReason::NoInstance,
-        ),
-        (
-            "a wildcard",
-            with(spot(), "/detail/instance-id", json!("i-*")).to_string(),
-            DropReason::NoInstance,
-        ),
+        ("another account", with(spot(), "/account", json!("444455556666")).to_string(), DropReason::OtherAccount),
+        ("no entities", detail("affectedEntities", json!([])).to_string(), DropReason::NoInstance),
+        ("null entities", detail("affectedEntities", Value::Null).to_string(), DropReason::NoInstance),
+        ("no instance", with(spot(), "/detail", json!({})).to_string(), DropReason::NoInstance),
+        ("a wildcard", with(spot(), "/detail/instance-id", json!("i-*")).to_string(), DropReason::NoInstance),
         ("more than a queue takes", "x".repeat(LARGEST + 1), DropReason::TooLarge),
     ] {
-        assert_eq!(
-            decode(&EventText::read(&body), 0, &scope()).err(),
-            Some(reason),
-            "{what}"
-        );
+        assert_eq!(decode(&EventText::read(&body), 0, &scope()).err(), Some(reason), "{what}");
     }
 }
 
@@ -245,10 +137,7 @@ fn an_event_for_no_karpenter_has_its_drop_reason() {
 fn a_probe_names_a_cluster_or_nothing() {
     let probe = |detail| with(sample(Signal::Probe, &[]), "/detail", detail).to_string();
     for (detail, subject) in [
-        (
-            json!({"cluster": "base"}),
-            Ok(EventSubject::Probe(Some("base".parse().unwrap()))),
-        ),
+        (json!({"cluster": "base"}), Ok(EventSubject::Probe(Some("base".parse().unwrap())))),
         (json!({"cluster": ""}), Ok(EventSubject::Probe(None))),
         (json!({"cluster": null}), Ok(EventSubject::Probe(None))),
         (json!({}), Ok(EventSubject::Probe(None))),
@@ -288,23 +177,11 @@ fn an_id_is_found_in_an_arn_of_this_account_and_region() {
     let id = "i-0a1b2c3d4e5f60718";
     for (text, found) in [
         (id, Ok(id)),
-        (
-            "arn:aws:ec2:us-west-2:111122223333:instance/i-0a1b2c3d4e5f60718",
-            Ok(id),
-        ),
+        ("arn:aws:ec2:us-west-2:111122223333:instance/i-0a1b2c3d4e5f60718", Ok(id)),
         ("arn:aws:ec2:::instance/i-0a1b2c3d4e5f60718", Ok(id)),
-        (
-            "arn:aws:ec2:us-east-1:111122223333:instance/i-0a1b2c3d4e5f60718",
-            Err(DropReason::OtherRegion),
-        ),
-        (
-            "arn:aws:ec2:us-west-2:444455556666:instance/i-0a1b2c3d4e5f60718",
-            Err(DropReason::OtherAccount),
-        ),
-        (
-            "arn:aws:ec2:us-west-2:111122223333:volume/vol-1",
-            Err(DropReason::NoInstance),
-        ),
+        ("arn:aws:ec2:us-east-1:111122223333:instance/i-0a1b2c3d4e5f60718", Err(DropReason::OtherRegion)),
+        ("arn:aws:ec2:us-west-2:444455556666:instance/i-0a1b2c3d4e5f60718", Err(DropReason::OtherAccount)),
+        ("arn:aws:ec2:us-west-2:111122223333:volume/vol-1", Err(DropReason::NoInstance)),
         ("vol-0a1b2c3d4e5f60718", Err(DropReason::NoInstance)),
         ("AWS_ACCOUNT", Err(DropReason::NoInstance)),
         ("i-*", Err(DropReason::NoInstance)),

@@ -41,9 +41,7 @@ pub(super) fn any_tag_answer() -> impl Strategy<Value = TagAnswer> {
 pub(super) fn any_queue_tags() -> impl Strategy<Value = Result<Tags, CallFailure>> {
     prop_oneof![
         Just(Ok(Tags::default())),
-        Just(Ok(Tags::default()
-            .with("kibus:bus", "kibus")
-            .with("kibus:cluster", "c1"))),
+        Just(Ok(Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c1"))),
         any_fault().prop_map(Err),
     ]
 }

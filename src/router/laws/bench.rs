@@ -23,11 +23,7 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
     let truth = (0..400).filter_map(|n| Some((id(n), tags_of(n)?))).collect();
     let services = Fakes {
         topic: FakeTopic::default(),
-        ec2: FakeEc2 {
-            truth,
-            script: Script::new(ec2),
-            largest: AtomicUsize::new(0),
-        },
+        ec2: FakeEc2 { truth, script: Script::new(ec2), largest: AtomicUsize::new(0) },
         queues: FakeQueues {
             sends: Script::new(sends),
             tags: Script::new(tags),
@@ -62,11 +58,7 @@ pub(super) fn cluster_of(n: usize) -> Option<String> {
 
 pub(super) fn tags_of(n: usize) -> Option<Tags> {
     match cluster_of(n) {
-        Some(cluster) => Some(
-            Tags::default()
-                .with("karpenter.sh/nodepool", "x")
-                .with("eks:eks-cluster-name", cluster),
-        ),
+        Some(cluster) => Some(Tags::default().with("karpenter.sh/nodepool", "x").with("eks:eks-cluster-name", cluster)),
         None if n % 5 == 4 => None,
         None => Some(Tags::default().with("Name", "x")),
     }
@@ -74,20 +66,14 @@ pub(super) fn tags_of(n: usize) -> Option<Tags> {
 
 /// A message with this number: a Spot warning, or a health event of several instances.
 pub(super) fn message(number: usize, instances: &[usize], receives: impl Into<Option<u32>>) -> Message {
-    let signal = if instances.len() == 1 {
-        Signal::SpotInterruption
-    } else {
-        Signal::ScheduledChange
-    };
+    let signal = if instances.len() == 1 { Signal::SpotInterruption } else { Signal::ScheduledChange };
     let ids: Vec<String> = instances.iter().map(|n| format!("i-{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut event = sample_event(&scope(), signal, &ids);
     event["id"] = json!(number.to_string());
     Message {
         id: number.to_string(),
-        origin: Origin::HubQueue {
-            receipt: "r".to_owned(),
-        },
+        origin: Origin::HubQueue { receipt: "r".to_owned() },
         body: event.to_string(),
         receives: receives.into(),
         arrived: 0,
@@ -100,10 +86,7 @@ pub(super) fn run(router: &TestRouter, budget: u64, messages: &[Message]) -> Rou
 
 pub(super) fn run_with(router: &TestRouter, clock: FakeClock, messages: &[Message]) -> RoutedBatch {
     let context = InvocationContext::new(router, clock);
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
-        .block_on(route(&context, messages))
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(route(&context, messages))
 }
 
 /// Every instance in every message that a queue took, with the queue and the number of the message.

@@ -27,11 +27,7 @@ impl FakeClock {
     }
 
     pub(super) fn at(start: Instant, budget: u64) -> Self {
-        Self {
-            start,
-            spent: AtomicU64::new(0),
-            budget,
-        }
+        Self { start, spent: AtomicU64::new(0), budget }
     }
 }
 
@@ -73,10 +69,7 @@ pub(super) struct Script<A> {
 
 impl<A: Clone> Script<A> {
     pub(super) fn new(answers: Vec<A>) -> Self {
-        Self {
-            answers,
-            next: AtomicUsize::new(0),
-        }
+        Self { answers, next: AtomicUsize::new(0) }
     }
 
     pub(super) fn next(&self) -> A {
@@ -156,10 +149,7 @@ pub(super) struct FakeTopic {
 
 impl Default for FakeTopic {
     fn default() -> Self {
-        Self {
-            answers: Script::new(vec![Some(Ok(()))]),
-            published: Mutex::default(),
-        }
+        Self { answers: Script::new(vec![Some(Ok(()))]), published: Mutex::default() }
     }
 }
 
@@ -182,10 +172,9 @@ impl Services for Fakes {
         match self.ec2.script.next() {
             TagAnswer::CallFailure(fault) => Err(fault.into()),
             TagAnswer::Panic => panic!("a call to EC2"),
-            TagAnswer::True => Ok(ids
-                .iter()
-                .filter_map(|id| Some((id.clone(), self.ec2.truth.get(id)?.clone())))
-                .collect()),
+            TagAnswer::True => {
+                Ok(ids.iter().filter_map(|id| Some((id.clone(), self.ec2.truth.get(id)?.clone()))).collect())
+            }
         }
     }
 
@@ -206,10 +195,7 @@ impl Services for Fakes {
                 taken.entry(queue.clone()).or_default().push((*body).to_owned());
             }
         }
-        Ok(answers
-            .into_iter()
-            .map(|answer| answer.map_err(CallError::from))
-            .collect())
+        Ok(answers.into_iter().map(|answer| answer.map_err(CallError::from)).collect())
     }
 
     async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {

@@ -67,17 +67,12 @@ impl FakeHub {
 }
 
 fn hub(number: usize) -> Origin {
-    Origin::HubQueue {
-        receipt: number.to_string(),
-    }
+    Origin::HubQueue { receipt: number.to_string() }
 }
 
 /// A message whose receipt is its id.
 fn of_hub(number: usize, instances: &[usize], receives: u32) -> Message {
-    Message {
-        origin: hub(number),
-        ..message(number, instances, receives)
-    }
+    Message { origin: hub(number), ..message(number, instances, receives) }
 }
 
 /// Routes a batch with this time for calls.
@@ -93,13 +88,8 @@ fn invoke(router: &TestRouter, batch: Vec<Message>, time: Duration) -> Finished 
 }
 
 fn failures(finished: &Finished) -> BTreeSet<String> {
-    let failures = finished.answer.as_ref().unwrap()["batchItemFailures"]
-        .as_array()
-        .unwrap()
-        .iter();
-    failures
-        .map(|failure| failure["itemIdentifier"].as_str().unwrap().to_owned())
-        .collect()
+    let failures = finished.answer.as_ref().unwrap()["batchItemFailures"].as_array().unwrap().iter();
+    failures.map(|failure| failure["itemIdentifier"].as_str().unwrap().to_owned()).collect()
 }
 
 /// A metric of the invocation.
@@ -183,10 +173,7 @@ proptest! {
 
 #[test]
 fn two_hundred_messages_take_one_call_of_describe_tags() {
-    let mut messages = of_clusters()
-        .take(300)
-        .enumerate()
-        .map(|(number, n)| of_hub(number, &[n], 1));
+    let mut messages = of_clusters().take(300).enumerate().map(|(number, n)| of_hub(number, &[n], 1));
     let passed = messages.by_ref().take(10).collect();
     let router = with_waiting(healthy(), messages);
     let finished = invoke(&router, passed, Duration::from_secs(60));
@@ -231,11 +218,7 @@ fn only_a_full_batch_of_young_messages_of_the_hub_receives_more() {
         let finished = invoke(&router, messages.collect(), Duration::from_secs(60));
         let foreign = failures(&finished).len();
         assert_eq!(taken(&router).len(), passed - foreign, "{what}");
-        assert_eq!(
-            router.services.queues.hub.receives.next.load(Ordering::Relaxed),
-            calls,
-            "{what}"
-        );
+        assert_eq!(router.services.queues.hub.receives.next.load(Ordering::Relaxed), calls, "{what}");
     }
 }
 
@@ -245,28 +228,13 @@ fn what_fails_in_the_hub_is_counted_and_harms_no_message() {
     let one_of_two = SendAnswer::Entries(vec![Ok(()), Err(CallFailure::Refused)]);
     for (what, receives, deletes, own, kept) in [
         ("throttled receives", TagAnswer::CallFailure(throttled), sent(), 0, 0),
-        (
-            "denied receives",
-            TagAnswer::CallFailure(CallFailure::Denied),
-            sent(),
-            0,
-            0,
-        ),
+        ("denied receives", TagAnswer::CallFailure(CallFailure::Denied), sent(), 0, 0),
         ("panics in receives", TagAnswer::Panic, sent(), 0, 0),
-        (
-            "throttled deletes",
-            TagAnswer::True,
-            SendAnswer::CallFailure(throttled),
-            190,
-            190,
-        ),
+        ("throttled deletes", TagAnswer::True, SendAnswer::CallFailure(throttled), 190, 190),
         ("panics in deletes", TagAnswer::True, SendAnswer::Panic, 190, 190),
         ("every other entry refused", TagAnswer::True, one_of_two, 190, 95),
     ] {
-        let mut messages = of_clusters()
-            .take(200)
-            .enumerate()
-            .map(|(number, n)| of_hub(number, &[n], 1));
+        let mut messages = of_clusters().take(200).enumerate().map(|(number, n)| of_hub(number, &[n], 1));
         let passed = messages.by_ref().take(10).collect();
         let mut router = with_waiting(healthy(), messages);
         let hub = &mut Arc::get_mut(&mut router).unwrap().services.queues.hub;
@@ -276,10 +244,7 @@ fn what_fails_in_the_hub_is_counted_and_harms_no_message() {
         assert_eq!(taken(&router).len(), 10 + own, "{what}");
         let count = |name| count(&finished, name).unwrap_or(0);
         assert_eq!((count("ReceivedByRouter"), count("NotDeleted")), (own, kept), "{what}");
-        let (all, events) = (
-            router.services.queues.hub.deleted.lock().unwrap().len(),
-            count("Received"),
-        );
+        let (all, events) = (router.services.queues.hub.deleted.lock().unwrap().len(), count("Received"));
         assert_eq!((all, events), (own - kept, 10 + own), "{what}");
     }
 }
@@ -311,19 +276,13 @@ fn messages_without_room_return_to_the_hub() {
     let hub = &router.services.queues.hub;
     let (deleted, hidden) = (hub.deleted.lock().unwrap(), hub.hidden.lock().unwrap());
     assert_eq!((deleted.len(), hidden.len()), (10, 90));
-    assert!(
-        hidden.iter().all(|(id, wait)| !deleted.contains(id) && *wait == 8),
-        "{hidden:?}"
-    );
+    assert!(hidden.iter().all(|(id, wait)| !deleted.contains(id) && *wait == 8), "{hidden:?}");
 }
 
 fn heartbeat(number: usize) -> Message {
     let mut event = sample_event(&scope(), Signal::Probe, &[]);
     event["detail-type"] = serde_json::json!(HEARTBEAT_DETAIL_TYPE);
-    Message {
-        body: event.to_string(),
-        ..of_hub(number, &[1], 1)
-    }
+    Message { body: event.to_string(), ..of_hub(number, &[1], 1) }
 }
 
 /// It asks EC2 and sends to the probe queue as it came, each time, and is no event in any other metric.
@@ -336,9 +295,7 @@ fn a_heartbeat_takes_the_whole_way_and_counts_alone() {
         assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), beats);
         let taken = router.services.queues.taken.lock().unwrap();
         assert_eq!(taken[&"kibus-probe".parse().unwrap()], vec![beat.body; beats]);
-        let [line] = &finished.lines[..] else {
-            panic!("{:?}", finished.lines)
-        };
+        let [line] = &finished.lines[..] else { panic!("{:?}", finished.lines) };
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let names = &line["_aws"]["CloudWatchMetrics"][0]["Metrics"];
         assert_eq!(names, &serde_json::json!([{"Name": "Heartbeat", "Unit": "Count"}]));
@@ -374,23 +331,11 @@ fn with_topic(mut router: TestRouter, answers: Vec<Option<Result<(), CallFailure
 fn a_notice_has_what_a_team_filters_by() {
     let router = healthy();
     let dropped = of_hub(1, &[6], 2);
-    let finished = invoke(
-        &router,
-        vec![of_hub(0, &[1], 1), dropped, heartbeat(2)],
-        Duration::from_secs(1),
-    );
+    let finished = invoke(&router, vec![of_hub(0, &[1], 1), dropped, heartbeat(2)], Duration::from_secs(1));
     assert_eq!(count(&finished, "Notified"), Some(1));
     let published = router.services.topic.published.lock().unwrap();
-    let attributes = [
-        ("cluster", "c1"),
-        ("nodepool", "x"),
-        ("signal", "spot-interruption"),
-        ("urgency", "urgent"),
-    ];
-    assert_eq!(
-        published[0].attributes,
-        attributes.map(|(name, value)| (name, value.to_owned()))
-    );
+    let attributes = [("cluster", "c1"), ("nodepool", "x"), ("signal", "spot-interruption"), ("urgency", "urgent")];
+    assert_eq!(published[0].attributes, attributes.map(|(name, value)| (name, value.to_owned())));
     let message: serde_json::Value = serde_json::from_str(&published[0].message).unwrap();
     let facts = &message["metadata"]["additionalContext"];
     let members = ["cluster", "account", "region", "time"].map(|name| facts[name].as_str().unwrap());
@@ -402,11 +347,8 @@ fn a_notice_has_what_a_team_filters_by() {
 #[test]
 fn a_topic_that_hangs_or_refuses_keeps_no_event() {
     let denied = Some(Err(CallFailure::Denied));
-    for (what, answers) in [
-        ("hangs", vec![None]),
-        ("refuses", vec![denied]),
-        ("hangs and refuses", vec![None, denied]),
-    ] {
+    for (what, answers) in [("hangs", vec![None]), ("refuses", vec![denied]), ("hangs and refuses", vec![None, denied])]
+    {
         let router = with_topic(healthy(), answers);
         for number in 0..6 {
             let begun = Instant::now();
@@ -416,10 +358,7 @@ fn a_topic_that_hangs_or_refuses_keeps_no_event() {
             assert_eq!(failures(&finished), BTreeSet::new(), "{what}");
             let counts = ["Delivered", "Notified", "NotNotified"].map(|name| count(&finished, name));
             assert_eq!(counts, [Some(1), None, Some(1)], "{what}");
-            assert!(
-                finished.lines.iter().any(|line| line.contains("\"not notified\"")),
-                "{what}"
-            );
+            assert!(finished.lines.iter().any(|line| line.contains("\"not notified\"")), "{what}");
         }
         assert_eq!(router.services.topic.answers.next.load(Ordering::Relaxed), 3, "{what}");
     }
@@ -427,10 +366,7 @@ fn a_topic_that_hangs_or_refuses_keeps_no_event() {
 
 #[test]
 fn a_storm_publishes_nothing() {
-    let mut messages = of_clusters()
-        .take(30)
-        .enumerate()
-        .map(|(number, n)| of_hub(number, &[n], 1));
+    let mut messages = of_clusters().take(30).enumerate().map(|(number, n)| of_hub(number, &[n], 1));
     let passed = messages.by_ref().take(10).collect();
     let router = with_topic(with_waiting(healthy(), messages), vec![None]);
     let finished = invoke(&router, passed, Duration::from_secs(8));

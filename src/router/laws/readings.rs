@@ -37,10 +37,7 @@ fn any_id_or_null() -> impl Strategy<Value = String> {
 }
 
 fn object(members: &[Written]) -> String {
-    let members: Vec<String> = members
-        .iter()
-        .map(|(key, value)| format!("{}:{value}", json!(key)))
-        .collect();
+    let members: Vec<String> = members.iter().map(|(key, value)| format!("{}:{value}", json!(key))).collect();
     format!("{{{}}}", members.join(","))
 }
 
@@ -52,18 +49,13 @@ fn any_object(name: &'static str, value: impl Strategy<Value = String>) -> impl 
 fn envelope(signal: Signal) -> Vec<Written> {
     let event = sample_event(&scope(), signal, &["i-0"]);
     let event = event.as_object().unwrap();
-    let members = event
-        .iter()
-        .filter(|(key, _)| !["detail", "resources"].contains(&key.as_str()));
+    let members = event.iter().filter(|(key, _)| !["detail", "resources"].contains(&key.as_str()));
     members.map(|(key, value)| (key.clone(), value.to_string())).collect()
 }
 
 fn routed(body: String) -> (TestRouter, RoutedBatch) {
     let router = healthy();
-    let message = Message {
-        body,
-        ..message(0, &[1], 1)
-    };
+    let message = Message { body, ..message(0, &[1], 1) };
     let batch = run(&router, 1000, &[message]);
     (router, batch)
 }

@@ -8,11 +8,7 @@ use super::bench::{TestRouter, id};
 use super::*;
 
 fn refusing(failure: CallFailure, tags: Result<Tags, CallFailure>) -> TestRouter {
-    router(
-        vec![SendAnswer::CallFailure(failure)],
-        vec![TagAnswer::True],
-        vec![tags],
-    )
+    router(vec![SendAnswer::CallFailure(failure)], vec![TagAnswer::True], vec![tags])
 }
 
 fn tag_calls(router: &TestRouter) -> usize {
@@ -125,11 +121,7 @@ fn many_unknown_clusters_cost_a_limited_number_of_tag_calls() {
 fn an_unregistered_cluster_is_not_served_ahead_of_others() {
     let router = unknown_clusters(2);
     run(&router, 1000, &[message(0, &[0], 1)]);
-    let drops = |n: usize| {
-        router
-            .registry
-            .drops(&format!("karpenter-unknown-{n}").parse().unwrap())
-    };
+    let drops = |n: usize| router.registry.drops(&format!("karpenter-unknown-{n}").parse().unwrap());
     assert!(drops(0) && !drops(1));
     run(&router, 1000, &[message(0, &[0, 1], 1)]);
     assert_eq!(
@@ -151,22 +143,11 @@ fn only_a_direct_invocation_names_a_cluster() {
         let router = healthy();
         let mut event = sample_event(&scope(), Signal::Probe, &[]);
         event["detail"][member] = json!("base");
-        let message = Message {
-            body: event.to_string(),
-            receives,
-            ..message(0, &[1], 1)
-        };
+        let message = Message { body: event.to_string(), receives, ..message(0, &[1], 1) };
         let outcome = run(&router, 1000, &[message]);
         let asked = router.services.queues.asked.lock().unwrap();
-        assert!(
-            asked.iter().map(String::as_str).eq(queue),
-            "{member} {receives:?}: {asked:?}"
-        );
+        assert!(asked.iter().map(String::as_str).eq(queue), "{member} {receives:?}: {asked:?}");
         let dropped = Decision::Dropped(DropReason::NotForKarpenter);
-        assert_eq!(
-            outcome.items[0].decision == dropped,
-            queue.is_none(),
-            "{member} {receives:?}"
-        );
+        assert_eq!(outcome.items[0].decision == dropped, queue.is_none(), "{member} {receives:?}");
     }
 }

@@ -14,12 +14,10 @@ fn item(message: usize, cluster: &str, decision: Decision) -> Item {
         message,
         signal: Some(Signal::ScheduledChange),
         instance: format!("i-{message}").parse().ok(),
-        placement: cluster.parse().ok().map(|name| {
-            Arc::new(Placement {
-                node_pool: "spot".to_owned(),
-                ..Placement::of(name)
-            })
-        }),
+        placement: cluster
+            .parse()
+            .ok()
+            .map(|name| Arc::new(Placement { node_pool: "spot".to_owned(), ..Placement::of(name) })),
         decision,
         copy: None,
         delay: None,
@@ -35,9 +33,7 @@ fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
 fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     let message = |n: usize| Message {
         id: format!("m{n}"),
-        origin: Origin::HubQueue {
-            receipt: "secret".to_owned(),
-        },
+        origin: Origin::HubQueue { receipt: "secret".to_owned() },
         body: "secret".to_owned(),
         receives: Some(2),
         arrived: 0,
@@ -47,18 +43,10 @@ fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> 
         item.copy = Some(number);
         item.delay = delays.get(number).copied();
     }
-    let facts = EventFacts {
-        time: Some(1_795_183_351_000),
-        state: None,
-        is_heartbeat: false,
-    };
+    let facts = EventFacts { time: Some(1_795_183_351_000), state: None, is_heartbeat: false };
     let count = items.iter().map(|item| item.message + 1).max().unwrap_or(0).max(3);
-    let routed = RoutedBatch {
-        events: vec![facts; count],
-        items,
-        repairs: Vec::new(),
-        contradictions: BTreeSet::new(),
-    };
+    let routed =
+        RoutedBatch { events: vec![facts; count], items, repairs: Vec::new(), contradictions: BTreeSet::new() };
     let messages: Vec<Message> = (0..count).map(message).collect();
     let (handler, calls) = (handler.parse().unwrap(), CallCounts::default());
     let lines = lines(&handler, "request", &messages, &routed, &calls, &Notified::default(), 5);
@@ -135,10 +123,7 @@ fn the_page_has_the_cost_of_a_million_lines() {
     let page = include_str!("../../../docs/router.md");
     assert!(page.contains(&text), "docs/router.md should have: {text}");
     // Of us-east-1, in US dollars a GB: https://aws.amazon.com/cloudwatch/pricing/
-    let cost = format!(
-        "${:.2}",
-        1.0e6 * f64::from(u32::try_from(bytes).unwrap()) / 1.0e9 * 0.50
-    );
+    let cost = format!("${:.2}", 1.0e6 * f64::from(u32::try_from(bytes).unwrap()) / 1.0e9 * 0.50);
     let sentence = format!("{bytes} bytes, and a million of them cost {cost}");
     assert!(page.contains(&sentence), "docs/router.md should have: {sentence}");
 }
@@ -153,17 +138,8 @@ fn only_a_redrive_is_answered_with_decisions() {
         {"decision": "dropped", "reason": "unregistered", "cluster": "b"},
     ]});
     let receipt = String::new();
-    for (origin, expected) in [
-        (Origin::Invocation, decisions),
-        (Origin::HubQueue { receipt }, json!({})),
-    ] {
-        let message = Message {
-            id: "m".to_owned(),
-            origin,
-            body: String::new(),
-            receives: Some(2),
-            arrived: 0,
-        };
+    for (origin, expected) in [(Origin::Invocation, decisions), (Origin::HubQueue { receipt }, json!({}))] {
+        let message = Message { id: "m".to_owned(), origin, body: String::new(), receives: Some(2), arrived: 0 };
         assert_eq!(json!(answered(&[message], &items)), expected);
     }
 }
@@ -173,10 +149,7 @@ fn contradicting_tags_are_one_short_line() {
     assert_eq!(contradictions("r", &BTreeSet::new()), None);
     let instances: BTreeSet<_> = (0..20).filter_map(|n| format!("i-{n:02}").parse().ok()).collect();
     let line = contradictions("r", &instances).unwrap();
-    assert_eq!(
-        (&line["items"], line["instances"].as_array().unwrap().len()),
-        (&json!(20), NAMED)
-    );
+    assert_eq!((&line["items"], line["instances"].as_array().unwrap().len()), (&json!(20), NAMED));
 }
 
 #[test]
@@ -189,10 +162,7 @@ fn every_declared_metric_has_a_value() {
         ];
         let line = metrics_of(report(items, &delays)).swap_remove(0);
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
-        assert_eq!(
-            (&directive["Namespace"], &directive["Dimensions"]),
-            (&json!("Kibus"), &json!([["bus"]]))
-        );
+        assert_eq!((&directive["Namespace"], &directive["Dimensions"]), (&json!("Kibus"), &json!([["bus"]])));
         assert_eq!((&line["bus"], &line["_aws"]["Timestamp"]), (&json!("kibus"), &json!(5)));
         let names = directive["Metrics"].as_array().unwrap();
         assert!(names.len() < VALUES);
@@ -201,12 +171,7 @@ fn every_declared_metric_has_a_value() {
             assert!(value.is_number() || value.is_array(), "{name}: {value}");
         }
         assert_eq!(line.get("Delay"), expected.as_ref());
-        for (name, count) in [
-            ("Received", 3),
-            ("Delivered", 1),
-            ("Dropped", 1),
-            ("DroppedUnregistered", 1),
-        ] {
+        for (name, count) in [("Received", 3), ("Delivered", 1), ("Dropped", 1), ("DroppedUnregistered", 1)] {
             assert_eq!(line[name], json!(count), "{name}");
         }
         assert_eq!((&line["Retried"], &line["RetriedNoTagsYet"]), (&json!(1), &json!(1)));
@@ -219,10 +184,7 @@ fn a_hundred_delays_stand_for_many() {
         let delays: Vec<i64> = (1..=all).collect();
         let items = (0..all).map(|n| item(usize::try_from(n).unwrap(), "a", Decision::Delivered));
         let lines = report(items.collect(), &delays);
-        assert_eq!(
-            lines.iter().filter(|line| line["message"] == "delivered").count(),
-            delays.len().min(LINES)
-        );
+        assert_eq!(lines.iter().filter(|line| line["message"] == "delivered").count(), delays.len().min(LINES));
         let line = &metrics_of(lines)[0];
         let kept: Vec<i64> = serde_json::from_value(line["Delay"].clone()).unwrap();
         assert_eq!((kept.len(), kept[0]), (delays.len().min(VALUES), all), "of {all}");
@@ -262,10 +224,7 @@ fn each_cluster_or_node_pool_with_a_delivery_has_its_own_line_if_it_is_wanted() 
     let (of_cluster, of_pool) = (json!(["bus", "cluster"]), json!(["bus", "cluster", "nodepool"]));
     for (handler, lines) in [
         ("kibus/", both(json!([of_cluster]), None)),
-        (
-            "kibus//metrics=nodepool",
-            both(json!([of_cluster, of_pool]), Some("spot")),
-        ),
+        ("kibus//metrics=nodepool", both(json!([of_cluster, of_pool]), Some("spot"))),
         ("kibus//metrics=none", vec![]),
     ] {
         let metrics = metrics_of(report_of(handler, items(), &[]));

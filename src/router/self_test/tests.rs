@@ -87,17 +87,11 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
     let mut made = calls.calls.into_inner().unwrap();
     made.sort();
     let (queue, body) = made[0].split_once(' ').unwrap();
-    assert_eq!(
-        (queue, made[1].as_str()),
-        ("kibus-probe", "tags of i-00000000000000000")
-    );
+    assert_eq!((queue, made[1].as_str()), ("kibus-probe", "tags of i-00000000000000000"));
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert!(is_self_test_message(&body), "{body}");
     let time = body["time"].as_str().unwrap();
-    assert!(
-        DateTime::from_str(time, Format::DateTime).unwrap().secs() > 1_700_000_000,
-        "{time}"
-    );
+    assert!(DateTime::from_str(time, Format::DateTime).unwrap().secs() > 1_700_000_000, "{time}");
 }
 
 /// S14, S15, S18, L18: what is at fault has a name.
@@ -147,17 +141,9 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
              of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed \
              with it until then, so check again after that: KMS.AccessDeniedException (said)",
         ),
-        (
-            "InvalidMessageContents",
-            tagged,
-            "failed: InvalidMessageContents (said)",
-        ),
+        ("InvalidMessageContents", tagged, "failed: InvalidMessageContents (said)"),
     ] {
-        let calls = Alike {
-            send: Some(Err(refused(code))),
-            queue_tags,
-            ..healthy()
-        };
+        let calls = Alike { send: Some(Err(refused(code))), queue_tags, ..healthy() };
         let found = problems(&calls).await;
         let expected = format!("sqs:SendMessage to queue `kibus-probe` {expected}");
         assert_eq!(found, [(expected, aws_code::bare(code).to_owned())]);
@@ -168,28 +154,14 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
 #[tokio::test]
 async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
     let error = refused("AccessDenied");
-    let text = |region| {
-        send_text(
-            &scope_in("aws", region),
-            &scope().probe_queue(),
-            &error,
-            Some(&Tags::default()),
-        )
-    };
+    let text = |region| send_text(&scope_in("aws", region), &scope().probe_queue(), &error, Some(&Tags::default()));
     assert!(text("us-west-2").contains("kibus:cluster"), "{}", text("us-west-2"));
-    assert!(
-        text("ap-south-2").ends_with("of the router's policy"),
-        "{}",
-        text("ap-south-2")
-    );
+    assert!(text("ap-south-2").ends_with("of the router's policy"), "{}", text("ap-south-2"));
 }
 
 #[tokio::test]
 async fn a_refused_read_of_tags_names_the_statement() {
-    let calls = Alike {
-        instance_tags: Err(refused("UnauthorizedOperation")),
-        ..healthy()
-    };
+    let calls = Alike { instance_tags: Err(refused("UnauthorizedOperation")), ..healthy() };
     let found = problems(&calls).await;
     let text = "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy: \
                 UnauthorizedOperation (said)";
@@ -199,10 +171,7 @@ async fn a_refused_read_of_tags_names_the_statement() {
 #[test]
 fn the_statements_that_are_named_exist() {
     let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
-    let options = HubOptions {
-        kms_key: Some(OrNone(Some(key))),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { kms_key: Some(OrNone(Some(key))), ..HubOptions::default() };
     let policy = policy::router_policy(&scope(), &options).compact();
     for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
         assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
@@ -212,25 +181,15 @@ fn the_statements_that_are_named_exist() {
 
 #[tokio::test]
 async fn a_call_without_an_answer_times_out_with_its_own_words() {
-    let found = problems(&Alike {
-        send: None,
-        ..healthy()
-    })
-    .await;
+    let found = problems(&Alike { send: None, ..healthy() }).await;
     let text = "sqs:SendMessage to queue `kibus-probe` failed: RequestTimeout \
                 (timed out: no answer within the time of the self-test)";
-    assert_eq!(
-        found.iter().map(|(problem, _)| problem.as_str()).collect::<Vec<_>>(),
-        [text]
-    );
+    assert_eq!(found.iter().map(|(problem, _)| problem.as_str()).collect::<Vec<_>>(), [text]);
 }
 
 #[tokio::test]
 async fn a_throttled_call_is_retried_until_the_time_is_up() {
-    let calls = Alike {
-        instance_tags: Err(refused("RequestLimitExceeded")),
-        ..healthy()
-    };
+    let calls = Alike { instance_tags: Err(refused("RequestLimitExceeded")), ..healthy() };
     let found = problems(&calls).await;
     assert_eq!(found[0].1, "RequestLimitExceeded");
     assert!(calls.calls.lock().unwrap().len() > 2, "{:?}", calls.calls);
@@ -258,18 +217,11 @@ async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
 
 #[tokio::test]
 async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
-    let calls = Alike {
-        send: Some(Err(refused("AccessDenied"))),
-        ..healthy()
-    };
+    let calls = Alike { send: Some(Err(refused("AccessDenied"))), ..healthy() };
     let report = run(&scope(), &handler("karpenter-"), &calls, deadline()).await;
     assert!(!report.ok);
     assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
-    assert!(
-        report.problems[0].starts_with("sqs:SendMessage"),
-        "{:?}",
-        report.problems
-    );
+    assert!(report.problems[0].starts_with("sqs:SendMessage"), "{:?}", report.problems);
 }
 
 #[tokio::test]

@@ -107,11 +107,7 @@ impl JsonSchema for FieldValue {
 /// Allows no other members in an object, and no null for a member that may be missing.
 fn close(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
-    let required: Vec<Value> = object
-        .get("required")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let required: Vec<Value> = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(Value::Object(properties)) = object.get_mut("properties") else {
         return;
     };
@@ -174,18 +170,10 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
     let third: ClusterName = "third".parse().unwrap();
     let intent = Intent {
         plan: plan.clone(),
-        clusters: vec![
-            cluster("base", Some("KarpenterServiceAccount-base")),
-            cluster("other", None),
-        ],
+        clusters: vec![cluster("base", Some("KarpenterServiceAccount-base")), cluster("other", None)],
         findings: vec![
-            Message::finding(
-                &scope(),
-                FindingCode::ClusterNotRegistered,
-                third.clone(),
-                "not registered",
-            )
-            .fixed_by(crate::message::Fix::add_cluster(&scope(), third)),
+            Message::finding(&scope(), FindingCode::ClusterNotRegistered, third.clone(), "not registered")
+                .fixed_by(crate::message::Fix::add_cluster(&scope(), third)),
         ],
         warnings: vec![Hint::text("a warning")],
         ..Intent::default()
@@ -206,21 +194,13 @@ fn failure() -> Error {
         .note("AWS refused iam:CreateRole")
         .hint("ask whoever may")
         .hint_command("then run again:", "kibus bootstrap-hub");
-    error.progress = Some(Progress {
-        done: 2,
-        failed: 1,
-        unknown: 0,
-        not_tried: 10,
-    });
+    error.progress = Some(Progress { done: 2, failed: 1, unknown: 0, not_tried: 10 });
     error
 }
 
 #[test]
 fn the_schema_is_up_to_date() {
-    assert_file(
-        "docs/plan.schema.json",
-        &serde_json::to_string_pretty(&schema()).unwrap(),
-    );
+    assert_file("docs/plan.schema.json", &serde_json::to_string_pretty(&schema()).unwrap());
 }
 
 #[test]
@@ -234,10 +214,7 @@ fn a_report_reads_like_this() {
 #[test]
 fn the_schema_describes_what_is_written() {
     let hub = hub_resources(HubOptions::default());
-    let moved = hub_resources(HubOptions {
-        role_path: Some("/team/".parse().unwrap()),
-        ..HubOptions::default()
-    });
+    let moved = hub_resources(HubOptions { role_path: Some("/team/".parse().unwrap()), ..HubOptions::default() });
     let failure = failure();
     for (name, plan) in [
         ("no change", between(&hub, &hub)),
@@ -251,10 +228,7 @@ fn the_schema_describes_what_is_written() {
         }
     }
     assert_eq!(objection(&Report::default().to_json()), None, "no hub");
-    let early = Report {
-        error: Some(Error::usage("no")),
-        ..Report::default()
-    };
+    let early = Report { error: Some(Error::usage("no")), ..Report::default() };
     assert_eq!(objection(&early.to_json()), None, "an early error");
 }
 
@@ -262,11 +236,7 @@ fn the_schema_describes_what_is_written() {
 #[test]
 fn the_schema_describes_dead_letters() {
     let spot = sample_event(&scope(), Signal::SpotInterruption, &["i-1"]).to_string();
-    let letters = [spot, String::new()].map(|body| DeadLetter {
-        id: "m".to_owned(),
-        body,
-        ..DeadLetter::default()
-    });
+    let letters = [spot, String::new()].map(|body| DeadLetter { id: "m".to_owned(), body, ..DeadLetter::default() });
     let letters = letters.map(|letter| letter.with_event(0).with_cause(|_| Some("x"), true));
     let shown = DeadLetterReport {
         queue: scope().dead_letter_queue(),
@@ -285,16 +255,9 @@ fn the_schema_describes_dead_letters() {
         if let Some(treatment) = treatment {
             letters.settle(treatment, None);
         }
-        let hub = HubReport {
-            dead_letters: Some(letters),
-            ..HubReport::of(&scope())
-        };
+        let hub = HubReport { dead_letters: Some(letters), ..HubReport::of(&scope()) };
         let hubs = vec![hub];
-        let document = Report {
-            hubs,
-            ..Report::default()
-        }
-        .to_json();
+        let document = Report { hubs, ..Report::default() }.to_json();
         assert_eq!(objection(&document), None, "{treatment:?}");
         let letters = &document["hubs"][0]["dead_letters"];
         let status = |number: usize| &letters["messages"][number]["result"]["status"];
@@ -322,17 +285,11 @@ fn the_schema_refuses_what_is_not_written() {
         ("/hubs/0/problems/0/code", json!("K000")),
         ("/hubs/0/problems/0/kind", json!("bucket")),
         ("/hubs/0/problems/0/severity", json!("high")),
-        (
-            "/hubs/0/problems/0/fix",
-            json!({"text": null, "command": null, "url": null}),
-        ),
+        ("/hubs/0/problems/0/fix", json!({"text": null, "command": null, "url": null})),
         ("/hubs/0/status", Value::Null),
         ("/hubs/0/error", Value::Null),
         ("/hubs/0/error/done", Value::Null),
-        (
-            "/hubs/0/error",
-            json!({"kind": "failed", "message": "m", "notes": [], "hints": [], "done": 1}),
-        ),
+        ("/hubs/0/error", json!({"kind": "failed", "message": "m", "notes": [], "hints": [], "done": 1})),
     ] {
         let mut document = document.clone();
         *document.pointer_mut(at).unwrap() = wrong;
@@ -343,30 +300,15 @@ fn the_schema_refuses_what_is_not_written() {
 #[test]
 fn labels_are_what_differs() {
     let one = Heading::from(&scope());
-    let elsewhere = Heading {
-        region: Some("eu-west-1".parse().unwrap()),
-        ..one.clone()
-    };
-    let other = Heading {
-        bus: "other".parse().unwrap(),
-        ..one.clone()
-    };
-    let unreached = Heading {
-        account: None,
-        ..elsewhere.clone()
-    };
+    let elsewhere = Heading { region: Some("eu-west-1".parse().unwrap()), ..one.clone() };
+    let other = Heading { bus: "other".parse().unwrap(), ..one.clone() };
+    let unreached = Heading { account: None, ..elsewhere.clone() };
     for (hubs, labels) in [
         (vec![&one], vec![""]),
         (vec![&one, &elsewhere], vec!["us-west-2", "eu-west-1"]),
         (vec![&one, &other], vec!["kibus", "other"]),
-        (
-            vec![&one, &elsewhere, &other],
-            vec!["us-west-2 kibus", "eu-west-1 kibus", "us-west-2 other"],
-        ),
-        (
-            vec![&one, &unreached],
-            vec!["111122223333 us-west-2", "unknown account eu-west-1"],
-        ),
+        (vec![&one, &elsewhere, &other], vec!["us-west-2 kibus", "eu-west-1 kibus", "us-west-2 other"]),
+        (vec![&one, &unreached], vec!["111122223333 us-west-2", "unknown account eu-west-1"]),
     ] {
         let mut hubs: Vec<Heading> = hubs.into_iter().cloned().collect();
         Heading::tell_apart(&mut hubs);

@@ -45,10 +45,7 @@ impl Write for Refuses {
 #[test]
 fn output_that_goes_nowhere_is_an_error() {
     let closed = write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x").unwrap_err();
-    assert_eq!(
-        (closed.kind, closed.message.as_str()),
-        (ErrorKind::Failed, STDOUT_CLOSED)
-    );
+    assert_eq!((closed.kind, closed.message.as_str()), (ErrorKind::Failed, STDOUT_CLOSED));
     let full = write_line(&mut Refuses(io::ErrorKind::StorageFull), "x").unwrap_err();
     assert_eq!(full.kind, ErrorKind::Failed);
     assert_ne!(full.message, STDOUT_CLOSED);

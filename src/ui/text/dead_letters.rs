@@ -15,9 +15,7 @@ const NAMED: usize = 5;
 
 /// What lies in the dead-letter queue, a paragraph for each message.
 pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) -> String {
-    let DeadLetterReport {
-        queue, about, letters, ..
-    } = report;
+    let DeadLetterReport { queue, about, letters, .. } = report;
     if letters.is_empty() {
         return match about {
             0 => format!(
@@ -55,11 +53,7 @@ fn paragraph(letter: &DeadLetter, style: Style) -> Vec<String> {
     facts.push(letter.event.as_ref().map_or_else(
         || "not an event, so the router cannot route it".to_owned(),
         |event| {
-            let until_or_why = event
-                .useful_until
-                .as_deref()
-                .or(event.useful_reason)
-                .unwrap_or_default();
+            let until_or_why = event.useful_until.as_deref().or(event.useful_reason).unwrap_or_default();
             let useful = match event.useful {
                 Useful::Until => "useful until ",
                 Useful::Little => "of little use: ",
@@ -93,10 +87,7 @@ fn not_delivered(error: &DeliveryError) -> String {
     let parts = parts.iter().filter(|(_, value)| !value.is_empty());
     let parts: Vec<String> = parts.map(|(name, value)| format!("{name} {value}")).collect();
     let parts = parts.join(", ");
-    escape(&format!(
-        "EventBridge could not deliver it: {code}: {message} ({parts})"
-    ))
-    .into_owned()
+    escape(&format!("EventBridge could not deliver it: {code}: {message} ({parts})")).into_owned()
 }
 
 fn last_part(arn: &str) -> &str {
@@ -120,9 +111,8 @@ pub fn treated(report: &DeadLetterReport) -> String {
     let is_redrive = report.action == Some(Treatment::Redrive);
     let suits = |letter: &&DeadLetter| report.action.is_none_or(|action| letter.suits(action));
     let letters = report.letters.iter().filter(suits);
-    let results: Vec<(&DeadLetter, &LetterResult)> = letters
-        .filter_map(|letter| Some((letter, letter.result.as_ref()?)))
-        .collect();
+    let results: Vec<(&DeadLetter, &LetterResult)> =
+        letters.filter_map(|letter| Some((letter, letter.result.as_ref()?))).collect();
     let mut counts: BTreeMap<(LetterStatus, &str), usize> = BTreeMap::new();
     if !results.iter().any(|(_, result)| result.status.is_done()) {
         let first = match is_redrive {
@@ -138,9 +128,7 @@ pub fn treated(report: &DeadLetterReport) -> String {
         };
         *counts.entry((*status, word)).or_default() += 1;
     }
-    let tried = results
-        .iter()
-        .filter(|(_, result)| is_redrive && result.status != LetterStatus::Left);
+    let tried = results.iter().filter(|(_, result)| is_redrive && result.status != LetterStatus::Left);
     let line = |(letter, result): &(&DeadLetter, &LetterResult)| {
         let title = letter.event.as_ref().map_or(String::new(), title);
         let reason = result.reason.as_deref().unwrap_or_default();

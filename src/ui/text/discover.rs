@@ -27,11 +27,7 @@ pub fn discovery(heading: &Heading, found: &Discovery, style: Style) -> String {
     }
     lines.extend(section("Readers", warnings(found, &queues), style));
     lines.extend(section("Rules that stay", kept(found, &queues), style));
-    lines.extend(section(
-        "To remove the other rules, once the clusters are on the bus",
-        removals(&queues),
-        style,
-    ));
+    lines.extend(section("To remove the other rules, once the clusters are on the bus", removals(&queues), style));
     lines.join("\n")
 }
 
@@ -39,33 +35,18 @@ pub fn discovery(heading: &Heading, found: &Discovery, style: Style) -> String {
 fn order(a: &FoundQueue, b: &FoundQueue) -> Ordering {
     let name = |queue: &FoundQueue| queue.cluster.as_ref().map_or(String::new(), ToString::to_string);
     let is_unknown = a.cluster.is_none().cmp(&b.cluster.is_none());
-    is_unknown
-        .then_with(|| by_count(&name(a), &name(b)))
-        .then_with(|| by_count(a.name.as_str(), b.name.as_str()))
+    is_unknown.then_with(|| by_count(&name(a), &name(b))).then_with(|| by_count(a.name.as_str(), b.name.as_str()))
 }
 
 fn summary(found: &Discovery) -> String {
-    let Discovery {
-        rules,
-        rule_limit,
-        rules_of_kibus,
-        queues,
-        unread,
-        ..
-    } = found;
-    let sending: BTreeSet<&RuleName> = queues
-        .iter()
-        .flat_map(|queue| &queue.rules)
-        .map(|rule| &rule.name)
-        .collect();
+    let Discovery { rules, rule_limit, rules_of_kibus, queues, unread, .. } = found;
+    let sending: BTreeSet<&RuleName> = queues.iter().flat_map(|queue| &queue.rules).map(|rule| &rule.name).collect();
     let bus = format!("The default event bus has {rules} of {rule_limit} rules (default limit).");
     let (bus, none, other) = match rules_of_kibus {
         0 => (bus, "None sends", ["sends", "send"]),
-        _ => (
-            format!("{bus} {rules_of_kibus} of them are of kibus."),
-            "No other sends",
-            ["other sends", "others send"],
-        ),
+        _ => {
+            (format!("{bus} {rules_of_kibus} of them are of kibus."), "No other sends", ["other sends", "others send"])
+        }
     };
     let sending = match sending.len() {
         0 if !unread.is_empty() => return format!("{bus} Which of them send Karpenter's events to queues is unknown."),
@@ -82,10 +63,7 @@ fn summary(found: &Discovery) -> String {
             counted(sum, "message")
         ),
     };
-    format!(
-        "{bus} {sending} Karpenter's events to {}.{day}",
-        counted(queues.len(), "queue")
-    )
+    format!("{bus} {sending} Karpenter's events to {}.{day}", counted(queues.len(), "queue"))
 }
 
 fn table(queues: &[&FoundQueue], style: Style) -> String {
@@ -125,10 +103,7 @@ fn section(title: &str, lines: Vec<String>, style: Style) -> Vec<String> {
 
 fn warnings(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning.clone()).collect();
-    let unknown = queues
-        .iter()
-        .filter(|queue| queue.reader == Readership::Unknown)
-        .count();
+    let unknown = queues.iter().filter(|queue| queue.reader == Readership::Unknown).count();
     // Where CloudWatch did not answer, a warning says so.
     if unknown > 0 && found.unmeasured.is_none() {
         lines.push(format!(

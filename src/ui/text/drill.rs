@@ -24,12 +24,7 @@ pub fn drill_instance(instance: &DrillInstance, now: i64) -> String {
 
 /// The line of a step.
 pub fn drill_step(report: &StepReport, paint: Paint) -> String {
-    let StepReport {
-        result,
-        seconds,
-        message,
-        ..
-    } = report;
+    let StepReport { result, seconds, message, .. } = report;
     let time = match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds}s"),
         (minutes, 0) => format!("{minutes}m"),
@@ -46,10 +41,7 @@ pub fn drill_step(report: &StepReport, paint: Paint) -> String {
 
 /// Seconds in whole days, hours or minutes.
 fn longest_unit(seconds: u64) -> String {
-    let unit = [86_400, 3_600, 60]
-        .into_iter()
-        .find(|unit| seconds >= *unit)
-        .unwrap_or(1);
+    let unit = [86_400, 3_600, 60].into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
     duration_text(seconds / unit * unit)
 }
 
@@ -80,12 +72,7 @@ mod tests {
             (900, StepResult::NotKnown, "   15m  ? x"),
             (59, StepResult::Noted, "   59s  - x"),
         ] {
-            let report = StepReport {
-                step: Step::Warning,
-                result,
-                seconds,
-                message: "x".to_owned(),
-            };
+            let report = StepReport { step: Step::Warning, result, seconds, message: "x".to_owned() };
             assert_eq!(drill_step(&report, Paint::default()), expected);
         }
         let ages = [0, 59, 3_599, 90_000].map(longest_unit);

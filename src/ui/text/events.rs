@@ -51,9 +51,7 @@ pub fn event_rows<'a>(
     names_cluster: bool,
     style: Style,
 ) -> String {
-    let rows = lines
-        .into_iter()
-        .map(|event| row(event, wanted, names_cluster, style.paint));
+    let rows = lines.into_iter().map(|event| row(event, wanted, names_cluster, style.paint));
     let rows: Vec<Vec<String>> = rows.collect();
     // A row ends with the type, the node pool, and what became of the event.
     let table = |left_out: usize| {
@@ -83,10 +81,7 @@ fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) ->
     let signal = line.signal.as_deref().map_or("-", short_name);
     let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];
     cells.extend(names_cluster.then(|| line.cluster.into_owned()));
-    cells.extend([
-        line.instance_type.unwrap_or_default().into_owned(),
-        line.nodepool.into_owned(),
-    ]);
+    cells.extend([line.instance_type.unwrap_or_default().into_owned(), line.nodepool.into_owned()]);
     let mut cells: Vec<String> = cells.iter().map(|cell| escape(cell).into_owned()).collect();
     let mut outcome = match (line.message.as_ref(), line.delay, &line.reason) {
         (DELIVERED, Some(delay @ 0..), _) => format!("delivered in {}", took(delay)),
@@ -122,10 +117,7 @@ mod tests {
     fn line(members: &str) -> EventLine {
         let common = r#""signal":"spot-interruption","cluster":"tenant-1","items":1,"time":"2026-11-24T03:12:41Z""#;
         let ids = r#""instances":["i-0a458f323d52c9380"],"nodepool":"blue","type":"m5.24xlarge""#;
-        EventLine {
-            text: format!("{{{common},{ids},{members}}}"),
-            ..EventLine::default()
-        }
+        EventLine { text: format!("{{{common},{ids},{members}}}"), ..EventLine::default() }
     }
 
     #[test]
@@ -143,16 +135,9 @@ mod tests {
             slowest_delivery: Some(212),
             lines: vec![2, 1, 0],
         };
-        let report = EventReport {
-            clusters: vec![cluster],
-            lines,
-            ..EventReport::default()
-        };
+        let report = EventReport { clusters: vec![cluster], lines, ..EventReport::default() };
         let shown = |width| {
-            let style = Style {
-                width: Some(width),
-                ..Style::default()
-            };
+            let style = Style { width: Some(width), ..Style::default() };
             events(&Heading::from(&scope()), &report, "in 7d", &Wanted::default(), style)
         };
         for width in [80, 100, 120] {

@@ -46,10 +46,7 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                 queue.policy = Some(policy.clone());
                 queue.redrive_allow = Some(policy.clone());
                 queue.encryption = Encryption::OtherKms(text.clone());
-                queue.redrive = Some(Redrive {
-                    dead_letters: text.clone(),
-                    max_receives: 0,
-                });
+                queue.redrive = Some(Redrive { dead_letters: text.clone(), max_receives: 0 });
             }
             Resource::Role(role) => role.trust = policy.clone(),
             Resource::RolePolicy(role_policy) => role_policy.document = policy.clone(),

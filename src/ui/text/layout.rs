@@ -27,8 +27,7 @@ pub struct Style {
 impl Style {
     /// The columns that text after this indentation has.
     pub(super) fn room(self, indent: usize) -> usize {
-        self.width
-            .map_or(usize::MAX, |width| width.saturating_sub(indent).max(NARROW))
+        self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(NARROW))
     }
 }
 
@@ -38,14 +37,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// The escape sequences of [`Paint`].
-const COLORS: &[&str] = &[
-    "\u{1b}[0m",
-    "\u{1b}[1m",
-    "\u{1b}[2m",
-    "\u{1b}[31m",
-    "\u{1b}[32m",
-    "\u{1b}[33m",
-];
+const COLORS: &[&str] = &["\u{1b}[0m", "\u{1b}[1m", "\u{1b}[2m", "\u{1b}[31m", "\u{1b}[32m", "\u{1b}[33m"];
 
 /// Whole text on its way to a stream: every character that would control the terminal is escaped, except newlines, tabs and,
 /// if `colors`, the colors of kibus. Text from outside is escaped where it becomes part of a text, newlines included; this
@@ -158,10 +150,7 @@ pub fn sentences(text: &str, style: Style) -> String {
 pub fn block(text: &str, style: Style) -> String {
     let width = style.width.map(|width| width.saturating_sub(2));
     let text = sentences(text, Style { width, ..style });
-    text.lines()
-        .map(|line| format!("  {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A document or a command to copy.
@@ -227,10 +216,7 @@ pub struct Table {
 impl Table {
     /// A table whose columns with these numbers, from 0, align right. The others align left.
     pub(super) fn with_numbers(numbers: impl Into<Vec<usize>>) -> Self {
-        Self {
-            numbers: numbers.into(),
-            ..Self::default()
-        }
+        Self { numbers: numbers.into(), ..Self::default() }
     }
 
     /// The same with names in these columns, of which no two different ones are shortened to the same text.
@@ -262,11 +248,7 @@ impl Table {
         }
         let cuts = (0..widths.len()).map(|at| self.cut(at, widths[at]).unwrap_or(without_middle));
         let cuts: Vec<_> = cuts.collect();
-        let lines: Vec<String> = self
-            .rows
-            .iter()
-            .map(|row| self.line(row, &widths, &cuts, indent))
-            .collect();
+        let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, &cuts, indent)).collect();
         lines.join("\n")
     }
 
@@ -288,9 +270,7 @@ impl Table {
     fn widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        (0..count)
-            .map(|column| cells(column).map(|cell| measure_text_width(cell)).max().unwrap_or(0))
-            .collect()
+        (0..count).map(|column| cells(column).map(|cell| measure_text_width(cell)).max().unwrap_or(0)).collect()
     }
 
     fn line(&self, row: &[String], widths: &[usize], cuts: &[Cut], indent: usize) -> String {

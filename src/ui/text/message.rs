@@ -34,9 +34,7 @@ pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
             lines.push(below(&format!("{text}{end}")));
         }
         let command = command.as_deref().unwrap_or_default();
-        let command = command
-            .lines()
-            .map(|line| format!("      {}", style.paint.bold(&escape(line))));
+        let command = command.lines().map(|line| format!("      {}", style.paint.bold(&escape(line))));
         lines.extend(command);
     }
     lines.join("\n")
@@ -72,10 +70,7 @@ fn folded(text: &str, style: Style) -> String {
 /// With `-v`, also what was checked, what each code means and what differs.
 pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
-    let mut lines = vec![
-        format!("{} · {clusters}", super::heading(heading, style)),
-        String::new(),
-    ];
+    let mut lines = vec![format!("{} · {clusters}", super::heading(heading, style)), String::new()];
     if style.verbose > 0 {
         lines.extend(passed(&intent.passed, style));
     }
@@ -126,13 +121,8 @@ fn row(message: &Message, style: Style) -> Vec<String> {
 fn beside<'a>(begin: &str, columns: usize, texts: impl IntoIterator<Item = &'a String>, style: Style) -> Vec<String> {
     let below = " ".repeat(columns);
     let begins = std::iter::once(begin).chain(std::iter::repeat(below.as_str()));
-    let lines = texts
-        .into_iter()
-        .flat_map(|text| fold(&escape(text), style.room(columns)));
-    begins
-        .zip(lines)
-        .map(|(begin, line)| format!("{begin}{line}"))
-        .collect()
+    let lines = texts.into_iter().flat_map(|text| fold(&escape(text), style.room(columns)));
+    begins.zip(lines).map(|(begin, line)| format!("{begin}{line}")).collect()
 }
 
 /// An explanation below a finding.
@@ -159,9 +149,7 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
     let width = fields.clone().map(|field| field.path.chars().count()).max();
     let width = width.unwrap_or(0).min(NAME_COLUMN);
     let inline = |old: &str, new: &str| format!("is {old}, should be {new}");
-    fields
-        .flat_map(|field| field_lines(field, width, style, inline))
-        .collect()
+    fields.flat_map(|field| field_lines(field, width, style, inline)).collect()
 }
 
 /// How many findings of each severity there are, and how to see more.
@@ -193,10 +181,7 @@ pub fn checks(heading: &Heading, checks: &[Message], style: Style) -> String {
     });
     let results = results.into_iter().filter(|(count, _)| *count > 0);
     let results: Vec<String> = results.map(|(_, text)| text).collect();
-    lines.extend([
-        String::new(),
-        format!("{} checks: {}.", checks.len(), results.join(", ")),
-    ]);
+    lines.extend([String::new(), format!("{} checks: {}.", checks.len(), results.join(", "))]);
     let mut steps: Vec<Hint> = Vec::new();
     for step in checks.iter().flat_map(|check| check.fix.steps()) {
         if !steps.contains(&step) {

@@ -27,11 +27,9 @@ const ANY_QUEUE: &str = "QUEUE";
 pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
         NextStep::Run(step) => hint(step),
-        NextStep::ConfigureKarpenter {
-            controllers,
-            check,
-            older,
-        } => configure(controllers, check, older.as_deref(), width(style.width)),
+        NextStep::ConfigureKarpenter { controllers, check, older } => {
+            configure(controllers, check, older.as_deref(), width(style.width))
+        }
         NextStep::RemindOfSettings { controllers, show } => remind(controllers, show),
         NextStep::DetachPolicy(controllers) => format!(
             "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
@@ -108,10 +106,9 @@ fn configure_version(
         indented(&values),
         match setting {
             Setting::ConfigMap => "To apply it now, without a Helm upgrade:".to_owned(),
-            Setting::Both | Setting::HelmValue => format!(
-                "To apply it now, if its release is karpenter in {}{installed}:",
-                setting.namespace()
-            ),
+            Setting::Both | Setting::HelmValue => {
+                format!("To apply it now, if its release is karpenter in {}{installed}:", setting.namespace())
+            }
         },
         indented(&shell(&commands, width)),
     ];
@@ -124,10 +121,9 @@ fn configure_version(
         (Setting::HelmValue, Some(_)) => {
             "The older key settings.aws.interruptionQueueName is ignored silently by this version.".to_owned()
         }
-        (Setting::HelmValue, None) => format!(
-            "Karpenter before v0.33 is configured differently. To see how:\n    {}",
-            older.unwrap_or_default()
-        ),
+        (Setting::HelmValue, None) => {
+            format!("Karpenter before v0.33 is configured differently. To see how:\n    {}", older.unwrap_or_default())
+        }
     });
     lines.join("\n")
 }
@@ -159,10 +155,7 @@ pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
         let sources = escape(&sources).into_owned();
         match (group.as_slice(), group[0].controller_role.as_ref()) {
             ([one], Some(role)) => format!("role `{role}` of cluster `{}` was found by: {sources}", one.name),
-            _ => format!(
-                "roles of clusters {} were found by: {sources}",
-                list(group.iter().map(|one| &one.name))
-            ),
+            _ => format!("roles of clusters {} were found by: {sources}", list(group.iter().map(|one| &one.name))),
         }
     };
     groups.into_iter().map(line).collect()

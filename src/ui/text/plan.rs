@@ -31,12 +31,7 @@ pub fn heading(heading: &Heading, style: Style) -> String {
 
 /// The first line about a hub or a bus, which have the same name.
 pub(super) fn heading_of(what: &str, heading: &Heading, style: Style) -> String {
-    style.paint.bold(&format!(
-        "kibus · account {} · {} · {what} {}",
-        heading.account(),
-        heading.region(),
-        heading.bus
-    ))
+    style.paint.bold(&format!("kibus · account {} · {} · {what} {}", heading.account(), heading.region(), heading.bus))
 }
 
 /// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
@@ -55,9 +50,7 @@ pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
     for group in groups.iter().filter(|group| !is_brief(group)) {
         lines.push(String::new());
         if titled {
-            let title = group
-                .0
-                .map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
+            let title = group.0.map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
             let title = shortened(&escape(&title), style.width, 2);
             lines.push(format!("  {}", style.paint.bold(&title)));
         }
@@ -185,10 +178,7 @@ pub(super) fn field_lines(
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
-    let lines = vec![
-        style.paint.red(&format!("- {old}")),
-        style.paint.green(&format!("+ {new}")),
-    ];
+    let lines = vec![style.paint.red(&format!("- {old}")), style.paint.green(&format!("+ {new}"))];
     below(&field.path, lines)
 }
 
@@ -209,11 +199,7 @@ fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
 fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<String> {
     let groups: Vec<_> = groups.iter().filter(|group| is_whole_cluster(group, action)).collect();
     let changes: usize = groups.iter().map(|(_, changes)| changes.len()).sum();
-    let title = format!(
-        "{} clusters, {changes} to {}; -v shows each change",
-        groups.len(),
-        action.words()[0]
-    );
+    let title = format!("{} clusters, {changes} to {}; -v shows each change", groups.len(), action.words()[0]);
     let mut table = Table::default();
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for (cluster, changes) in groups {
@@ -223,10 +209,7 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
         };
         let cluster = cluster.map_or("", ClusterName::as_str);
         let role = changes.iter().find_map(policy);
-        table.row([
-            format!("{} {cluster}", sign(action, style.paint)),
-            role.unwrap_or_default(),
-        ]);
+        table.row([format!("{} {cluster}", sign(action, style.paint)), role.unwrap_or_default()]);
     }
     let title = shortened(&title, style.width, 2);
     vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
@@ -263,19 +246,10 @@ impl Columns {
         let (mut kinds, mut names) = (0, 0);
         for (kind, name) in rows {
             kinds = kinds.max(kind.chars().count());
-            names = names.max(
-                Some(name.chars().count())
-                    .filter(|width| *width <= NAME_COLUMN)
-                    .unwrap_or(0),
-            );
+            names = names.max(Some(name.chars().count()).filter(|width| *width <= NAME_COLUMN).unwrap_or(0));
         }
-        let room = style
-            .width
-            .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kinds + 2));
-        Self {
-            kind: kinds,
-            name: names.min(room),
-        }
+        let room = style.width.map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kinds + 2));
+        Self { kind: kinds, name: names.min(room) }
     }
 
     /// The column at which the text about a resource begins.
@@ -285,11 +259,7 @@ impl Columns {
 
     /// A sign, a kind, a name, and a text beside it.
     fn line(self, sign: &str, kind: &str, name: &str, about: &str) -> String {
-        let line = format!(
-            "  {sign} {kind}{}  {name}{}  {about}",
-            gap(kind, self.kind),
-            gap(name, self.name)
-        );
+        let line = format!("  {sign} {kind}{}  {name}{}  {about}", gap(kind, self.kind), gap(name, self.name));
         line.trim_end().to_owned()
     }
 
@@ -313,9 +283,7 @@ impl Columns {
             }
         } else {
             lines.push(line(""));
-            let texts = fold(about, width.saturating_sub(BELOW))
-                .into_iter()
-                .filter(|text| !text.is_empty());
+            let texts = fold(about, width.saturating_sub(BELOW)).into_iter().filter(|text| !text.is_empty());
             lines.extend(texts.map(|text| " ".repeat(BELOW) + &shortened(&text, style.width, BELOW)));
         }
         lines

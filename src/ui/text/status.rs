@@ -20,11 +20,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     let mut lines = vec![super::heading(heading, style), String::new()];
     let mut facts = Table::default();
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
-    for line in status
-        .standing
-        .iter()
-        .flat_map(|standing| fold(standing, style.room(FACTS)))
-    {
+    for line in status.standing.iter().flat_map(|standing| fold(standing, style.room(FACTS))) {
         facts.row([String::new(), paint.yellow(&escape(&line))]);
     }
     facts.row(["mapping".to_owned(), mapping(status, paint)]);
@@ -49,12 +45,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     for QueueReport { name, depth } in hub {
         let dead = status.dead_letter_queue.as_ref() == Some(name);
         let after = if dead { "dead letters" } else { "" };
-        queues.row([
-            name.to_string(),
-            waiting(*depth, dead, paint),
-            depth.in_flight.to_string(),
-            paint.dim(after),
-        ]);
+        queues.row([name.to_string(), waiting(*depth, dead, paint), depth.in_flight.to_string(), paint.dim(after)]);
     }
     lines.extend([String::new(), queues.render(INDENT, style.width), String::new()]);
     lines.push(cluster_table(status, clusters, style));
@@ -104,11 +95,7 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
         table.row(std::iter::once(cluster).chain(queues.then_some(queue)).chain(rest));
     };
     let titles = ["waiting", "in flight", "controller role"];
-    row(
-        paint.dim("cluster"),
-        paint.dim("queue"),
-        titles.map(|title| paint.dim(title)),
-    );
+    row(paint.dim("cluster"), paint.dim("queue"), titles.map(|title| paint.dim(title)));
     let mut sorted: Vec<&ClusterSummary> = clusters.iter().collect();
     sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     for cluster in sorted {
@@ -144,9 +131,7 @@ fn router(router: Option<&RouterReport>, paint: Paint) -> String {
         "" => paint.yellow("not one of kibus's"),
         version => escape(version).into_owned(),
     };
-    let published = router
-        .published
-        .map_or_else(String::new, |number| format!(", version {number} live"));
+    let published = router.published.map_or_else(String::new, |number| format!(", version {number} live"));
     let state = match router.state.as_deref() {
         None | Some("" | "Active") => String::new(),
         Some(state) => format!(", {}", paint.yellow(&escape(state))),
@@ -159,11 +144,7 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
         return paint.red("none: nothing reads the hub queue");
     };
     let state = mapping.state.to_lowercase();
-    if mapping.state == "Enabled" {
-        state
-    } else {
-        paint.yellow(&escape(&state))
-    }
+    if mapping.state == "Enabled" { state } else { paint.yellow(&escape(&state)) }
 }
 
 fn rules(status: &StatusReport, paint: Paint) -> String {
@@ -193,18 +174,9 @@ mod tests {
     }
 
     fn shown(width: Option<usize>, standing: Option<&str>) -> String {
-        let report = StatusReport {
-            standing: standing.map(str::to_owned),
-            ..StatusReport::default()
-        };
-        let clusters = [
-            cluster("t-10", Some("KarpenterServiceAccount-t-10")),
-            cluster("t-9", None),
-        ];
-        let style = Style {
-            width,
-            ..Style::default()
-        };
+        let report = StatusReport { standing: standing.map(str::to_owned), ..StatusReport::default() };
+        let clusters = [cluster("t-10", Some("KarpenterServiceAccount-t-10")), cluster("t-9", None)];
+        let style = Style { width, ..Style::default() };
         status(&Heading::from(&scope()), &report, &clusters, style)
     }
 
@@ -232,10 +204,7 @@ mod tests {
 
     #[test]
     fn what_is_said_of_the_router_is_folded_below_it() {
-        let text = shown(
-            Some(60),
-            Some("on purpose: someone went back to it from version 3; so be it"),
-        );
+        let text = shown(Some(60), Some("on purpose: someone went back to it from version 3; so be it"));
         let facts = "  router    none is live
             on purpose: someone went back to it from version
             3; so be it\n";

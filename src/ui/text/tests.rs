@@ -82,11 +82,7 @@ pub(crate) fn drifted_resources(desired: &Desired) -> Desired {
 }
 
 pub(super) fn style(verbose: u8, width: Option<usize>) -> Style {
-    Style {
-        verbose,
-        width,
-        ..Style::default()
-    }
+    Style { verbose, width, ..Style::default() }
 }
 
 /// Compares a text with the snapshot of this name.
@@ -101,9 +97,5 @@ pub(crate) fn assert_file(name: &str, text: &str) {
         std::fs::write(&path, format!("{text}\n")).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        format!("{text}\n"),
-        expected,
-        "{name} differs; `KIBUS_TEST_UPDATE=1` writes it"
-    );
+    assert_eq!(format!("{text}\n"), expected, "{name} differs; `KIBUS_TEST_UPDATE=1` writes it");
 }

@@ -46,31 +46,18 @@ async fn a_request_names_the_operation_and_has_no_null() {
 
 #[tokio::test]
 async fn an_answer_is_a_document_or_an_error() {
-    type Case = (
-        Reply,
-        Result<Option<Vec<String>>, (Option<&'static str>, Option<&'static str>)>,
-    );
+    type Case = (Reply, Result<Option<Vec<String>>, (Option<&'static str>, Option<&'static str>)>);
     let cases: [Case; 8] = [
         (reply(200, r#"{"names": []}"#), Ok(Some(Vec::new()))),
         (reply(200, r#"{"names": null}"#), Ok(None)),
         (reply(200, ""), Ok(None)),
         (
-            reply(
-                400,
-                r#"{"__type": "com.amazonaws.logs#OneException", "message": "why"}"#,
-            ),
+            reply(400, r#"{"__type": "com.amazonaws.logs#OneException", "message": "why"}"#),
             Err((Some("OneException"), Some("why"))),
         ),
+        (reply(400, r#"{"code": "TwoException", "Message": "why"}"#), Err((Some("TwoException"), Some("why")))),
         (
-            reply(400, r#"{"code": "TwoException", "Message": "why"}"#),
-            Err((Some("TwoException"), Some("why"))),
-        ),
-        (
-            (
-                400,
-                "x-amzn-errortype: ThreeException:http://internal/".to_owned(),
-                "{}",
-            ),
+            (400, "x-amzn-errortype: ThreeException:http://internal/".to_owned(), "{}"),
             Err((Some("ThreeException"), None)),
         ),
         (reply(403, "<html></html>"), Err((None, None))),
@@ -107,11 +94,7 @@ async fn a_wrong_clock_is_corrected_once() {
     let date = SystemTime::now() + Duration::from_secs(3600);
     let date = format!("date: {}", DateTime::from(date).fmt(Format::HttpDate).unwrap());
     let refused = r#"{"__type": "InvalidSignatureException", "message": "Signature expired"}"#;
-    let (client, server) = client(vec![
-        (400, date.clone(), refused),
-        (200, date.clone(), "{}"),
-        (200, date, "{}"),
-    ]);
+    let (client, server) = client(vec![(400, date.clone(), refused), (200, date.clone(), "{}"), (200, date, "{}")]);
     for _ in 0..2 {
         client.clone().call::<Page>("DescribeThings", json!({})).await.unwrap();
     }
@@ -127,72 +110,20 @@ async fn a_wrong_clock_is_corrected_once() {
 fn endpoints_follow_the_region() {
     for (service, region, fips, dual_stack, expected) in [
         (LOGS, "us-west-2", false, false, "https://logs.us-west-2.amazonaws.com"),
-        (
-            LOGS,
-            "us-east-1",
-            true,
-            false,
-            "https://logs-fips.us-east-1.amazonaws.com",
-        ),
+        (LOGS, "us-east-1", true, false, "https://logs-fips.us-east-1.amazonaws.com"),
         (LOGS, "us-east-1", true, true, "https://logs-fips.us-east-1.api.aws"),
-        (
-            LOGS,
-            "us-gov-west-1",
-            true,
-            false,
-            "https://logs.us-gov-west-1.amazonaws.com",
-        ),
-        (
-            LOGS,
-            "us-gov-east-1",
-            true,
-            true,
-            "https://logs-fips.us-gov-east-1.api.aws",
-        ),
-        (
-            LOGS,
-            "cn-north-1",
-            false,
-            false,
-            "https://logs.cn-north-1.amazonaws.com.cn",
-        ),
-        (
-            LOGS,
-            "us-iso-east-1",
-            true,
-            false,
-            "https://logs-fips.us-iso-east-1.c2s.ic.gov",
-        ),
-        (
-            TAGGING,
-            "us-east-1",
-            false,
-            false,
-            "https://tagging.us-east-1.amazonaws.com",
-        ),
+        (LOGS, "us-gov-west-1", true, false, "https://logs.us-gov-west-1.amazonaws.com"),
+        (LOGS, "us-gov-east-1", true, true, "https://logs-fips.us-gov-east-1.api.aws"),
+        (LOGS, "cn-north-1", false, false, "https://logs.cn-north-1.amazonaws.com.cn"),
+        (LOGS, "us-iso-east-1", true, false, "https://logs-fips.us-iso-east-1.c2s.ic.gov"),
+        (TAGGING, "us-east-1", false, false, "https://tagging.us-east-1.amazonaws.com"),
         (TAGGING, "us-east-1", false, true, "https://tagging.us-east-1.api.aws"),
-        (
-            TAGGING,
-            "us-gov-east-1",
-            true,
-            false,
-            "https://tagging-fips.us-gov-east-1.amazonaws.com",
-        ),
-        (
-            TAGGING,
-            "cn-north-1",
-            false,
-            true,
-            "https://tagging.cn-north-1.api.amazonwebservices.com.cn",
-        ),
+        (TAGGING, "us-gov-east-1", true, false, "https://tagging-fips.us-gov-east-1.amazonaws.com"),
+        (TAGGING, "cn-north-1", false, true, "https://tagging.cn-north-1.api.amazonwebservices.com.cn"),
     ] {
         let config = SdkConfig::builder().region(Region::new(region));
         let config = config.use_fips(fips).use_dual_stack(dual_stack).build();
-        assert_eq!(
-            signed_call::endpoint(&config, service.service),
-            expected,
-            "{region} {fips}"
-        );
+        assert_eq!(signed_call::endpoint(&config, service.service), expected, "{region} {fips}");
     }
 }
 
@@ -215,18 +146,12 @@ async fn a_read_is_a_signed_get() {
     let service = TestService::start(vec![(200, "a: b".to_owned(), r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
     let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
     let query = [("maxResults", "100"), ("nextToken", "a/b=")];
-    let answer: Value = client
-        .get("ListThings", &["clusters", "a", "b c"], &query)
-        .await
-        .unwrap();
+    let answer: Value = client.get("ListThings", &["clusters", "a", "b c"], &query).await.unwrap();
     assert_eq!(answer, json!({"clusters": ["a"]}));
     let request = &service.requests()[0];
     let line = "get /clusters/a/b%20c?maxresults=100&nexttoken=a%2fb%3d http/1.1\r\n";
     assert!(request.starts_with(line), "{request}");
-    assert!(
-        header(request, "authorization").contains("/us-west-2/eks/aws4_request"),
-        "{request}"
-    );
+    assert!(header(request, "authorization").contains("/us-west-2/eks/aws4_request"), "{request}");
 }
 
 #[tokio::test]
@@ -236,9 +161,7 @@ async fn a_refusal_has_its_code_and_message() {
     let service = TestService::start(vec![(404, code, body)], "\r\n\r\n");
     let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
     let answer = client.get::<Value>("DescribeCluster", &["clusters", "a"], &[]).await;
-    let Err(SdkError::ServiceError(e)) = answer else {
-        panic!("{answer:?}")
-    };
+    let Err(SdkError::ServiceError(e)) = answer else { panic!("{answer:?}") };
     let expected = (Some("ResourceNotFoundException"), Some("No cluster found for name: a."));
     assert_eq!((e.err().code(), e.err().message()), expected);
     service.requests();
@@ -255,18 +178,8 @@ fn endpoints_of_eks_follow_the_region() {
         ("us-gov-west-1", true, false, "https://eks.us-gov-west-1.amazonaws.com"),
         ("us-gov-west-1", true, true, "https://eks-fips.us-gov-west-1.api.aws"),
         ("cn-north-1", false, false, "https://eks.cn-north-1.amazonaws.com.cn"),
-        (
-            "cn-north-1",
-            false,
-            true,
-            "https://eks.cn-north-1.api.amazonwebservices.com.cn",
-        ),
-        (
-            "us-iso-east-1",
-            true,
-            false,
-            "https://eks-fips.us-iso-east-1.c2s.ic.gov",
-        ),
+        ("cn-north-1", false, true, "https://eks.cn-north-1.api.amazonwebservices.com.cn"),
+        ("us-iso-east-1", true, false, "https://eks-fips.us-iso-east-1.c2s.ic.gov"),
     ] {
         let config = SdkConfig::builder().region(Region::new(region));
         let config = config.use_fips(fips).use_dual_stack(dual_stack).build();

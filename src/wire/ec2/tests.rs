@@ -34,10 +34,7 @@ fn each_page_of_tags_is_a_call() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || serve(&listener, &answers));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = Client::new(&config(&endpoint));
     let mut asked = 0;
     let tags = runtime.block_on(describe_tags(&client, &["i-1", "i-2"], || asked += 1));
@@ -55,37 +52,18 @@ fn answers_are_results_errors_or_retried() {
     type Case = (&'static str, Vec<(u16, String)>, fn(&Result<(), Ec2Error>) -> bool);
     let cases: [Case; 7] = [
         ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
-        (
-            "throttled once",
-            vec![throttled.clone(), (200, result.clone())],
-            |answer| answer.is_ok(),
-        ),
-        (
-            "throttled with a 400",
-            vec![also_throttled, (200, result.clone())],
-            |answer| answer.is_ok(),
-        ),
-        (
-            "a server's error",
-            vec![(500, String::new()), (200, result)],
-            |answer| answer.is_ok(),
-        ),
-        (
-            "always throttled",
-            vec![throttled.clone(), throttled.clone(), throttled],
-            |answer| answer.as_ref().is_err_and(Ec2Error::is_throttled),
-        ),
+        ("throttled once", vec![throttled.clone(), (200, result.clone())], |answer| answer.is_ok()),
+        ("throttled with a 400", vec![also_throttled, (200, result.clone())], |answer| answer.is_ok()),
+        ("a server's error", vec![(500, String::new()), (200, result)], |answer| answer.is_ok()),
+        ("always throttled", vec![throttled.clone(), throttled.clone(), throttled], |answer| {
+            answer.as_ref().is_err_and(Ec2Error::is_throttled)
+        }),
         ("denied", vec![(403, error("UnauthorizedOperation"))], |answer| {
             answer.as_ref().is_err_and(Ec2Error::is_denied)
         }),
-        ("something else", vec![(200, "<html/>".to_owned())], |answer| {
-            matches!(answer, Err(Ec2Error::Unreadable(_)))
-        }),
+        ("something else", vec![(200, "<html/>".to_owned())], |answer| matches!(answer, Err(Ec2Error::Unreadable(_)))),
     ];
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for (what, answers, is_expected) in cases {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -98,10 +76,7 @@ fn answers_are_results_errors_or_retried() {
         assert_eq!(requests.len(), expected, "{what}");
         for request in requests {
             assert!(request.starts_with("POST / HTTP/1.1\r\n"), "{what}: {request}");
-            assert!(
-                request.ends_with("\r\n\r\nAction=Do&Version=2016-11-15&A=b%20c"),
-                "{what}: {request}"
-            );
+            assert!(request.ends_with("\r\n\r\nAction=Do&Version=2016-11-15&A=b%20c"), "{what}: {request}");
             assert!(request.contains("/us-west-2/ec2/aws4_request"), "{what}: {request}");
         }
     }
@@ -154,11 +129,7 @@ fn a_tag_without_a_resource_is_an_error() {
 
 #[test]
 fn codes_answer_questions() {
-    let refused = |status, code: &str| Ec2Error::Refused {
-        status,
-        code: code.to_owned(),
-        message: String::new(),
-    };
+    let refused = |status, code: &str| Ec2Error::Refused { status, code: code.to_owned(), message: String::new() };
     for (error, throttled, denied, transient) in [
         (refused(503, "RequestLimitExceeded"), true, false, true),
         (refused(400, "Throttling"), true, false, true),
@@ -179,9 +150,7 @@ fn codes_answer_questions() {
 
 #[test]
 fn a_form_has_every_parameter_in_order() {
-    let tags = Tags::default()
-        .with("kubernetes.io/cluster/a", "owned")
-        .with("ü", "a b&c");
+    let tags = Tags::default().with("kubernetes.io/cluster/a", "owned").with("ü", "a b&c");
     let mut params = params(&[("X", "1")]);
     params.extend(list("Id", ["i-1", "i-2"]));
     params.extend(list_of_tags("Tag", &tags));
@@ -259,9 +228,6 @@ fn instances_are_read_of_every_reservation() {
     let expected = [("i-1", true, 1), ("i-2", false, 0)];
     let expected = expected.map(|(id, spot, tags)| (id.to_owned(), spot, "running".to_owned(), tags));
     assert_eq!(all.iter().map(of).collect::<Vec<_>>(), expected);
-    assert_eq!(
-        [&all[0].host, &all[0].zone, &all[0].instance_type],
-        ["ip-i-1.internal", "us-west-2a", "m5.large"]
-    );
+    assert_eq!([&all[0].host, &all[0].zone, &all[0].instance_type], ["ip-i-1.internal", "us-west-2a", "m5.large"]);
     assert!(instances("<DescribeInstancesResponse>").is_err());
 }

@@ -55,9 +55,6 @@ fn e1_e4_and_e12_a_new_rule_is_late() {
         assert_eq!(list().await, 0, "E12");
         tokio::time::sleep(Behavior::E12.time()).await;
         assert_eq!(list().await, 1);
-        assert_eq!(
-            aws.proxy.like.take_struck(),
-            [Behavior::E1, Behavior::E4, Behavior::E12]
-        );
+        assert_eq!(aws.proxy.like.take_struck(), [Behavior::E1, Behavior::E4, Behavior::E12]);
     });
 }

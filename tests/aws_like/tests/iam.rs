@@ -68,10 +68,7 @@ fn i9_a_condition_does_not_see_a_new_boundary() {
         let bound = aws.iam.put_role_permissions_boundary().role_name("r");
         let bound = bound.permissions_boundary("arn:aws:iam::200000000041:policy/b").send();
         assert_eq!(said(bound.await), "ok");
-        assert_eq!(
-            [put().await, put().await, put().await],
-            ["AccessDenied", "AccessDenied", "ok"]
-        );
+        assert_eq!([put().await, put().await, put().await], ["AccessDenied", "AccessDenied", "ok"]);
     });
 }
 
@@ -80,20 +77,9 @@ fn i4_deleted_policies_linger() {
     with("200000000013", "I4", async |aws| {
         aws.create_role().await;
         let policy = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}"#;
-        let put = aws
-            .iam
-            .put_role_policy()
-            .role_name("r")
-            .policy_name("p")
-            .policy_document(policy);
+        let put = aws.iam.put_role_policy().role_name("r").policy_name("p").policy_document(policy);
         put.send().await.unwrap();
-        aws.iam
-            .delete_role_policy()
-            .role_name("r")
-            .policy_name("p")
-            .send()
-            .await
-            .unwrap();
+        aws.iam.delete_role_policy().role_name("r").policy_name("p").send().await.unwrap();
         let delete = async || said(aws.iam.delete_role().role_name("r").send().await);
         assert_eq!(delete().await, "DeleteConflict");
         aws.proxy.like.settle().await;

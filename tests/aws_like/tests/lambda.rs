@@ -92,19 +92,8 @@ fn l12_cleared_weights_are_shown_until_all_has_arrived() {
         let create = create.function_version("$LATEST").routing_config(share.build());
         create.send().await.unwrap();
         let weights = async || {
-            let alias = aws
-                .lambda
-                .get_alias()
-                .function_name("f")
-                .name("a")
-                .send()
-                .await
-                .unwrap();
-            alias
-                .routing_config
-                .and_then(|routing| routing.additional_version_weights)
-                .unwrap_or_default()
-                .len()
+            let alias = aws.lambda.get_alias().function_name("f").name("a").send().await.unwrap();
+            alias.routing_config.and_then(|routing| routing.additional_version_weights).unwrap_or_default().len()
         };
         let none = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
         let clear = aws.lambda.update_alias().function_name("f").name("a");
@@ -184,14 +173,7 @@ fn m1_m2_m7_m10_and_m14_a_mapping_is_in_transition() {
         let created = create().await.unwrap();
         assert_eq!(created.state.as_deref(), Some("Creating"));
         let uuid = created.uuid.unwrap();
-        let state = async || {
-            aws.lambda
-                .get_event_source_mapping()
-                .uuid(&uuid)
-                .send()
-                .await
-                .map(|m| m.state.unwrap())
-        };
+        let state = async || aws.lambda.get_event_source_mapping().uuid(&uuid).send().await.map(|m| m.state.unwrap());
         let delete = async || said(aws.lambda.delete_event_source_mapping().uuid(&uuid).send().await);
         assert_eq!(delete().await, "ResourceInUseException");
         assert_eq!(said(state().await), "ResourceNotFoundException");
@@ -204,13 +186,7 @@ fn m1_m2_m7_m10_and_m14_a_mapping_is_in_transition() {
         assert_eq!(aws.proxy.like.strikes(Behavior::M10), 1);
         assert_eq!(delete().await, "ok");
         assert_eq!(state().await.unwrap(), "Deleting");
-        let list = aws
-            .lambda
-            .list_event_source_mappings()
-            .function_name("f")
-            .send()
-            .await
-            .unwrap();
+        let list = aws.lambda.list_event_source_mappings().function_name("f").send().await.unwrap();
         assert_eq!(list.event_source_mappings.unwrap_or_default().len(), 1);
         aws.proxy.like.settle().await;
         assert_eq!(said(state().await), "ResourceNotFoundException");

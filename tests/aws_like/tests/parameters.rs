@@ -25,10 +25,7 @@ async fn delete(aws: &Clients) -> String {
 
 /// The value that a read shows, or why it shows none.
 async fn get(aws: &Clients) -> String {
-    let answer = aws
-        .parameters
-        .call::<Value>("GetParameter", json!({ "Name": "/kibus/x" }))
-        .await;
+    let answer = aws.parameters.call::<Value>("GetParameter", json!({ "Name": "/kibus/x" })).await;
     match answer {
         Ok(found) => found["Parameter"]["Value"].as_str().unwrap().to_owned(),
         Err(e) => said(Err::<(), _>(e)),
@@ -98,10 +95,7 @@ fn n4_reads_show_what_was_before_the_last_write() {
 /// The settings of a hub of this cloud.
 fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
     let scope = cloud.cloud.scope();
-    let options = HubOptions {
-        memory: Some(memory.parse().unwrap()),
-        ..HubOptions::default()
-    };
+    let options = HubOptions { memory: Some(memory.parse().unwrap()), ..HubOptions::default() };
     Resource::Parameter(Parameter {
         name: scope.settings_parameter(),
         settings: Ok(options.into()),
@@ -130,14 +124,10 @@ fn n3_kibus_waits_for_the_name_of_deleted_settings() {
         cloud.proxy.like.switch("N3");
         let waits = std::sync::Mutex::default();
         let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Change::create(None, old.clone()), &waits)
-            .await
-            .unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
         written(&cloud, &Change::delete(None, old), &waits).await.unwrap();
         assert_eq!(*waits.lock().unwrap(), [""; 0]);
-        written(&cloud, &Change::create(None, new.clone()), &waits)
-            .await
-            .unwrap();
+        written(&cloud, &Change::create(None, new.clone()), &waits).await.unwrap();
         let reason = "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
         assert!(waits.lock().unwrap().iter().all(|wait| wait == reason), "{waits:?}");
         assert!(!waits.lock().unwrap().is_empty());
@@ -146,10 +136,7 @@ fn n3_kibus_waits_for_the_name_of_deleted_settings() {
         // What exists is not waited for.
         waits.lock().unwrap().clear();
         let fault = written(&cloud, &Change::create(None, new), &waits).await.unwrap_err();
-        assert_eq!(
-            (fault.kind, waits.into_inner().unwrap().len()),
-            (kibus::cloud::FaultKind::Exists, 0)
-        );
+        assert_eq!((fault.kind, waits.into_inner().unwrap().len()), (kibus::cloud::FaultKind::Exists, 0));
     });
 }
 
@@ -161,9 +148,7 @@ fn n4_an_old_answer_repeats_a_change() {
         cloud.proxy.like.switch("held N4");
         let waits = std::sync::Mutex::default();
         let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Change::create(None, old.clone()), &waits)
-            .await
-            .unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
         assert_eq!(settings(&cloud).await, None);
         cloud.proxy.like.settle().await;
         cloud.proxy.like.switch("held N4");
@@ -188,16 +173,11 @@ fn tags_that_leave_are_removed_before_the_value_is_written() {
         let waits = std::sync::Mutex::default();
         let mut old = parameter(&cloud, "512");
         old.tags_mut().unwrap().0.insert("team".to_owned(), "a".to_owned());
-        written(&cloud, &Change::create(None, old.clone()), &waits)
-            .await
-            .unwrap();
+        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
         // A value that Parameter Store refuses stands for a run that is killed before this call.
         cloud.proxy.like.switch("N1");
         let tags = (10..30).map(|number| format!("t{number}={}", "x".repeat(230)).parse().unwrap());
-        let options = HubOptions {
-            tag: Some(tags.collect()),
-            ..HubOptions::default()
-        };
+        let options = HubOptions { tag: Some(tags.collect()), ..HubOptions::default() };
         let mut new = parameter(&cloud, "512");
         if let Resource::Parameter(parameter) = &mut new {
             parameter.settings = Ok(options.into());

@@ -11,10 +11,7 @@ fn s1_a_name_is_refused_after_a_delete() {
     with("200000000001", "S1", async |aws| {
         aws.create_queue("30").await;
         aws.sqs.delete_queue().queue_url(aws.url("q")).send().await.unwrap();
-        assert_eq!(
-            aws.create_queue("30").await,
-            "AWS.SimpleQueueService.QueueDeletedRecently"
-        );
+        assert_eq!(aws.create_queue("30").await, "AWS.SimpleQueueService.QueueDeletedRecently");
         aws.proxy.like.settle().await;
         assert_eq!(aws.create_queue("30").await, "ok");
         assert_eq!(aws.proxy.like.strikes(Behavior::S1), 1);
@@ -120,11 +117,7 @@ fn i9_a_condition_does_not_see_new_tags() {
         aws.create_queue("30").await;
         let set = async || {
             let call = aws.sqs.set_queue_attributes().queue_url(aws.url("q"));
-            said(
-                call.attributes(QueueAttributeName::VisibilityTimeout, "60")
-                    .send()
-                    .await,
-            )
+            said(call.attributes(QueueAttributeName::VisibilityTimeout, "60").send().await)
         };
         assert_eq!(set().await, "ok");
         let tag = aws.sqs.tag_queue().queue_url(aws.url("q")).tags("kibus:bus", "kibus");
@@ -158,10 +151,7 @@ fn s24_a_queue_takes_the_dead_letters_of_those_that_it_allows() {
         aws.create_queue("30").await;
         let arn = |queue: &str| format!("arn:aws:sqs:us-west-2:{}:{queue}", aws.account);
         let redrive = format!(r#"{{"deadLetterTargetArn": "{}", "maxReceiveCount": 1}}"#, arn("q"));
-        let by_queue = format!(
-            r#"{{"redrivePermission": "byQueue", "sourceQueueArns": ["{}"]}}"#,
-            arn("source")
-        );
+        let by_queue = format!(r#"{{"redrivePermission": "byQueue", "sourceQueueArns": ["{}"]}}"#, arn("source"));
         for (allow, comes) in [
             ("", "ok"),
             (r#"{"redrivePermission": "allowAll"}"#, "ok"),
@@ -213,9 +203,7 @@ fn s18_a_disabled_key_has_its_own_code() {
         let (name, value) = key("alias/absent");
         let set = aws.sqs.set_queue_attributes().queue_url(aws.url("q"));
         set.attributes(name, value).send().await.unwrap();
-        let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder()
-            .id("1")
-            .message_body("m");
+        let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder().id("1").message_body("m");
         let send = aws.sqs.send_message_batch().queue_url(aws.url("q"));
         let answer = send.entries(entry.build().unwrap()).send().await;
         assert_eq!(said(answer), "KMS.NotFoundException");

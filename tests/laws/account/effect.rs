@@ -75,9 +75,7 @@ fn pointed(resources: &Desired, published: &mut Published, mut alias: Alias) -> 
         (None, Some((number, settings))) if settings == current(resources, &alias) => number,
         (None, latest) => latest.map_or(1, |(number, _)| number + 1),
     };
-    let settings = published
-        .entry((function.clone(), version))
-        .or_insert_with(|| current(resources, &alias));
+    let settings = published.entry((function.clone(), version)).or_insert_with(|| current(resources, &alias));
     alias.settings = settings.clone();
     alias.version = Some(version);
     alias.versions.insert(version);
@@ -94,8 +92,7 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
         for (key, _) in before.0.iter().filter(|(key, _)| named(&format!("tags.{key}"))) {
             tags.0.remove(key);
         }
-        tags.0
-            .extend(wanted.0.into_iter().filter(|(key, _)| named(&format!("tags.{key}"))));
+        tags.0.extend(wanted.0.into_iter().filter(|(key, _)| named(&format!("tags.{key}"))));
     }
     match (&mut after, from) {
         (Resource::Function(after), Resource::Function(before)) if !named("code") => {

@@ -43,10 +43,7 @@ pub(super) fn can_use(
         if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || leaves {
             continue;
         }
-        let controller = queue
-            .tags
-            .cluster_of(&scope.bus)
-            .map(|cluster| scope.controller_policy(&cluster));
+        let controller = queue.tags.cluster_of(&scope.bus).map(|cluster| scope.controller_policy(&cluster));
         for policy in resources.values() {
             let Resource::RolePolicy(policy) = policy else { continue };
             let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
@@ -78,10 +75,7 @@ pub(in crate::laws) fn with_access(scope: &Scope, resources: &Desired) -> BTreeS
         let by_itself = queue
             .controller()
             .is_some_and(|role| lets_role_receive(queue.policy.as_ref().unwrap(), &scope.queue_arn(&queue.name), role));
-        let policy = queue
-            .tags
-            .cluster_of(&scope.bus)
-            .map(|cluster| scope.controller_policy(&cluster));
+        let policy = queue.tags.cluster_of(&scope.bus).map(|cluster| scope.controller_policy(&cluster));
         let mut policies = resources.values().filter_map(Resource::as_role_policy);
         by_itself || policies.any(|one| Some(&one.name) == policy.as_ref())
     });
@@ -91,9 +85,7 @@ pub(in crate::laws) fn with_access(scope: &Scope, resources: &Desired) -> BTreeS
 /// The queues whose policies deny the router's messages, with the role as it is.
 pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
     let role = resources.get(&ResourceId::Role(scope.router_role()));
-    let arn = role
-        .and_then(Resource::as_role)
-        .map(|role| scope.role_arn(&role.path, &role.name));
+    let arn = role.and_then(Resource::as_role).map(|role| scope.role_arn(&role.path, &role.name));
     let queues = resources.values().filter_map(Resource::as_queue);
     let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
     let locked = delivered.filter(|queue| {
@@ -206,16 +198,13 @@ fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> imp
             let queues = arns.filter_map(|arn| arn.starts_with("arn:aws:sqs:").then(|| arn.rsplit(':').next())?);
             queues.map(|queue| ResourceId::Queue(queue.parse().unwrap())).collect()
         }
-        Resource::Function(_) => vec![
-            ResourceId::Role(scope.router_role()),
-            ResourceId::LogGroup(scope.router_log_group()),
-        ],
+        Resource::Function(_) => {
+            vec![ResourceId::Role(scope.router_role()), ResourceId::LogGroup(scope.router_log_group())]
+        }
         // Its self-test uses all of them.
-        Resource::Alias(alias) => vec![
-            ResourceId::Function(alias.function.clone()),
-            ResourceId::Queue(scope.probe_queue()),
-            router_policy,
-        ],
+        Resource::Alias(alias) => {
+            vec![ResourceId::Function(alias.function.clone()), ResourceId::Queue(scope.probe_queue()), router_policy]
+        }
         Resource::EventSourceMapping(mapping) => vec![
             ResourceId::Queue(mapping.queue.clone()),
             ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
@@ -239,12 +228,7 @@ fn users(
         .values()
         .filter(|user| ours(scope, resources, user) && stands(resources, &user.id(), now))
         .filter(|user| needed(scope, hub, user).any(|id| id == used.id()))
-        .filter(|user| {
-            !matches!(
-                (user, used),
-                (Resource::Alias(_), Resource::RolePolicy(_) | Resource::Queue(_))
-            )
-        })
+        .filter(|user| !matches!((user, used), (Resource::Alias(_), Resource::RolePolicy(_) | Resource::Queue(_))))
         .map(Resource::id)
         .collect();
     users.into_iter()

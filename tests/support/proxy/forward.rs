@@ -37,30 +37,20 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
 
 /// The client of all tests, because a connection costs an emulator more than a request.
 static CLIENT: LazyLock<Client<HttpConnector, Full<Bytes>>> = LazyLock::new(|| {
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .build_http()
+    Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE).build_http()
 });
 
 /// How long a connection is kept. No emulator closes it earlier.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Where the connections live. The runtime of a test ends with the test.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap()
-});
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
 
 /// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
 fn is_root(headers: &HeaderMap) -> bool {
     let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
-    let key = signature
-        .split_once("Credential=")
-        .and_then(|(_, scope)| scope.split('/').next());
+    let key = signature.split_once("Credential=").and_then(|(_, scope)| scope.split('/').next());
     key.is_none_or(|key| key == "test" || key.bytes().all(|b| b.is_ascii_digit()))
 }
 

@@ -16,14 +16,8 @@ pub(crate) struct Held {
 
 pub(crate) fn hold() -> (Hold, Held) {
     let ((arrived, has_arrived), (leave, may_leave)) = (oneshot::channel(), oneshot::channel());
-    let hold = Hold {
-        arrived,
-        leave: may_leave,
-    };
-    let held = Held {
-        arrived: has_arrived,
-        leave,
-    };
+    let hold = Hold { arrived, leave: may_leave };
+    let held = Held { arrived: has_arrived, leave };
     (hold, held)
 }
 

@@ -47,10 +47,7 @@ impl Operation {
             "eks" | "fis" => path,
             _ => path.split_once('/').map_or("", |(_date, path)| path),
         };
-        Self {
-            name: format!("{service}:{}/{path}", request.method()),
-            subject: String::new(),
-        }
+        Self { name: format!("{service}:{}/{path}", request.method()), subject: String::new() }
     }
 
     pub(crate) fn service(&self) -> &str {
@@ -60,9 +57,7 @@ impl Operation {
     /// Whether the operation changes nothing, by its name.
     pub(crate) fn is_reading(&self) -> bool {
         let name = self.name.split_once(':').map_or("", |(_, name)| name);
-        ["Get", "List", "Describe", "Filter", "Simulate", "GET/"]
-            .iter()
-            .any(|beginning| name.starts_with(beginning))
+        ["Get", "List", "Describe", "Filter", "Simulate", "GET/"].iter().any(|beginning| name.starts_with(beginning))
     }
 }
 

@@ -29,31 +29,16 @@ struct Simulated {
 fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(Duration) -> Limit) -> Simulated {
     let mut line = Line::default();
     let (mut tokens, mut filled) = (limit(Duration::ZERO).0, Duration::ZERO);
-    let mut result = Simulated {
-        took: Duration::ZERO,
-        calls: 0,
-        throttled: 0,
-        order: Vec::new(),
-    };
+    let mut result = Simulated { took: Duration::ZERO, calls: 0, throttled: 0, order: Vec::new() };
     let mut left = calls.into_iter();
     // What happens next: a worker asks for its turn, or has its answer.
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Next {
-        Asks {
-            ticket: Ticket,
-            is_read: bool,
-        },
-        HasAnswer {
-            sent: Duration,
-            is_read: bool,
-            throttled: bool,
-        },
+        Asks { ticket: Ticket, is_read: bool },
+        HasAnswer { sent: Duration, is_read: bool, throttled: bool },
     }
     let mut events = BinaryHeap::new();
-    let begin = |line: &mut Line, is_read: bool| Next::Asks {
-        ticket: line.enter(is_read),
-        is_read,
-    };
+    let begin = |line: &mut Line, is_read: bool| Next::Asks { ticket: line.enter(is_read), is_read };
     for (worker, is_read) in left.by_ref().take(workers).enumerate() {
         events.push(Reverse((Duration::ZERO, worker, begin(&mut line, is_read))));
     }
@@ -71,28 +56,16 @@ fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(
                         tokens -= 1.0;
                     }
                     result.calls += 1;
-                    let answer = Next::HasAnswer {
-                        sent: now,
-                        is_read,
-                        throttled,
-                    };
+                    let answer = Next::HasAnswer { sent: now, is_read, throttled };
                     events.push(Reverse((now + latency, worker, answer)));
                 }
             },
-            Next::HasAnswer {
-                sent,
-                is_read,
-                throttled: true,
-            } => {
+            Next::HasAnswer { sent, is_read, throttled: true } => {
                 result.throttled += 1;
                 line.throttled(sent, now);
                 events.push(Reverse((now, worker, begin(&mut line, is_read))));
             }
-            Next::HasAnswer {
-                sent,
-                is_read,
-                throttled: false,
-            } => {
+            Next::HasAnswer { sent, is_read, throttled: false } => {
                 line.succeeded(sent, now);
                 result.order.push(is_read);
                 if let Some(is_read) = left.next() {
@@ -117,10 +90,7 @@ fn a_rate_is_used_and_few_calls_are_throttled() {
                     let at_the_rate = f64::from(calls - rate) / f64::from(rate);
                     let without_limit = latency.as_secs_f64() * f64::from(calls) / f64::from(workers);
                     let ideal = at_the_rate.max(without_limit);
-                    assert!(
-                        ran.took.as_secs_f64() < ideal * 1.1 + 0.5,
-                        "{what}: {ran:?}, ideal {ideal:.1}"
-                    );
+                    assert!(ran.took.as_secs_f64() < ideal * 1.1 + 0.5, "{what}: {ran:?}, ideal {ideal:.1}");
                     // One for each call that was in flight when the bucket was empty, and one in twenty.
                     assert!(ran.throttled <= workers as usize + ran.calls / 20, "{what}: {ran:?}");
                 }
@@ -149,11 +119,9 @@ fn writes_go_before_the_reads_that_wait() {
 #[test]
 fn a_service_that_works_again_is_used_again_soon() {
     let down = Duration::from_secs(2)..Duration::from_secs(62);
-    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| {
-        match down.contains(&now) {
-            true => Limit::of(0),
-            false => Limit::of(20),
-        }
+    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| match down.contains(&now) {
+        true => Limit::of(0),
+        false => Limit::of(20),
     });
     assert!(ran.took < Duration::from_secs(62 + 18 + 10), "{ran:?}");
     // While it is down it is asked every two seconds in the end, and not 20 times a second.

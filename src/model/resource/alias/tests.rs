@@ -9,11 +9,7 @@ use crate::model::scope::tests::scope;
 fn alias(version: u64, versions: &[u64]) -> Alias {
     let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
     let found = desired.resources().find_map(Resource::as_alias).cloned();
-    Alias {
-        version: Some(version),
-        versions: versions.iter().copied().collect(),
-        ..found.unwrap()
-    }
+    Alias { version: Some(version), versions: versions.iter().copied().collect(), ..found.unwrap() }
 }
 
 #[test]

@@ -18,31 +18,18 @@ fn a_dashboard_is_of_one_bus_in_one_region() {
         scope().dashboard_arn(&dashboard.name),
         "arn:aws:cloudwatch::111122223333:dashboard/kibus-hub-us-west-2"
     );
-    let other_bus = Scope {
-        bus: "kib".parse().unwrap(),
-        ..scope()
-    };
-    for (of, ours) in [
-        (scope(), true),
-        (scope_in("aws", "us-west-1"), false),
-        (other_bus, false),
-    ] {
+    let other_bus = Scope { bus: "kib".parse().unwrap(), ..scope() };
+    for (of, ours) in [(scope(), true), (scope_in("aws", "us-west-1"), false), (other_bus, false)] {
         assert_eq!(dashboard.ownership(&of), Ownership::Content(ours), "{of:?}");
     }
-    let foreign = Dashboard {
-        body: Document::new(json!({"widgets": []})),
-        ..dashboard
-    };
+    let foreign = Dashboard { body: Document::new(json!({"widgets": []})), ..dashboard };
     assert_eq!(foreign.ownership(&scope()), Ownership::Content(false));
 }
 
 #[test]
 fn a_dashboard_follows_the_metrics_of_the_hub() {
     let default = shown(HubOptions::default()).body.compact();
-    assert!(
-        default.contains("SEARCH(") && default.contains("switched off"),
-        "{default}"
-    );
+    assert!(default.contains("SEARCH(") && default.contains("switched off"), "{default}");
     let none = shown(HubOptions {
         cluster_metrics: Some(ClusterMetrics::None),
         heartbeat: Some(true),

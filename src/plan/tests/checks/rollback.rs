@@ -74,11 +74,7 @@ fn a_rollback_must_not_change_where_events_go() {
         let live = live.unwrap();
         let mut settings = live.settings.clone();
         edit(&mut settings);
-        let back = Resource::Alias(Alias {
-            settings,
-            moves_to: Some(1),
-            ..live.clone()
-        });
+        let back = Resource::Alias(Alias { settings, moves_to: Some(1), ..live.clone() });
         let only = Observed::from_iter([(back.id(), Fact::Present(Resource::Alias(live)))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only, 0);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");

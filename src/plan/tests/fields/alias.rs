@@ -5,11 +5,7 @@ use crate::model::resource::{Architecture, Code, Logging};
 use crate::plan::tests::Bench;
 
 pub(super) const ROWS: &[Row] = &[
-    (
-        "an alias that moves and keeps all versions",
-        |b| versions(b, 2, &[1, 2], 512),
-        "~alias(memory)",
-    ),
+    ("an alias that moves and keeps all versions", |b| versions(b, 2, &[1, 2], 512), "~alias(memory)"),
     (
         "an alias that moves and leaves old versions behind",
         |b| versions(b, 4, &[1, 2, 3, 4], 512),
@@ -31,11 +27,7 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.1.9", "bb")),
         "~alias(code)",
     ),
-    (
-        "the alias points to another build",
-        |b| b.alias(LIVE, |a| a.settings.code.sha256.push('b')),
-        "~alias(code)",
-    ),
+    ("the alias points to another build", |b| b.alias(LIVE, |a| a.settings.code.sha256.push('b')), "~alias(code)"),
     (
         "the alias points to the same code, and kibus did not publish it",
         |b| b.alias(LIVE, |a| a.settings.code.version.clear()),
@@ -51,9 +43,7 @@ pub(super) const ROWS: &[Row] = &[
                 a.settings.handler.push('x');
                 a.settings.memory = 128;
                 a.settings.timeout = 3;
-                a.settings
-                    .environment
-                    .insert("KIBUS_BUS".to_owned(), "kibus".to_owned());
+                a.settings.environment.insert("KIBUS_BUS".to_owned(), "kibus".to_owned());
                 a.settings.logging = Logging::default();
                 a.settings.extras.insert("sg-1".to_owned());
             });
@@ -70,16 +60,8 @@ pub(super) const ROWS: &[Row] = &[
         },
         "~alias(shares)",
     ),
-    (
-        "a version to move to",
-        |b| b.alias(LIVE, |a| a.moves_to = Some(9)),
-        "~alias(version)",
-    ),
-    (
-        "the number of the alias's version is Lambda's",
-        |b| b.alias(LIVE, |a| a.version = Some(7)),
-        "",
-    ),
+    ("a version to move to", |b| b.alias(LIVE, |a| a.moves_to = Some(9)), "~alias(version)"),
+    ("the number of the alias's version is Lambda's", |b| b.alias(LIVE, |a| a.version = Some(7)), ""),
 ];
 
 /// An alias with this version, these published versions and this memory.

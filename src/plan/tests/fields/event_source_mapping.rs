@@ -3,16 +3,8 @@
 use super::{MAPPING, Row};
 
 pub(super) const ROWS: &[Row] = &[
-    (
-        "batch size",
-        |b| b.mapping(MAPPING, |m| m.batch_size = 100),
-        "~event-source-mapping(batch_size)",
-    ),
-    (
-        "window",
-        |b| b.mapping(MAPPING, |m| m.window = 1),
-        "~event-source-mapping(window)",
-    ),
+    ("batch size", |b| b.mapping(MAPPING, |m| m.batch_size = 100), "~event-source-mapping(batch_size)"),
+    ("window", |b| b.mapping(MAPPING, |m| m.window = 1), "~event-source-mapping(window)"),
     (
         "maximum concurrency",
         |b| b.mapping(MAPPING, |m| m.maximum_concurrency = None),
@@ -23,11 +15,7 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.mapping(MAPPING, |m| m.report_batch_item_failures = false),
         "~event-source-mapping(report_batch_item_failures)",
     ),
-    (
-        "a mapping that is switched off",
-        |b| b.mapping(MAPPING, |m| m.enabled = false),
-        "~event-source-mapping(enabled)",
-    ),
+    ("a mapping that is switched off", |b| b.mapping(MAPPING, |m| m.enabled = false), "~event-source-mapping(enabled)"),
     (
         "a mapping that lets only some messages through",
         |b| {

@@ -4,11 +4,7 @@ use super::Row;
 use crate::model::resource::{Architecture, Code};
 
 pub(super) const ROWS: &[Row] = &[
-    (
-        "role of the function",
-        |b| b.function("kibus-router", |f| f.settings.role.push('x')),
-        "~function(role)",
-    ),
+    ("role of the function", |b| b.function("kibus-router", |f| f.settings.role.push('x')), "~function(role)"),
     (
         "runtime",
         |b| b.function("kibus-router", |f| f.settings.runtime = "provided.al2".to_owned()),
@@ -19,21 +15,9 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.function("kibus-router", |f| f.settings.architecture = Architecture::Arm64),
         "~function(architecture)",
     ),
-    (
-        "handler",
-        |b| b.function("kibus-router", |f| f.settings.handler = "x".to_owned()),
-        "~function(handler)",
-    ),
-    (
-        "memory",
-        |b| b.function("kibus-router", |f| f.settings.memory = 128),
-        "~function(memory)",
-    ),
-    (
-        "timeout",
-        |b| b.function("kibus-router", |f| f.settings.timeout = 3),
-        "~function(timeout)",
-    ),
+    ("handler", |b| b.function("kibus-router", |f| f.settings.handler = "x".to_owned()), "~function(handler)"),
+    ("memory", |b| b.function("kibus-router", |f| f.settings.memory = 128), "~function(memory)"),
+    ("timeout", |b| b.function("kibus-router", |f| f.settings.timeout = 3), "~function(timeout)"),
     (
         "a variable in the environment",
         |b| {

@@ -76,21 +76,13 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.options.tag_conditions = Some(false),
         "~parameter(options.tag-conditions) ~role-policy(document)",
     ),
-    (
-        "a newer router",
-        |b| b.code = Code::of_archive("0.3.0", "cc"),
-        "~function(code) ~alias(code)",
-    ),
+    ("a newer router", |b| b.code = Code::of_archive("0.3.0", "cc"), "~function(code) ~alias(code)"),
     (
         "another controller role",
         |b| b.role = Some("other".parse().unwrap()),
         "+role-policy -role-policy ~queue(tags.kibus:controller-role)",
     ),
-    (
-        "no controller role",
-        |b| b.role = None,
-        "-role-policy ~queue(tags.kibus:controller-role)",
-    ),
+    ("no controller role", |b| b.role = None, "-role-policy ~queue(tags.kibus:controller-role)"),
     (
         "a controller role where there was none",
         |b| {

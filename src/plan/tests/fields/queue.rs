@@ -8,22 +8,10 @@ use crate::model::resource::Encryption;
 
 pub(super) const ROWS: &[Row] = &[
     ("retention", |b| b.queue(HUB, |q| q.retention = 60), "~queue(retention)"),
-    (
-        "visibility",
-        |b| b.queue(HUB, |q| q.visibility = 5),
-        "~queue(visibility)",
-    ),
+    ("visibility", |b| b.queue(HUB, |q| q.visibility = 5), "~queue(visibility)"),
     ("delay", |b| b.queue("karpenter-base", |q| q.delay = 9), "~queue(delay)"),
-    (
-        "receive wait",
-        |b| b.queue("kibus-probe", |q| q.receive_wait = 20),
-        "~queue(receive_wait)",
-    ),
-    (
-        "largest message",
-        |b| b.queue("karpenter-base", |q| q.max_message_size = 1_024),
-        "~queue(max_message_size)",
-    ),
+    ("receive wait", |b| b.queue("kibus-probe", |q| q.receive_wait = 20), "~queue(receive_wait)"),
+    ("largest message", |b| b.queue("karpenter-base", |q| q.max_message_size = 1_024), "~queue(max_message_size)"),
     (
         "the largest message of a Region without messages of 1 MiB",
         |b| b.queue(HUB, |q| q.max_message_size = 262_144),
@@ -43,11 +31,7 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.queue(HUB, |q| q.redrive.as_mut().unwrap().max_receives = 3),
         "~queue(redrive.max_receives)",
     ),
-    (
-        "no redrive",
-        |b| b.queue(HUB, |q| q.redrive = None),
-        "~queue(redrive.dead_letters,redrive.max_receives)",
-    ),
+    ("no redrive", |b| b.queue(HUB, |q| q.redrive = None), "~queue(redrive.dead_letters,redrive.max_receives)"),
     (
         "a redrive that nobody wants",
         |b| {
@@ -87,28 +71,12 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.queue("kibus-probe", |q| q.redrive_allow = None),
         "~queue(redrive_allow)",
     ),
-    (
-        "no encryption",
-        |b| b.queue("karpenter-base", |q| q.encryption = Encryption::None),
-        "~queue(encryption)",
-    ),
+    ("no encryption", |b| b.queue("karpenter-base", |q| q.encryption = Encryption::None), "~queue(encryption)"),
     (
         "a key under an alias",
-        |b| {
-            b.queue("karpenter-base", |q| {
-                q.encryption = Encryption::OtherKms("alias/x".to_owned())
-            })
-        },
+        |b| b.queue("karpenter-base", |q| q.encryption = Encryption::OtherKms("alias/x".to_owned())),
         "~queue(encryption)",
     ),
-    (
-        "queue policy",
-        |b| b.queue(HUB, |q| q.policy = Some(other())),
-        "~queue(policy)",
-    ),
-    (
-        "no queue policy",
-        |b| b.queue(DLQ, |q| q.policy = None),
-        "~queue(policy)",
-    ),
+    ("queue policy", |b| b.queue(HUB, |q| q.policy = Some(other())), "~queue(policy)"),
+    ("no queue policy", |b| b.queue(DLQ, |q| q.policy = None), "~queue(policy)"),
 ];

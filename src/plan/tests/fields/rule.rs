@@ -6,31 +6,11 @@ use super::{Row, SPOT};
 use crate::model::document::Document;
 
 pub(super) const ROWS: &[Row] = &[
-    (
-        "description",
-        |b| b.rule(SPOT, |r| r.description.clear()),
-        "~rule(description)",
-    ),
-    (
-        "pattern",
-        |b| b.rule(SPOT, |r| r.pattern = Document::new(json!({"source": ["aws.ec2"]}))),
-        "~rule(pattern)",
-    ),
-    (
-        "a schedule",
-        |b| b.rule(SPOT, |r| r.schedule = Some("rate(1 day)".to_owned())),
-        "~rule(schedule)",
-    ),
-    (
-        "a rule that is switched off",
-        |b| b.rule(SPOT, |r| r.enabled = false),
-        "~rule(enabled)",
-    ),
-    (
-        "target",
-        |b| b.rule(SPOT, |r| r.target.as_mut().unwrap().arn.push('x')),
-        "~rule(target.arn)",
-    ),
+    ("description", |b| b.rule(SPOT, |r| r.description.clear()), "~rule(description)"),
+    ("pattern", |b| b.rule(SPOT, |r| r.pattern = Document::new(json!({"source": ["aws.ec2"]}))), "~rule(pattern)"),
+    ("a schedule", |b| b.rule(SPOT, |r| r.schedule = Some("rate(1 day)".to_owned())), "~rule(schedule)"),
+    ("a rule that is switched off", |b| b.rule(SPOT, |r| r.enabled = false), "~rule(enabled)"),
+    ("target", |b| b.rule(SPOT, |r| r.target.as_mut().unwrap().arn.push('x')), "~rule(target.arn)"),
     (
         "age of the target's retries",
         |b| b.rule(SPOT, |r| r.target.as_mut().unwrap().retry_age = 86_400),
@@ -49,9 +29,7 @@ pub(super) const ROWS: &[Row] = &[
     (
         "a target that rewrites the event",
         |b| {
-            b.rule(SPOT, |r| {
-                r.target.as_mut().unwrap().rewrite = Some(Document::new(json!({"InputPath": "$.detail"})))
-            })
+            b.rule(SPOT, |r| r.target.as_mut().unwrap().rewrite = Some(Document::new(json!({"InputPath": "$.detail"}))))
         },
         "~rule(target.rewrite)",
     ),
@@ -62,11 +40,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     (
         "a target that groups its messages",
-        |b| {
-            b.rule(SPOT, |r| {
-                r.target.as_mut().unwrap().message_group = Some("x".to_owned())
-            })
-        },
+        |b| b.rule(SPOT, |r| r.target.as_mut().unwrap().message_group = Some("x".to_owned())),
         "~rule(target.message_group)",
     ),
     (

@@ -46,19 +46,14 @@ impl Pair {
             Cluster::new(&scope(), &hub::default_queue_prefix(), name.parse().unwrap(), role)
         };
         if let Some(role) = ROLES.get(next(4)) {
-            self.wanted
-                .extend(cluster(*role).desired(&scope(), &HubOptions::default().into()));
+            self.wanted.extend(cluster(*role).desired(&scope(), &HubOptions::default().into()));
         }
-        self.observed
-            .insert(ResourceId::Queue(cluster(None).queue), Fact::Absent);
+        self.observed.insert(ResourceId::Queue(cluster(None).queue), Fact::Absent);
         let queue = next(QUEUES);
         // The last two have the mark of a delete.
         let marked = queue >= 8;
         if let Some(role) = ROLES.get(if marked { queue - 8 } else { queue / 2 }) {
-            for resource in cluster(*role)
-                .desired(&scope(), &HubOptions::default().into())
-                .resources()
-            {
+            for resource in cluster(*role).desired(&scope(), &HubOptions::default().into()).resources() {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
                     if marked {
@@ -70,10 +65,7 @@ impl Pair {
         }
         for role in ["a", "b"] {
             let policy = next(POLICIES);
-            for resource in cluster(Some(role))
-                .desired(&scope(), &HubOptions::default().into())
-                .resources()
-            {
+            for resource in cluster(Some(role)).desired(&scope(), &HubOptions::default().into()).resources() {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {
                     if policy == 1 {
                         seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
@@ -104,11 +96,7 @@ impl Pair {
         }
         for (bit, resource) in hub(found).resources().enumerate() {
             if missing & (1 << bit) == 0 {
-                let mut seen = if drifted & (1 << bit) == 0 {
-                    resource.clone()
-                } else {
-                    changed(resource.clone())
-                };
+                let mut seen = if drifted & (1 << bit) == 0 { resource.clone() } else { changed(resource.clone()) };
                 if let Resource::Queue(queue) = &mut seen
                     && marked & (1 << bit) != 0
                 {
@@ -139,25 +127,15 @@ pub(super) fn hub_options() -> Vec<HubOptions> {
     let default = HubOptions::default;
     vec![
         default(),
-        HubOptions {
-            rebalance: Some(true),
-            tag: Some(["team=a".parse().unwrap()].into_iter().collect()),
-            ..default()
-        },
-        HubOptions {
-            role_path: Some("/x/".parse().unwrap()),
-            ..default()
-        },
+        HubOptions { rebalance: Some(true), tag: Some(["team=a".parse().unwrap()].into_iter().collect()), ..default() },
+        HubOptions { role_path: Some("/x/".parse().unwrap()), ..default() },
         HubOptions {
             memory: Some("512".parse().unwrap()),
             queue_prefix: Some("x-".parse().unwrap()),
             reserved_concurrency: Some("20".parse().unwrap()),
             ..default()
         },
-        HubOptions {
-            reserved_concurrency: Some("5".parse().unwrap()),
-            ..default()
-        },
+        HubOptions { reserved_concurrency: Some("5".parse().unwrap()), ..default() },
         HubOptions {
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
             role_path: Some("/x/".parse().unwrap()),

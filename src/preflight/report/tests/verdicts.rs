@@ -12,16 +12,11 @@ const SOME_KEY: &str = "a policy may deny a call only because the simulation has
 const ADDRESS: &str = "a policy may deny a call only because the simulation has no value for aws:SourceIp";
 
 fn call(action: &str) -> Call {
-    Call {
-        action: action.to_owned(),
-        resource: "a".to_owned(),
-    }
+    Call { action: action.to_owned(), resource: "a".to_owned() }
 }
 
 fn no_policy(keys: &[&str]) -> AccessDecision {
-    AccessDecision::NoPolicy {
-        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-    }
+    AccessDecision::NoPolicy { keys: keys.iter().map(|key| (*key).to_owned()).collect() }
 }
 
 fn policies(names: &[&str]) -> AccessDecision {
@@ -33,20 +28,11 @@ fn verdict(decisions: Vec<Option<AccessDecision>>) -> [Vec<String>; 3] {
     let names = ["a", "b", "c"];
     let calls = names[..decisions.len()].iter().map(|name| call(name)).collect();
     let decided = names.iter().zip(decisions);
-    let decisions: BTreeMap<_, _> = decided
-        .filter_map(|(name, decision)| Some((call(name), decision?)))
-        .collect();
-    let answer = Answered {
-        calls,
-        decisions: Ok(decisions),
-    };
+    let decisions: BTreeMap<_, _> = decided.filter_map(|(name, decision)| Some((call(name), decision?))).collect();
+    let answer = Answered { calls, decisions: Ok(decisions) };
     let verdict = weigh(&[BUS.to_owned()].into(), &[answer]);
     let why = |reasons: Vec<(Call, String)>| reasons.into_iter().map(|(call, why)| format!("{}: {why}", call.action));
-    [
-        why(verdict.denied).collect(),
-        verdict.reserves,
-        why(verdict.unknown).collect(),
-    ]
+    [why(verdict.denied).collect(), verdict.reserves, why(verdict.unknown).collect()]
 }
 
 #[test]
@@ -61,26 +47,14 @@ fn i13_a_denial_is_a_denial_and_says_what_else_may_decide() {
         // Without a call that no policy allows, IAM lists no key.
         (vec![policies(&["guard"])], &[guard], &[SOME_KEY]),
         (vec![policies(&[])], &["a: a policy denies it"], &[SOME_KEY]),
-        (
-            vec![policies(&["x", "y"])],
-            &["a: policies `x`, `y` deny it"],
-            &[SOME_KEY],
-        ),
-        (
-            vec![policies(&["guard"]), no_policy(&[])],
-            &[guard, "b: no policy of the caller allows it"],
-            &[],
-        ),
+        (vec![policies(&["x", "y"])], &["a: policies `x`, `y` deny it"], &[SOME_KEY]),
+        (vec![policies(&["guard"]), no_policy(&[])], &[guard, "b: no policy of the caller allows it"], &[]),
         (
             vec![policies(&["guard"]), no_policy(&["aws:SourceIp"])],
             &[guard, "b: no policy of the caller allows it"],
             &[UNLESS, ADDRESS],
         ),
-        (
-            vec![AccessDecision::Boundary],
-            &["a: the permissions boundary of the caller does not allow it"],
-            &[],
-        ),
+        (vec![AccessDecision::Boundary], &["a: the permissions boundary of the caller does not allow it"], &[]),
         (
             vec![AccessDecision::Organization],
             &["a: a service control policy of the organization does not allow it"],
@@ -97,26 +71,14 @@ fn i13_a_denial_is_a_denial_and_says_what_else_may_decide() {
 fn what_has_no_clear_answer_is_unknown() {
     let [denied, _, unknown] = verdict(vec![Some(AccessDecision::Other), None]);
     assert_eq!(denied, Vec::<String>::new());
-    assert_eq!(
-        unknown,
-        [
-            "a: IAM gave an answer that kibus does not know",
-            "b: IAM gave no answer about it",
-        ]
-    );
+    assert_eq!(unknown, ["a: IAM gave an answer that kibus does not know", "b: IAM gave no answer about it",]);
     let throttled = Fault {
         kind: FaultKind::Throttled,
         action: "iam:SimulatePrincipalPolicy".to_owned(),
         code: None,
         message: "slow down".to_owned(),
     };
-    let answer = Answered {
-        calls: [call("a")].into(),
-        decisions: Err(throttled),
-    };
+    let answer = Answered { calls: [call("a")].into(), decisions: Err(throttled) };
     let verdict = weigh(&BTreeSet::new(), &[answer]);
-    assert_eq!(
-        verdict.unknown,
-        [(call("a"), "iam:SimulatePrincipalPolicy: slow down".to_owned())]
-    );
+    assert_eq!(verdict.unknown, [(call("a"), "iam:SimulatePrincipalPolicy: slow down".to_owned())]);
 }

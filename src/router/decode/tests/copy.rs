@@ -10,13 +10,7 @@ use crate::router::decode::{DropReason, EventSubject, EventText, InstanceId, dec
 
 #[test]
 fn a_copy_has_its_own_entities_only() {
-    let entities = [
-        A,
-        &arn(B),
-        "vol-0a1b2c3d",
-        "arn:aws:ec2:us-east-1:111122223333:instance/i-1",
-        A,
-    ];
+    let entities = [A, &arn(B), "vol-0a1b2c3d", "arn:aws:ec2:us-east-1:111122223333:instance/i-1", A];
     let body = format!("{:#}", health(&entities));
     let text = EventText::read(&body);
     let event = decode(&text, 0, &scope()).unwrap();

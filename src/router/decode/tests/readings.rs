@@ -18,11 +18,7 @@ fn of_several_readings_only_karpenters_is_forwarded() {
             format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"instance-id\":\"i-2\"}}}}"),
             vec!["i-2"],
         ),
-        (
-            "an id in another case",
-            format!("{{{SPOT},\"detail\":{{\"Instance-ID\":\"i-1\"}}}}"),
-            vec!["i-1"],
-        ),
+        ("an id in another case", format!("{{{SPOT},\"detail\":{{\"Instance-ID\":\"i-1\"}}}}"), vec!["i-1"]),
         (
             "an id in both cases",
             format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"INSTANCE-ID\":\"i-2\"}}}}"),
@@ -40,10 +36,7 @@ fn of_several_readings_only_karpenters_is_forwarded() {
         ),
         (
             "an envelope in capital letters",
-            format!(
-                "{{{},\"DETAIL\":{{\"instance-id\":\"i-1\"}}}}",
-                SPOT.replace("source", "SOURCE")
-            ),
+            format!("{{{},\"DETAIL\":{{\"instance-id\":\"i-1\"}}}}", SPOT.replace("source", "SOURCE")),
             vec!["i-1"],
         ),
         (
@@ -100,29 +93,21 @@ fn of_several_readings_only_karpenters_is_forwarded() {
         let text = EventText::read(&body);
         let event = decode(&text, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
         assert_eq!(event.repairs, [Repair::Keys], "{what}");
-        let EventSubject::Instances(instances) = &event.subject else {
-            panic!("{what}")
-        };
+        let EventSubject::Instances(instances) = &event.subject else { panic!("{what}") };
         let found: Vec<&str> = instances.iter().flatten().map(InstanceId::as_str).collect();
         assert_eq!(found, ids, "{what}");
         let copy = whole(&event);
         let again = EventText::read(&copy);
         assert!(!again.is_rewritten(), "{what}: {copy}");
         let again = decode(&again, 0, &scope()).unwrap();
-        assert_eq!(
-            (&again.subject, &again.repairs[..]),
-            (&event.subject, &[][..]),
-            "{what}: {copy}"
-        );
+        assert_eq!((&again.subject, &again.repairs[..]), (&event.subject, &[][..]), "{what}: {copy}");
     }
 }
 
 /// A member that nobody reads may be there twice.
 #[test]
 fn members_that_nobody_reads_stay() {
-    let body = spot()
-        .to_string()
-        .replacen('{', "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,", 1);
+    let body = spot().to_string().replacen('{', "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,", 1);
     let text = EventText::read(&body);
     let event = decode(&text, 0, &scope()).unwrap();
     assert_eq!((event.repairs.len(), whole(&event)), (0, body.clone()));

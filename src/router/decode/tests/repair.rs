@@ -22,24 +22,9 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
     let mixed = with(spot(), "/resources", json!([1, "x", null]));
     let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
     for (what, arrived, expected, repair) in [
-        (
-            "no version",
-            without(state("stopping"), "version"),
-            state("stopping"),
-            Repair::Version,
-        ),
-        (
-            "null version",
-            with(spot(), "/version", Value::Null),
-            spot(),
-            Repair::Version,
-        ),
-        (
-            "a number as version",
-            with(spot(), "/version", json!(0)),
-            spot(),
-            Repair::Version,
-        ),
+        ("no version", without(state("stopping"), "version"), state("stopping"), Repair::Version),
+        ("null version", with(spot(), "/version", Value::Null), spot(), Repair::Version),
+        ("a number as version", with(spot(), "/version", json!(0)), spot(), Repair::Version),
         ("the older detail-type", old, new, Repair::DetailType),
         (
             "resources that are text",
@@ -47,12 +32,7 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
             with(spot(), "/resources", json!(["x"])),
             Repair::Resources,
         ),
-        (
-            "resources that are more",
-            mixed,
-            with(spot(), "/resources", json!(["x"])),
-            Repair::Resources,
-        ),
+        ("resources that are more", mixed, with(spot(), "/resources", json!(["x"])), Repair::Resources),
         (
             "resources that are an object",
             with(spot(), "/resources", json!({"a": 1})),
@@ -60,18 +40,8 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
             Repair::Resources,
         ),
         ("no time", without(spot(), "time"), spot(), Repair::Time),
-        (
-            "no time at all",
-            with(spot(), "/time", json!("yesterday")),
-            spot(),
-            Repair::Time,
-        ),
-        (
-            "an ARN",
-            with(spot(), "/detail/instance-id", json!(arn(A))),
-            spot(),
-            Repair::Entity,
-        ),
+        ("no time at all", with(spot(), "/time", json!("yesterday")), spot(), Repair::Time),
+        ("an ARN", with(spot(), "/detail/instance-id", json!(arn(A))), spot(), Repair::Entity),
         (
             "an entity's ARN",
             with(health(&[&arn(A), B]), "/resources", json!([])),
@@ -79,42 +49,22 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
             Repair::Entity,
         ),
         ("an entity without a list", single, listed, Repair::Entity),
-        (
-            "an id that is a number",
-            with(spot(), "/id", json!(5)),
-            with(spot(), "/id", json!("5")),
-            Repair::Type,
-        ),
+        ("an id that is a number", with(spot(), "/id", json!(5)), with(spot(), "/id", json!("5")), Repair::Type),
         (
             "an action that is an object",
             with(spot(), "/detail/instance-action", json!({"a": 1})),
             with(spot(), "/detail/instance-action", json!("{\"a\":1}")),
             Repair::Type,
         ),
-        (
-            "an ARN that is a flag",
-            detail("eventArn", json!(true)),
-            detail("eventArn", json!("true")),
-            Repair::Type,
-        ),
+        ("an ARN that is a flag", detail("eventArn", json!(true)), detail("eventArn", json!("true")), Repair::Type),
         (
             "a code that is a list",
             detail("eventTypeCode", json!([])),
             detail("eventTypeCode", json!("[]")),
             Repair::Type,
         ),
-        (
-            "a start that is a number",
-            detail("startTime", json!(1)),
-            detail("startTime", json!("1")),
-            Repair::Type,
-        ),
-        (
-            "an end that is a number",
-            detail("endTime", json!(1)),
-            detail("endTime", json!("1")),
-            Repair::Type,
-        ),
+        ("a start that is a number", detail("startTime", json!(1)), detail("startTime", json!("1")), Repair::Type),
+        ("an end that is a number", detail("endTime", json!(1)), detail("endTime", json!("1")), Repair::Type),
         (
             "a description that is text",
             detail("eventDescription", json!("x")),
@@ -174,8 +124,5 @@ fn a_time_that_karpenter_may_not_parse_becomes_the_arrival() {
         assert_eq!(whole(&event), expected);
     }
     let escaped = spot().to_string().replace("14:02", "14\\u003a02");
-    assert_eq!(
-        decode(&EventText::read(&escaped), TIME, &scope()).unwrap().repairs,
-        [Repair::Time]
-    );
+    assert_eq!(decode(&EventText::read(&escaped), TIME, &scope()).unwrap().repairs, [Repair::Time]);
 }

@@ -134,10 +134,7 @@ fn long_cells_are_shortened_to_fit_and_numbers_stay_whole() {
             assert!(measure_text_width(line) <= width, "{width}: {line}");
         }
     }
-    assert!(
-        table.render(2, None).contains("a-cluster-with-a-long-name"),
-        "no terminal"
-    );
+    assert!(table.render(2, None).contains("a-cluster-with-a-long-name"), "no terminal");
 }
 
 #[test]
@@ -153,20 +150,13 @@ fn names_that_differ_stay_different() {
         table.row([format!("a-very-long-name-{name}"), "q".to_owned()]);
     }
     let shown = table.render(0, Some(24));
-    let lines: Vec<&str> = shown
-        .lines()
-        .map(|line| line.split(' ').next().unwrap_or_default())
-        .collect();
+    let lines: Vec<&str> = shown.lines().map(|line| line.split(' ').next().unwrap_or_default()).collect();
     assert_eq!(lines, ["cluster", "a-very-l…west-2a", "a-very-l…west-2b"]);
 }
 
 #[test]
 fn no_two_names_are_cut_to_the_same_text() {
-    let names = [
-        "production-team-one-in-eu-west",
-        "production-team-two-in-eu-west",
-        "base",
-    ];
+    let names = ["production-team-one-in-eu-west", "production-team-two-in-eu-west", "base"];
     let mut table = Table::default().and_names([0]);
     for name in names {
         table.row([name, "and some longer words about it"]);

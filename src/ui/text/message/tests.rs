@@ -21,17 +21,9 @@ fn an_error_says_what_failed_why_and_what_to_do() {
         .note("AWS refused iam:CreateRole for arn:aws:iam::111122223333:user/operator")
         .note("2 of 13 changes are done, this one was refused, 10 were not tried; nothing needs undoing")
         .hint_command("what an operator needs:", "kibus policy operator")
-        .hint_command(
-            "when the permission is granted, run again",
-            "kibus bootstrap-hub \\\n  --yes",
-        )
+        .hint_command("when the permission is granted, run again", "kibus bootstrap-hub \\\n  --yes")
         .hint("or ask an administrator");
-    refused.progress = Some(Progress {
-        done: 2,
-        failed: 1,
-        unknown: 0,
-        not_tried: 10,
-    });
+    refused.progress = Some(Progress { done: 2, failed: 1, unknown: 0, not_tried: 10 });
     assert_snapshot("error.txt", &error(&refused, Style::default()));
 }
 
@@ -51,19 +43,14 @@ fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
     let narrow = style(0, Some(30));
     let long = Error::failed("a message that is longer than the terminal is wide")
         .note("a note that is longer than the terminal is wide")
-        .hint_command(
-            "a step that is longer than the terminal",
-            "kibus add-cluster a-name-of-some-length",
-        );
+        .hint_command("a step that is longer than the terminal", "kibus add-cluster a-name-of-some-length");
     assert_eq!(
         error(&long, narrow),
         "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
          a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
     );
-    let (sentence, command) = (
-        "a warning that is longer than the terminal",
-        "a command that is longer than the terminal",
-    );
+    let (sentence, command) =
+        ("a warning that is longer than the terminal", "a command that is longer than the terminal");
     let text = &format!("{sentence}\n    {command}");
     assert_eq!(
         warning(&Hint::command(sentence, command), narrow),
@@ -80,11 +67,8 @@ const OPTIONS: &str = " --region us-west-2 --sandbox";
 
 /// A scope that is reached with these options.
 fn reached() -> Scope {
-    let options = GlobalOptions {
-        region: Some("us-west-2".parse().unwrap()),
-        sandbox: true,
-        ..GlobalOptions::default()
-    };
+    let options =
+        GlobalOptions { region: Some("us-west-2".parse().unwrap()), sandbox: true, ..GlobalOptions::default() };
     Scope { options, ..scope() }
 }
 
@@ -109,27 +93,17 @@ fn ten_faults() -> Intent {
     let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new());
     findings.push(orphan("KarpenterServiceAccount-one"));
     let two = "karpenter-two".parse().unwrap();
-    let waiting = Depth {
-        waiting: 3,
-        in_flight: 0,
-    };
+    let waiting = Depth { waiting: 3, in_flight: 0 };
     let traffic = Traffic {
         queues: BTreeMap::from([("karpenter-two".parse().unwrap(), vec![waiting, waiting])]),
-        mapping: Some(MappingState {
-            state: "Updating".to_owned(),
-            reason: None,
-        }),
+        mapping: Some(MappingState { state: "Updating".to_owned(), reason: None }),
         live: Some(LiveTest::Throttled("Rate Exceeded.".to_owned())),
         ..Traffic::default()
     };
     let clusters = BTreeMap::from([(two, "two".parse().unwrap())]);
     findings.extend(finding::traffic(&reached(), &traffic, &clusters));
     sort(&mut findings);
-    Intent {
-        plan,
-        findings,
-        ..Intent::default()
-    }
+    Intent { plan, findings, ..Intent::default() }
 }
 
 #[test]
@@ -140,13 +114,8 @@ fn ten_faults_read_top_down_at_80_columns() {
     assert_snapshot("findings.txt", &brief);
     assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
     assert_snapshot("findings-verbose.txt", &shown(1, Some(80)));
-    let counts = [Severity::Critical, Severity::Error, Severity::Warning].map(|severity| {
-        intent
-            .findings
-            .iter()
-            .filter(|finding| finding.severity == severity)
-            .count()
-    });
+    let counts = [Severity::Critical, Severity::Error, Severity::Warning]
+        .map(|severity| intent.findings.iter().filter(|finding| finding.severity == severity).count());
     assert_eq!(counts, [2, 5, 3]);
 }
 
@@ -165,42 +134,24 @@ fn every_command_has_the_global_options() {
     for fix in fixes.into_iter().chain(by_code) {
         let found =
             Message::finding(&scope, FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());
-        let intent = Intent {
-            findings: vec![found],
-            ..Intent::default()
-        };
+        let intent = Intent { findings: vec![found], ..Intent::default() };
         let shown = shown(&intent, "", Style::default());
-        let commands: Vec<&str> = shown
-            .lines()
-            .filter(|line| line.contains("kibus ") && !line.starts_with("kibus ·"))
-            .collect();
+        let commands: Vec<&str> =
+            shown.lines().filter(|line| line.contains("kibus ") && !line.starts_with("kibus ·")).collect();
         assert!(commands.iter().all(|line| line.ends_with(OPTIONS)), "{shown}");
-        assert_eq!(
-            commands.is_empty(),
-            fix.steps().iter().all(|step| step.command.is_none()),
-            "{shown}"
-        );
+        assert_eq!(commands.is_empty(), fix.steps().iter().all(|step| step.command.is_none()), "{shown}");
     }
 }
 
 /// A cluster whose queue is missing is added again before it is removed.
 #[test]
 fn the_repair_comes_first() {
-    let intent = Intent {
-        findings: vec![orphan("role")],
-        ..Intent::default()
-    };
+    let intent = Intent { findings: vec![orphan("role")], ..Intent::default() };
     let shown = shown(&intent, "", Style::default());
-    let commands: Vec<&str> = shown
-        .lines()
-        .filter_map(|line| line.strip_prefix("    kibus "))
-        .collect();
+    let commands: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("    kibus ")).collect();
     assert_eq!(
         commands,
-        [
-            "add-cluster one --region us-west-2 --sandbox",
-            "remove-cluster one --region us-west-2 --sandbox"
-        ]
+        ["add-cluster one --region us-west-2 --sandbox", "remove-cluster one --region us-west-2 --sandbox"]
     );
 }
 

@@ -42,19 +42,10 @@ fn every_option_of_a_hub() {
         memory: Some("512".parse().unwrap()),
         ..HubOptions::default()
     };
-    let before = HubOptions {
-        role_path: options.role_path.clone(),
-        ..HubOptions::default()
-    };
+    let before = HubOptions { role_path: options.role_path.clone(), ..HubOptions::default() };
     let (before, after) = (hub_resources(before), hub_resources(options));
-    assert_snapshot(
-        "options-new.txt",
-        &shown(&between(&Desired::default(), &after), Style::default()),
-    );
-    assert_snapshot(
-        "options-changed.txt",
-        &shown(&between(&before, &after), Style::default()),
-    );
+    assert_snapshot("options-new.txt", &shown(&between(&Desired::default(), &after), Style::default()));
+    assert_snapshot("options-changed.txt", &shown(&between(&before, &after), Style::default()));
 }
 
 #[test]
@@ -77,10 +68,7 @@ fn many_clusters_are_one_line_each_and_v_shows_each_change() {
     assert_snapshot("many-clusters.txt", &shown(&plan, style(0, Some(100))));
     let full = shown(&plan, style(1, None));
     for number in 1..=60 {
-        assert!(
-            full.contains(&format!("karpenter-tenant-{number} ")),
-            "tenant-{number} is not shown by -v"
-        );
+        assert!(full.contains(&format!("karpenter-tenant-{number} ")), "tenant-{number} is not shown by -v");
     }
     let few = shown(&between(&Desired::default(), &clusters_resources(20)), Style::default());
     assert!(few.contains("+ queue"), "20 clusters are shown in detail:\n{few}");
@@ -115,16 +103,10 @@ fn every_row_of_a_plan_fits_the_terminal() {
         plans.push(between(&Desired::default(), &resources));
         plans.push(between(&resources, &Desired::default()));
     }
-    plans.push(Plan {
-        unknown: plans[0].changes.iter().map(|change| change.id.clone()).collect(),
-        ..Plan::default()
-    });
+    plans.push(Plan { unknown: plans[0].changes.iter().map(|change| change.id.clone()).collect(), ..Plan::default() });
     for plan in &plans {
         let whole = shown(plan, Style::default());
-        assert!(
-            !whole.contains('…'),
-            "nothing is shortened without a terminal:\n{whole}"
-        );
+        assert!(!whole.contains('…'), "nothing is shortened without a terminal:\n{whole}");
         for width in [40, 60, 80, 100, 120, 200] {
             for line in shown(plan, style(0, Some(width))).lines().skip(1) {
                 let words = console::measure_text_width(line);
@@ -147,18 +129,12 @@ fn drift_shows_each_old_and_new_value() {
 fn a_teardown() {
     let mut before = hub_resources(HubOptions::default());
     before.extend(clusters_resources(1));
-    assert_snapshot(
-        "teardown.txt",
-        &shown(&between(&before, &Desired::default()), Style::default()),
-    );
+    assert_snapshot("teardown.txt", &shown(&between(&before, &Desired::default()), Style::default()));
 }
 
 #[test]
 fn unreadable_resources_are_listed() {
-    let plan = Plan {
-        unknown: vec![ResourceId::Queue(scope().hub_queue())],
-        ..Plan::default()
-    };
+    let plan = Plan { unknown: vec![ResourceId::Queue(scope().hub_queue())], ..Plan::default() };
     assert_eq!(
         shown(&plan, Style::default()),
         "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned"
@@ -177,20 +153,11 @@ fn color_changes_no_text() {
     after.extend(clusters_resources(25));
     let before = drifted(&hub_resources(HubOptions::default()), |resource| {
         if let Resource::Queue(queue) = resource {
-            queue.policy = queue
-                .policy
-                .as_ref()
-                .map(|_| Document::new(serde_json::json!({"Statement": []})));
+            queue.policy = queue.policy.as_ref().map(|_| Document::new(serde_json::json!({"Statement": []})));
         }
     });
     let plan = between(&before, &after);
-    let colored = shown(
-        &plan,
-        Style {
-            paint: Paint::new(true),
-            ..Style::default()
-        },
-    );
+    let colored = shown(&plan, Style { paint: Paint::new(true), ..Style::default() });
     assert!(colored.contains('\u{1b}'));
     assert_eq!(console::strip_ansi_codes(&colored), shown(&plan, Style::default()));
 }
@@ -232,11 +199,7 @@ fn other_values_are_words() {
         ("duplicates", list(&["a", "b"]), "a, b"),
         ("tags.team", "".into(), "empty"),
         ("tags.team", "a\u{1b}[2J".into(), "a\\u{1b}[2J"),
-        (
-            "code",
-            Code::of_archive("0.1.0", "0123456789abcdef").into(),
-            "0.1.0 (sha256 0123456789ab)",
-        ),
+        ("code", Code::of_archive("0.1.0", "0123456789abcdef").into(), "0.1.0 (sha256 0123456789ab)"),
         ("code", Code::of_archive("0.1.0", "").into(), "0.1.0"),
         ("code", Code::of_unknown_version("aa").into(), "sha256 aa"),
         ("code", Code::of_unknown_version("").into(), "unknown"),
