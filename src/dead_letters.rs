@@ -167,10 +167,12 @@ impl DeadLetter {
         };
         let is_error = !error.code.is_empty() || !error.rule_arn.is_empty();
         Self {
-            cause: match is_moved {
-                _ if is_error => DeadLetterCause::NotDelivered,
-                true => DeadLetterCause::GivenUp,
-                false => DeadLetterCause::Unknown,
+            cause: if is_error {
+                DeadLetterCause::NotDelivered
+            } else if is_moved {
+                DeadLetterCause::GivenUp
+            } else {
+                DeadLetterCause::Unknown
             },
             delivery_error: is_error.then_some(error),
             ..self
@@ -281,9 +283,10 @@ impl DeadLetterReport {
         self.action = Some(treatment);
         for letter in &mut self.letters {
             let known = treated.and_then(|treated| treated.results.get(&letter.id));
-            let (status, why) = match letter.suits(treatment) {
-                true => (LetterStatus::Unknown, "the command was stopped during its calls"),
-                false => (LetterStatus::Left, "not an event"),
+            let (status, why) = if letter.suits(treatment) {
+                (LetterStatus::Unknown, "the command was stopped during its calls")
+            } else {
+                (LetterStatus::Left, "not an event")
             };
             letter.result = known.cloned().or_else(|| Some(LetterResult::new(status, Some(why.to_owned()), &[])));
         }

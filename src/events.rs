@@ -111,9 +111,12 @@ impl Wanted {
     }
 
     fn has(&self, line: &RouterLine<'_>) -> bool {
-        let is_named = |name: &ClusterName| match is_instance(name) {
-            true => line.instances.iter().any(|id| id == name.as_str()),
-            false => line.cluster == name.as_str(),
+        let is_named = |name: &ClusterName| {
+            if is_instance(name) {
+                line.instances.iter().any(|id| id == name.as_str())
+            } else {
+                line.cluster == name.as_str()
+            }
         };
         let is_signal = |signal: Signal| line.signal.as_deref() == Some(signal.slug());
         let is_probe = line.message == DELIVERED && line.cluster.is_empty();

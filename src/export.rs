@@ -91,9 +91,12 @@ impl<'a> Contract<'a> {
 
     /// As a Terraform module: of this cluster, or with variables for any.
     pub fn terraform(&self, any: bool) -> String {
-        let write = |text: &str| match self.is_own_arn(text) {
-            true => "${aws_sqs_queue.interruptions.arn}".into(),
-            false => terraform_text(self.scope, text),
+        let write = |text: &str| {
+            if self.is_own_arn(text) {
+                "${aws_sqs_queue.interruptions.arn}".into()
+            } else {
+                terraform_text(self.scope, text)
+            }
         };
         let mut variables = String::new();
         let mut given = |name: &str, about: &str, value: Option<&str>| match value.filter(|_| !any) {
@@ -126,12 +129,15 @@ impl<'a> Contract<'a> {
 
     /// As a CloudFormation template.
     pub fn cloud_formation(&self) -> String {
-        let write = |text: &str| match self.is_own_arn(text) {
-            true => json!({ "Fn::GetAtt": ["Queue", "Arn"] }),
-            false => match own_account(self.scope, &text.replace("${", "${!"), "${AWS::AccountId}") {
-                Some(data) => json!({ "Fn::Sub": data }),
-                None => text.into(),
-            },
+        let write = |text: &str| {
+            if self.is_own_arn(text) {
+                json!({ "Fn::GetAtt": ["Queue", "Arn"] })
+            } else {
+                match own_account(self.scope, &text.replace("${", "${!"), "${AWS::AccountId}") {
+                    Some(data) => json!({ "Fn::Sub": data }),
+                    None => text.into(),
+                }
+            }
         };
         let parts = json!({ "Fn::Split": [",", { "Ref": "ControllerRole" }] });
         let mut tags = rewritten(&json!(self.queue.tags.0), &write);
@@ -301,10 +307,7 @@ fn block(head: &str, body: &Value) -> String {
 /// A value after so many characters of its line, whose indentation is `indent`.
 fn expression(value: &Value, indent: usize, before: usize) -> String {
     let whole = inline(value);
-    match before + whole.len() <= WIDTH {
-        true => whole,
-        false => folded(value, indent),
-    }
+    if before + whole.len() <= WIDTH { whole } else { folded(value, indent) }
 }
 
 fn folded(value: &Value, indent: usize) -> String {
@@ -356,8 +359,9 @@ fn inline(value: &Value) -> String {
 /// A key of an object: quoted unless it is an identifier.
 fn name(key: &str) -> String {
     let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    match is_plain && key.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        true => key.to_owned(),
-        false => Value::from(key.replace("${", "$${").replace("%{", "%%{")).to_string(),
+    if is_plain && key.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        key.to_owned()
+    } else {
+        Value::from(key.replace("${", "$${").replace("%{", "%%{")).to_string()
     }
 }

@@ -296,9 +296,10 @@ pub fn sort(findings: &mut [Message]) {
 /// The error of a command that these messages end: the only one, or all of them with their next steps.
 impl From<&[Message]> for Error {
     fn from(messages: &[Message]) -> Self {
-        let kind = match messages.iter().any(|message| message.kind == MessageKind::Refused) {
-            true => ErrorKind::Refused,
-            false => ErrorKind::Failed,
+        let kind = if messages.iter().any(|message| message.kind == MessageKind::Refused) {
+            ErrorKind::Refused
+        } else {
+            ErrorKind::Failed
         };
         let mut error = match (messages, kind) {
             ([one], _) => Self::new(kind, &one.sentence),

@@ -78,10 +78,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         clusters: clusters(&case),
         // The deletion of a bus is confirmed by its name.
         confirmed_by: matches!(target.hub, Wish::Remove).then(|| survey.scope.bus.to_string()),
-        passed: match say.checks {
-            true => check::passed(&case, &say.findings),
-            false => Vec::new(),
-        },
+        passed: if say.checks { check::passed(&case, &say.findings) } else { Vec::new() },
         plan: case.plan,
         refusals: say.refusals,
         findings: say.findings,
@@ -123,9 +120,10 @@ impl Say {
 
     /// What can be done without: a finding of a check, unless the caller may not read it; else a warning.
     fn unread(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault, warning: Hint) {
-        match self.checks && !fault.is_denied() {
-            true => self.not_read(finding::unreadable(scope, about.into(), fault)),
-            false => self.warn(warning),
+        if self.checks && !fault.is_denied() {
+            self.not_read(finding::unreadable(scope, about.into(), fault))
+        } else {
+            self.warn(warning)
         }
     }
 
@@ -360,9 +358,10 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
             // The sandbox has neither controller roles nor EKS clusters.
             Some(Hint::command(
                 "Next:",
-                scope.kibus(match scope.options.sandbox {
-                    true => "add-cluster NAME --no-controller-role --no-eks-check",
-                    false => "add-cluster NAME",
+                scope.kibus(if scope.options.sandbox {
+                    "add-cluster NAME --no-controller-role --no-eks-check"
+                } else {
+                    "add-cluster NAME"
                 }),
             ))
         }
@@ -438,13 +437,17 @@ fn set<'a>(case: &'a Case<'_>) -> impl Iterator<Item = ClusterSummary> + 'a {
 /// The clusters of a target, as lists show them.
 fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let (survey, target) = (case.survey, case.target);
-    let names: BTreeSet<ClusterName> = match case.follow || target.others == Wish::Remove || target.is_check() {
-        true => survey.registered().into_keys().collect(),
-        false => BTreeSet::new(),
+    let names: BTreeSet<ClusterName> = if case.follow || target.others == Wish::Remove || target.is_check() {
+        survey.registered().into_keys().collect()
+    } else {
+        BTreeSet::new()
     };
-    let others = names.iter().filter(|name| match target.is_check() {
-        true => target.checks(name),
-        false => !target.clusters.contains_key(*name) && survey.external_queue(name).is_none(),
+    let others = names.iter().filter(|name| {
+        if target.is_check() {
+            target.checks(name)
+        } else {
+            !target.clusters.contains_key(*name) && survey.external_queue(name).is_none()
+        }
     });
     let read = target.removed().chain(others);
     let set = set(case).map(|cluster| ClusterSummary {

@@ -231,9 +231,10 @@ impl TryFrom<String> for Secret {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let is_digit = |b| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-        match text.len() == 2 * BYTES && text.bytes().all(is_digit) {
-            true => Ok(Self(text)),
-            false => Err("a secret is 32 hexadecimal digits"),
+        if text.len() == 2 * BYTES && text.bytes().all(is_digit) {
+            Ok(Self(text))
+        } else {
+            Err("a secret is 32 hexadecimal digits")
         }
     }
 }

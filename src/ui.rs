@@ -64,10 +64,12 @@ impl Ui {
             label: String::new(),
             output,
             quiet: talk.quiet,
-            why_no_question: match io::stdin().is_terminal() && stderr.term.is_term() {
-                _ if talk.no_input => Some("`--no-input` allows no confirmation"),
-                false => Some("no terminal for confirmation"),
-                true => None,
+            why_no_question: if talk.no_input {
+                Some("`--no-input` allows no confirmation")
+            } else if !(io::stdin().is_terminal() && stderr.term.is_term()) {
+                Some("no terminal for confirmation")
+            } else {
+                None
             },
             verbose,
             stdout,

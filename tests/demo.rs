@@ -31,11 +31,12 @@ fn without_chance(output: &str) -> String {
         Some(format!("{} TIME", rest.trim_end_matches(|c: char| c.is_ascii_digit() || " ms".contains(c))))
     };
     // `Spot instance i-... · ip-... · m5.large, us-east-1a · pool default, 1 of 1 node · 3s old`
-    let word = |text: &str| match text.starts_with("ip-")
-        || text.ends_with('s') && text[..text.len() - 1].parse::<u64>().is_ok()
-    {
-        true => "CHANCE".to_owned(),
-        false => word(text),
+    let word = |text: &str| {
+        if text.starts_with("ip-") || text.ends_with('s') && text[..text.len() - 1].parse::<u64>().is_ok() {
+            "CHANCE".to_owned()
+        } else {
+            word(text)
+        }
     };
     let line = |line: &str| {
         if let Some(step) = step(line) {

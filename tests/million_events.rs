@@ -59,9 +59,10 @@ fn page(request: &Value) -> Value {
         }));
         number += 1;
     }
-    match number < end {
-        true => json!({ "events": events, "nextToken": number.to_string() }),
-        false => json!({ "events": events }),
+    if number < end {
+        json!({ "events": events, "nextToken": number.to_string() })
+    } else {
+        json!({ "events": events })
     }
 }
 

@@ -192,10 +192,7 @@ async fn listed(cloud: &AwsCloud, queue: Option<&QueueName>) -> Result<Vec<Event
 async fn remove(cloud: &Writing<'_>, uuid: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
     let send = || call.clone().send();
-    match cloud.remove(lambda::DELETE_EVENT_SOURCE_MAPPING, send).await? {
-        true => gone(cloud, uuid).await,
-        false => Ok(()),
-    }
+    if cloud.remove(lambda::DELETE_EVENT_SOURCE_MAPPING, send).await? { gone(cloud, uuid).await } else { Ok(()) }
 }
 
 async fn gone(cloud: &Writing<'_>, uuid: &str) -> Result<(), Fault> {

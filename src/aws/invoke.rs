@@ -63,10 +63,7 @@ fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
     let Some(reserved) = reason.and_then(used_up_concurrency) else {
         return fault;
     };
-    let whose = match reserved {
-        true => "reserved for the function",
-        false => "of the account",
-    };
+    let whose = if reserved { "reserved for the function" } else { "of the account" };
     Fault {
         kind: FaultKind::ConcurrencyUsedUp { reserved },
         message: format!("the concurrency {whose} is used up: {}", fault.message),

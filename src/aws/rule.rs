@@ -144,10 +144,7 @@ async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> R
         foreign_targets: _, // not managed by kibus
         tags: _,            // sent only for a new rule
     } = rule;
-    let state = match enabled {
-        true => RuleState::Enabled,
-        false => RuleState::Disabled,
-    };
+    let state = if enabled { RuleState::Enabled } else { RuleState::Disabled };
     // PutRule resets what it leaves out.
     let call = cloud
         .events

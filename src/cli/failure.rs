@@ -138,8 +138,5 @@ pub(super) fn abandoned(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcom
     let mut error = cut_short(hub, kind).note(progress.to_string());
     error.progress = Some(progress);
     let unknown: Vec<_> = outcome.unknown.iter().map(|at| &plan.changes[*at].id).collect();
-    match unknown.is_empty() {
-        true => error,
-        false => error.note(format!("unknown: {}", first_of(unknown, 1))),
-    }
+    if unknown.is_empty() { error } else { error.note(format!("unknown: {}", first_of(unknown, 1))) }
 }

@@ -83,10 +83,7 @@ pub struct HubAddress {
 }
 
 fn printable(text: &str) -> Result<String, &'static str> {
-    match escape(text) == text {
-        true => Ok(text.to_owned()),
-        false => Err("it has a control character"),
-    }
+    if escape(text) == text { Ok(text.to_owned()) } else { Err("it has a control character") }
 }
 
 fn endpoint_url(text: &str) -> Result<String, &'static str> {

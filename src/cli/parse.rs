@@ -63,10 +63,12 @@ pub(super) fn command(kibus: Command) -> Command {
 fn long_end(command: &str) -> String {
     let mut text = String::new();
     for line in examples(command) {
-        text.push_str(match line.starts_with('#') {
-            true if text.is_empty() => "Examples:\n  ",
-            true => "\n  ",
-            false => "  ",
+        text.push_str(if !line.starts_with('#') {
+            "  "
+        } else if text.is_empty() {
+            "Examples:\n  "
+        } else {
+            "\n  "
         });
         text.push_str(&format!("{line}\n"));
     }

@@ -109,10 +109,7 @@ fn of_plan(intent: &Intent) -> Message {
     if !intent.refusals.is_empty() {
         return of_error("plan", MessageKind::Refused, Error::from(intent.refusals.as_slice()));
     }
-    let text = match intent.plan.is_empty() {
-        true => "no changes".to_owned(),
-        false => intent.plan.counts(),
-    };
+    let text = if intent.plan.is_empty() { "no changes".to_owned() } else { intent.plan.counts() };
     check_of("plan", MessageKind::Passed, text)
 }
 

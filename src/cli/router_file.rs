@@ -29,10 +29,7 @@ impl RouterFile {
         let _packaging = ui.spinner("packaging the router");
         let uploads = !target.is_check();
         let is_needed = need == ArchiveNeed::Upload;
-        let need = match uploads && self.is_given() {
-            true => ArchiveNeed::Upload,
-            false => need,
-        };
+        let need = if uploads && self.is_given() { ArchiveNeed::Upload } else { need };
         let architecture = options_afterwards(survey, target).architecture();
         let (router, archive) = self.offer(need, architecture)?;
         if uploads

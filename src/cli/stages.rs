@@ -40,18 +40,16 @@ pub(super) struct Consent {
 impl Consent {
     /// How a command ends that only shows these changes; `None` if it makes them.
     pub(super) fn dry_run(self, changes: bool) -> Option<Ending> {
-        self.dry_run.then_some(match self.detailed_exitcode && changes {
-            true => Ending::With(ErrorKind::Differences),
-            false => Ending::Done,
+        self.dry_run.then_some(if self.detailed_exitcode && changes {
+            Ending::With(ErrorKind::Differences)
+        } else {
+            Ending::Done
         })
     }
 
     /// An error before the first change. That nothing was changed is said only where something could have been.
     pub(super) fn unchanged(self, error: Error) -> Error {
-        match self.dry_run {
-            true => error,
-            false => error.note("nothing was changed"),
-        }
+        if self.dry_run { error } else { error.note("nothing was changed") }
     }
 }
 
@@ -315,9 +313,10 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
         let plan = &result.intent.plan;
-        let why = match apply::settings_race_is_lost(plan, outcome) {
-            true => Some("another run has created the settings of this hub meanwhile"),
-            false => outcome.queue_stays(plan).then_some("a queue that was marked as being deleted still exists"),
+        let why = if apply::settings_race_is_lost(plan, outcome) {
+            Some("another run has created the settings of this hub meanwhile")
+        } else {
+            outcome.queue_stays(plan).then_some("a queue that was marked as being deleted still exists")
         };
         result.raced = why.is_some();
         if let Some(why) = why {

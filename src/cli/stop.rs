@@ -55,9 +55,10 @@ impl Stop {
                 kind = signals.next() => kind,
             };
             if !self.handled.load(Ordering::Relaxed) {
-                return Err(match self.before_changes.load(Ordering::Relaxed) {
-                    true => Error::interrupted(kind),
-                    false => Error::new(kind, "interrupted"),
+                return Err(if self.before_changes.load(Ordering::Relaxed) {
+                    Error::interrupted(kind)
+                } else {
+                    Error::new(kind, "interrupted")
                 });
             }
         }

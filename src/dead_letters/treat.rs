@@ -105,10 +105,13 @@ impl LetterResult {
                 let reason = format!("{said}: this router does not say");
                 (LetterStatus::RoutedOrDroppedAndDeleted, Some(reason))
             }
-            (Treatment::Redrive, Ok(())) => match decisions.iter().any(RouterDecision::is_delivered) {
-                true => (LetterStatus::RoutedAndDeleted, Some(said)),
-                false => (LetterStatus::DroppedAndDeleted, Some(said)),
-            },
+            (Treatment::Redrive, Ok(())) => {
+                if decisions.iter().any(RouterDecision::is_delivered) {
+                    (LetterStatus::RoutedAndDeleted, Some(said))
+                } else {
+                    (LetterStatus::DroppedAndDeleted, Some(said))
+                }
+            }
         };
         Self::new(status, reason, decisions)
     }
@@ -209,10 +212,7 @@ pub async fn treat(
     };
     // What was received and not deleted is visible again. A release that fails only makes it visible later.
     release(cloud, &run.queue, run.held.into_values()).await;
-    let why_left = match stopped || fault.is_some() {
-        true => "not tried",
-        false => "no longer found",
-    };
+    let why_left = if stopped || fault.is_some() { "not tried" } else { "no longer found" };
     let left = LetterResult::new(LetterStatus::Left, Some(why_left.to_owned()), &[]);
     run.results.extend(run.left.into_iter().map(|id| (id, left.clone())));
     Treated { results: run.results, fault, stopped }

@@ -184,10 +184,7 @@ impl<'a> Receiver<'a> {
         let is_of_handler = text.ends_with("-nth")
             || text.contains("termination-handler")
             || senders.iter().any(|sender| sender.pattern.of_auto_scaling);
-        let origin = match is_of_handler {
-            true => Origin::NodeTerminationHandler,
-            false => most(&senders),
-        };
+        let origin = if is_of_handler { Origin::NodeTerminationHandler } else { most(&senders) };
         let is_for_karpenter = origin.is_for_karpenter() || names_karpenter(name, &senders);
         Self {
             senders,

@@ -280,10 +280,7 @@ pub(super) fn way(
     match origin {
         Origin::CloudFormation | Origin::Eksctl => Hint::text(format!(
             "in the template of {}, first set `DeletionPolicy: Retain` on the queue and its queue policy, then delete the rules",
-            match stacks.is_empty() {
-                true => "their stack".to_owned(),
-                false => format!("stack {}", listed(stacks)),
-            }
+            if stacks.is_empty() { "their stack".to_owned() } else { format!("stack {}", listed(stacks)) }
         )),
         Origin::CdkEksBlueprints => Hint::text(
             "in the CDK app, set `interruptionHandling: false` of the Karpenter add-on. It also deletes the queue: to keep it, first \

@@ -97,10 +97,7 @@ impl Fake {
 
     fn described(&self, number: usize) -> Experiment {
         let (begun, stopped) = self.account.lock().unwrap().experiments[number];
-        let status = match stopped {
-            true => "stopped",
-            false => (self.status)(begun.elapsed().as_secs()),
-        };
+        let status = if stopped { "stopped" } else { (self.status)(begun.elapsed().as_secs()) };
         let state = ExperimentState {
             status: status.to_owned(),
             reason: if matches!(status, "failed" | "cancelled") { self.reason } else { "" }.to_owned(),
@@ -185,9 +182,10 @@ impl DrillCloud for Fake {
             true if account.role.is_some() => return Err(Fault::new(FaultKind::Exists, "iam", "exists")),
             _ => {}
         }
-        match is_role {
-            true => account.role = change.after.as_ref().and_then(Resource::tags).cloned(),
-            false => account.has_policy = creates,
+        if is_role {
+            account.role = change.after.as_ref().and_then(Resource::tags).cloned()
+        } else {
+            account.has_policy = creates
         }
         Ok(())
     }

@@ -52,9 +52,10 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     let hub = scope.queue_arn(&scope.hub_queue());
     // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
     // conditions on tags.
-    let mut queues = match options.tag_conditions(&scope.region) {
-        true => vec![format!("{hub}*")],
-        false => vec![hub, scope.queue_arn(&scope.dead_letter_queue())],
+    let mut queues = if options.tag_conditions(&scope.region) {
+        vec![format!("{hub}*")]
+    } else {
+        vec![hub, scope.queue_arn(&scope.dead_letter_queue())]
     };
     queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)]);
     let rules = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Heartbeat);

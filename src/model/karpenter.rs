@@ -164,10 +164,7 @@ impl RoleCandidates {
             let name = without_suffix(role.as_str());
             names.iter().any(|usual| name == Some(usual.as_str()))
         };
-        let suffixed = match usual.is_empty() {
-            true => all.keys().filter(is_generated).cloned().collect(),
-            false => Vec::new(),
-        };
+        let suffixed = if usual.is_empty() { all.keys().filter(is_generated).cloned().collect() } else { Vec::new() };
         Self { usual, suffixed }
     }
 }

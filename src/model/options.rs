@@ -96,10 +96,7 @@ fn standing_alone(arg: clap::Arg) -> clap::Arg {
         return arg;
     }
     let arg = arg.num_args(0..=1).require_equals(true).default_missing_value("true");
-    match is_switch {
-        true => arg.hide_possible_values(true).value_parser(clap::builder::BoolishValueParser::new()),
-        false => arg,
-    }
+    if is_switch { arg.hide_possible_values(true).value_parser(clap::builder::BoolishValueParser::new()) } else { arg }
 }
 
 /// Gives each of these options, or its default.
@@ -391,10 +388,7 @@ mod tag_map {
 
 pub fn tag_option(tags: Tags) -> Vec<OrNone<UserTag>> {
     let tag = |(key, value)| OrNone(Some(UserTag { key, value }));
-    match tags.0.is_empty() {
-        true => vec![OrNone(None)],
-        false => tags.0.into_iter().map(tag).collect(),
-    }
+    if tags.0.is_empty() { vec![OrNone(None)] } else { tags.0.into_iter().map(tag).collect() }
 }
 
 /// A tag as one types it: `KEY=VALUE`.
@@ -502,11 +496,12 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounde
     fn from_str(s: &str) -> Result<Self, OutOfBounds> {
         let with_unit = parse_duration(s).filter(|_| IS_DURATION);
         let number = with_unit.map_or_else(|| s.parse().ok(), |seconds| u32::try_from(seconds).ok());
-        let expected = || match IS_DURATION {
-            false => format!("a whole number from {MIN} to {MAX}"),
-            true => {
+        let expected = || {
+            if IS_DURATION {
                 let (min, max) = (duration_text(MIN.into()), duration_text(MAX.into()));
                 format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`")
+            } else {
+                format!("a whole number from {MIN} to {MAX}")
             }
         };
         let refuse = || OutOfBounds { value: s.to_owned(), expected: expected() };
@@ -516,10 +511,7 @@ impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> FromStr for Bounde
 
 impl<const MIN: u32, const MAX: u32, const IS_DURATION: bool> fmt::Display for Bounded<MIN, MAX, IS_DURATION> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match IS_DURATION {
-            true => f.write_str(&duration_text(self.0.into())),
-            false => self.0.fmt(f),
-        }
+        if IS_DURATION { f.write_str(&duration_text(self.0.into())) } else { self.0.fmt(f) }
     }
 }
 

@@ -73,11 +73,10 @@ impl Scope {
     /// A call of the AWS CLI, which reaches the account that kibus reaches: `sqs tag-queue --queue-url URL`. The variables of
     /// the sandbox are set for the call alone, so that it reaches nothing else if the sandbox is not running.
     pub fn aws(&self, call: impl Display) -> String {
-        match self.options.sandbox {
-            true => {
-                format!(r#"(env=$(kibus sandbox env) && eval "$env" && aws {call} --endpoint-url "$AWS_ENDPOINT_URL")"#)
-            }
-            false => format!("aws {call}{}", self.options.shared()),
+        if self.options.sandbox {
+            format!(r#"(env=$(kibus sandbox env) && eval "$env" && aws {call} --endpoint-url "$AWS_ENDPOINT_URL")"#)
+        } else {
+            format!("aws {call}{}", self.options.shared())
         }
     }
 

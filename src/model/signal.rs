@@ -297,9 +297,8 @@ mod tests {
                 .filters()
                 .iter()
                 .map(|filter| {
-                    let value = |value: &&str| match filter.any_case {
-                        true => json!({"equals-ignore-case": value}),
-                        false => json!(value),
+                    let value = |value: &&str| {
+                        if filter.any_case { json!({"equals-ignore-case": value}) } else { json!(value) }
                     };
                     let values: Vec<Value> = filter.values.iter().map(value).collect();
                     (filter.member.to_owned(), json!(values))

@@ -100,10 +100,7 @@ pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
             json!([[{"expression": search, "label": "${PROP('Dim.cluster')}"}]])
         }
     };
-    let heartbeat = match options.has_heartbeat() {
-        true => "one every 5 minutes",
-        false => "switched off",
-    };
+    let heartbeat = if options.has_heartbeat() { "one every 5 minutes" } else { "switched off" };
     let values = [
         ("marker", scope.dashboard_marker().into()),
         ("bus", bus.into()),

@@ -46,10 +46,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
         };
         let finding = Message::finding(scope, code, change.id.clone(), message).of(cluster).fixed_by(fix);
         let finding = Message { change: Some(place), ..finding };
-        Some(match only_settings(code, change) {
-            true => finding.at_most(Severity::Error),
-            false => finding,
-        })
+        Some(if only_settings(code, change) { finding.at_most(Severity::Error) } else { finding })
     };
     plan.changes.iter().enumerate().filter_map(finding).collect()
 }
@@ -81,10 +78,7 @@ pub fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
 
 /// Something that could not be read.
 pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
-    let code = match fault.is_denied() {
-        true => FindingCode::Denied,
-        false => FindingCode::Unreadable,
-    };
+    let code = if fault.is_denied() { FindingCode::Denied } else { FindingCode::Unreadable };
     let (notes, hint) = explanation(fault, scope);
     let finding = Message::finding(scope, code, subject, notes.join("; "));
     match hint {
@@ -128,10 +122,7 @@ fn different(change: &Change, before: &Resource, changed: FindingCode) -> (Findi
     if let Some(found) = before.particulars().trouble().or_else(|| code_changed(change)) {
         return found;
     }
-    let code = match change.fields.iter().all(|field| field.tag().is_some()) {
-        true => FindingCode::TagsChanged,
-        false => changed,
-    };
+    let code = if change.fields.iter().all(|field| field.tag().is_some()) { FindingCode::TagsChanged } else { changed };
     let lets_anyone = change.fields.iter().any(|field| match &field.from {
         FieldValue::Document(policy) => field.is_of(QueueField::Policy) && lets_anyone_send(policy),
         _ => false,
@@ -163,10 +154,7 @@ fn fields(change: &Change) -> String {
             words.push(word);
         }
     }
-    match words.is_empty() {
-        true => "record of the code".to_owned(),
-        false => first_of(words, NAMED_FIELDS),
-    }
+    if words.is_empty() { "record of the code".to_owned() } else { first_of(words, NAMED_FIELDS) }
 }
 
 /// The message flow of a hub.

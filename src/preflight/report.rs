@@ -62,9 +62,10 @@ fn reads(findings: &Findings<'_>) -> Message {
     let result = if denied { Refused } else { Blocked };
     let text = format!("{} of {} resources in {region} could not be read", unread.len(), read + unread.len());
     let item = item(result, text).notes(unread.iter().map(|(what, fault)| format!("{what}: {fault}")));
-    match denied {
-        true => item.step(Hint::command("attach the policy that this command prints:", findings.policy.clone())),
-        false => item,
+    if denied {
+        item.step(Hint::command("attach the policy that this command prints:", findings.policy.clone()))
+    } else {
+        item
     }
 }
 
@@ -101,10 +102,7 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> Message {
             item.step(Hint::text("no further policy helps: let those who manage what denies these calls allow them"));
     }
     let is_denied = |answer: &Answered| answer.decisions.as_ref().is_err_and(Fault::is_denied);
-    match simulated.iter().any(is_denied) {
-        true => item.step(reads_of_check(findings.scope)),
-        false => item,
-    }
+    if simulated.iter().any(is_denied) { item.step(reads_of_check(findings.scope)) } else { item }
 }
 
 /// The document with the reads of a preflight.
@@ -162,11 +160,12 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> Message {
     let most = rule_limit(&findings.scope.region);
     let creates = findings.plan.map_or_else(String::new, |_| format!("; the plan creates {new}"));
     let text = format!("{count} of {most} (default limit) on the default event bus{creates}");
-    match new > 0 && count + new > most {
-        false => item(Passed, text),
-        true => item(Warning, text).step(Hint::text(
+    if new > 0 && count + new > most {
+        item(Warning, text).step(Hint::text(
             "if the quota was not raised, delete rules that are not needed, or request more in Service Quotas (L-244521F2)",
-        )),
+        ))
+    } else {
+        item(Passed, text)
     }
 }
 
@@ -249,9 +248,10 @@ fn reserves(lacking: &BTreeSet<&str>, lists_keys: bool, denies: bool) -> Vec<Str
         reserves.push(format!("what no policy allows is missing, unless a policy that depends on {keys} allows it"));
     }
     if denies && (!lists_keys || !keys.is_empty()) {
-        let keys = match lists_keys {
-            true => keys,
-            false => "a condition key, such as aws:MultiFactorAuthPresent or aws:SourceIp".to_owned(),
+        let keys = if lists_keys {
+            keys
+        } else {
+            "a condition key, such as aws:MultiFactorAuthPresent or aws:SourceIp".to_owned()
         };
         reserves.push(format!("a policy may deny a call only because the simulation has no value for {keys}"));
     }

@@ -47,10 +47,7 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
         }
         message.then("to create new queues instead:", &new)
     };
-    match absent.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked(absent.iter().map(message).collect())),
-    }
+    if absent.is_empty() { Ok(()) } else { Err(Blocked(absent.iter().map(message).collect())) }
 }
 
 impl Adopt {
@@ -147,10 +144,11 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, setting: Option<&Cl
             tags_lost(queue, restore(survey, live, Some(name), None))
         }
         (_, Adopt::No) => {
-            let what = match live.tags.has_any_of_kibus() {
-                true => "has tags of kibus, but no statement of kibus in its policy",
-                false => "kibus did not create it",
-            };
+            let what = if live.tags.has_any_of_kibus() {
+"has tags of kibus, but no statement of kibus in its policy"
+} else {
+"kibus did not create it"
+};
             let waiting = match survey.depth(queue).map_or(0, Depth::messages) {
                 0 => String::new(),
                 1 => "; about 1 message waits in it".to_owned(),
@@ -385,13 +383,14 @@ fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
         duration_text(after.retention.into())
     )];
     let senders = after.policy.as_ref().map(other_senders).unwrap_or_default();
-    texts.push(match senders.is_empty() {
-        true => format!(
+    texts.push(if senders.is_empty() {
+format!(
             "no rule may send to queue `{name}` any more. If Karpenter still reads it, first restore the policy that lets \
              `events.amazonaws.com` send, its old rules, and the old permission of the controller role"
-        ),
-        false => "if Karpenter still reads it, first restore its old rules and the old permission of the controller role".to_owned(),
-    });
+        )
+} else {
+"if Karpenter still reads it, first restore its old rules and the old permission of the controller role".to_owned()
+});
     texts
 }
 
@@ -405,17 +404,18 @@ pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
         let (senders, permissions) = (other_senders(policy), other_permissions(policy));
         let cluster = queue.tags.cluster_of(&scope.bus)?;
         let has_some = !senders.is_empty() || !permissions.is_empty();
-        let (message, advice, severity) = match permissions.is_empty() {
-            true => (
+        let (message, advice, severity) = if permissions.is_empty() {
+            (
                 format!("also accepts messages from {}", listed(&senders)),
                 "when the old rules are removed, drop these senders:",
                 Severity::Warning,
-            ),
-            false => (
+            )
+        } else {
+            (
                 format!("its policy allows more than EventBridge needs: {}", listed(&permissions)),
                 "remove these statements from its policy; or, to drop all senders that are not of the bus:",
                 Severity::Critical,
-            ),
+            )
         };
         let drop = scope.kibus(format!("add-cluster {cluster} --drop-old-senders"));
         has_some.then(|| {

@@ -177,9 +177,10 @@ fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
                 survey.scope.kibus(format!("add-cluster {name}")),
             )),
         };
-        let message = match similar.is_empty() {
-            true => "not registered".to_owned(),
-            false => format!("not registered; did you mean {}?", listed(&similar)),
+        let message = if similar.is_empty() {
+            "not registered".to_owned()
+        } else {
+            format!("not registered; did you mean {}?", listed(&similar))
         };
         Message::finding(&survey.scope, FindingCode::ClusterNotRegistered, name, message).fixed_by(fix)
     };
@@ -233,17 +234,14 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         |queue: &QueueName, finding: &Message| finding.about == Subject::Resource(ResourceId::Queue(queue.clone()));
     let duplicates = rules.iter().filter_map(|(queue, rules)| {
         let cluster = by_queue.get(queue)?.clone();
-        let (state, advice, then) = match findings.iter().any(|finding| has(queue, finding)) {
-            true => (
+        let (state, advice, then) = if findings.iter().any(|finding| has(queue, finding)) {
+            (
                 "also receives events from",
                 "remove these rules where they were created; then drop their senders:",
                 format!("add-cluster {cluster} --drop-old-senders"),
-            ),
-            false => (
-                "rejects the events of",
-                "remove these rules where they were created; to see how:",
-                "discover".to_owned(),
-            ),
+            )
+        } else {
+            ("rejects the events of", "remove these rules where they were created; to see how:", "discover".to_owned())
         };
         let named = match rules.len() {
             1 => format!("rule {}", listed(rules)),

@@ -323,26 +323,24 @@ pub(super) fn all_known(
         let sentence = format!("no cluster `{name}` on bus `{}`", survey.scope.bus);
         let message = unknown_name(name, sentence, survey.registered().into_keys())
             .then("to list the clusters:", survey.scope.kibus("status"));
-        match others.is_empty() {
-            true => message,
-            false => message
-                .then("to remove the others:", survey.scope.kibus(format!("remove-cluster {}", others.join(" ")))),
+        if others.is_empty() {
+            message
+        } else {
+            message.then("to remove the others:", survey.scope.kibus(format!("remove-cluster {}", others.join(" "))))
         }
     });
     let unknown: Vec<Message> = unknown.collect();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked(unknown)),
-    }
+    if unknown.is_empty() { Ok(()) } else { Err(Blocked(unknown)) }
 }
 
 /// A cluster that does not exist, and which of these may be meant.
 fn unknown_name(name: &ClusterName, sentence: String, all: impl Iterator<Item = ClusterName>) -> Message {
     let message = Message::new(MessageKind::Blocked, name.clone(), sentence);
     let similar = close(name, all);
-    match similar.is_empty() {
-        true => message,
-        false => message.note(format!("did you mean {} instead of `{name}`?", listed(&similar))),
+    if similar.is_empty() {
+        message
+    } else {
+        message.note(format!("did you mean {} instead of `{name}`?", listed(&similar)))
     }
 }
 
@@ -426,8 +424,5 @@ fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
         )
     });
     let unknown: Vec<Message> = unknown.collect();
-    match unknown.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked(unknown)),
-    }
+    if unknown.is_empty() { Ok(()) } else { Err(Blocked(unknown)) }
 }

@@ -93,9 +93,10 @@ fn unread_role(survey: &Survey, name: &ClusterName) -> Option<String> {
 
 /// The external queues of clusters that are removed.
 pub(super) fn left(case: &Case<'_>, say: &mut Say) {
-    let then = match case.target.others == Wish::Remove {
-        true => "it receives nothing any more",
-        false => "the router delivers to it until the tool that owns it deletes it",
+    let then = if case.target.others == Wish::Remove {
+        "it receives nothing any more"
+    } else {
+        "the router delivers to it until the tool that owns it deletes it"
     };
     let removed = case.survey.clusters().into_keys();
     for name in removed.filter(|name| !case.target.wants(name)) {

@@ -206,16 +206,19 @@ fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
     let Some(first) = tagged.clone().filter(|role| holders.contains(role)).or(holders.first().cloned()) else {
         let refusal = |role: RoleName| {
             let is_only = search.candidates.keys().eq([&role]);
-            let (text, command) = match is_only {
-                true => (
-                    format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
+            let (text, command) = if is_only {
+                (
+                    format!(
+                        "a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"
+                    ),
                     add_with(&role),
-                ),
-                false => (
+                )
+            } else {
+                (
                     "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them"
                         .to_owned(),
                     survey.scope.kibus(format!("add-cluster {cluster}")),
-                ),
+                )
             };
             let id = ResourceId::RolePolicy(role, policy.clone());
             let sentence =

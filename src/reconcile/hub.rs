@@ -142,10 +142,7 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
     let architecture = options_afterwards(survey, target).architecture();
     let stays = || router::staying(&target.router, given, survey, architecture).is_some();
     // Without settings there is no plan.
-    Some(match settings(survey, target).is_err() || stays() {
-        true => ArchiveNeed::Compare,
-        false => ArchiveNeed::Upload,
-    })
+    Some(if settings(survey, target).is_err() || stays() { ArchiveNeed::Compare } else { ArchiveNeed::Upload })
 }
 
 /// The concurrency that is reserved for the router now.
@@ -344,29 +341,33 @@ pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
-    old.map(|(old, until)| match used.contains(old.as_str()) && until.0 < survey.now + NEEDED {
-        true => (old, renewed),
-        false => (old, until),
-    })
+    old.map(
+        |(old, until)| {
+            if used.contains(old.as_str()) && until.0 < survey.now + NEEDED { (old, renewed) } else { (old, until) }
+        },
+    )
     .filter(|(_, until)| until.0 > survey.now)
     .collect()
 }
 
 /// Until when each old key is allowed.
 pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint> {
-    let warning = |(key, until): (&KmsKey, &Until)| match until.0 > survey.now {
-        true => Hint::text(format!(
-            "old key `{key}` is still allowed for the router and the controllers: messages may be encrypted with it until \
+    let warning = |(key, until): (&KmsKey, &Until)| {
+        if until.0 > survey.now {
+            Hint::text(format!(
+                "old key `{key}` is still allowed for the router and the controllers: messages may be encrypted with it until \
              {}, and bootstrap-hub removes it after that. To stop its use within five minutes, disable it in KMS",
-            String::from(*until)
-        )),
-        false => Hint::command(
-            format!(
-                "old key `{key}` is still allowed for the router and the controllers, and no message can be encrypted with it \
+                String::from(*until)
+            ))
+        } else {
+            Hint::command(
+                format!(
+                    "old key `{key}` is still allowed for the router and the controllers, and no message can be encrypted with it \
                  any more. To remove it:"
-            ),
-            survey.scope.kibus("bootstrap-hub"),
-        ),
+                ),
+                survey.scope.kibus("bootstrap-hub"),
+            )
+        }
     };
     settings.old_keys.iter().map(warning).collect()
 }

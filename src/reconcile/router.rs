@@ -343,18 +343,20 @@ fn unusable_version(scope: &Scope, sentence: String) -> Blocked {
 /// The live alias once it points to this version. Fails if kibus did not publish it: its code is unknown.
 pub(super) fn moved_to(survey: &Survey, version: u64) -> Result<Alias, Blocked> {
     let live = live_alias(&survey.scope, &survey.observed).ok_or_else(|| no_hub(&survey.scope))?;
-    let alias = match live.version == Some(version) {
-        true => live.clone(),
-        false => Alias {
+    let alias = if live.version == Some(version) {
+        live.clone()
+    } else {
+        Alias {
             settings: version_settings(survey, version)?.clone(),
             moves_to: Some(version),
             shares: BTreeSet::new(),
             ..live.clone()
-        },
+        }
     };
-    match alias.settings.code.has_version() {
-        true => Ok(alias),
-        false => Err(unusable_version(&survey.scope, format!("kibus did not publish version {version} of the router"))),
+    if alias.settings.code.has_version() {
+        Ok(alias)
+    } else {
+        Err(unusable_version(&survey.scope, format!("kibus did not publish version {version} of the router")))
     }
 }
 
@@ -373,9 +375,10 @@ pub(super) fn why_not_newest(survey: &Survey) -> Option<String> {
     let alias = live_alias(&survey.scope, &survey.observed)?;
     if let Some(pinned) = pinned(survey) {
         let from = alias.later().map(|from| format!(" from version {from}")).unwrap_or_default();
-        return Some(match alias.version == Some(pinned) {
-            true => format!("rolled back{from}; bootstrap-hub --router-latest ends the rollback"),
-            false => format!("a rollback to version {pinned} is not finished; bootstrap-hub finishes it"),
+        return Some(if alias.version == Some(pinned) {
+            format!("rolled back{from}; bootstrap-hub --router-latest ends the rollback")
+        } else {
+            format!("a rollback to version {pinned} is not finished; bootstrap-hub finishes it")
         });
     }
     let function = survey.observed.function(alias.function.clone())?;

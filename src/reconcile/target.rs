@@ -155,11 +155,10 @@ impl ClusterSetting {
 
 fn untagged(key: &str) -> Result<String, NameError> {
     let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
-    match reserved || key.is_empty() || key.chars().count() > 128 {
-        true => {
-            Err(NameError::new("key of a tag", key, "up to 128 characters that do not begin with `kibus:` or `aws:`"))
-        }
-        false => Ok(key.to_owned()),
+    if reserved || key.is_empty() || key.chars().count() > 128 {
+        Err(NameError::new("key of a tag", key, "up to 128 characters that do not begin with `kibus:` or `aws:`"))
+    } else {
+        Ok(key.to_owned())
     }
 }
 

@@ -128,9 +128,10 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
 /// The key of a topic, unless it is given by an alias, whose policy cannot be read.
 fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
     let Scope { partition, region, account, .. } = scope;
-    match key.contains(['/', ':']) {
-        true => key.parse().ok(),
-        false => format!("arn:{partition}:kms:{region}:{account}:key/{key}").parse().ok(),
+    if key.contains(['/', ':']) {
+        key.parse().ok()
+    } else {
+        format!("arn:{partition}:kms:{region}:{account}:key/{key}").parse().ok()
     }
 }
 

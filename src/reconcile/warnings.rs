@@ -118,12 +118,13 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
 }
 
 pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
-    match fault.is_denied() {
-        true => Hint::command(
+    if fault.is_denied() {
+        Hint::command(
             format!("{what}: AWS denied {}. Grant the permissions that this command prints:", fault.action),
             scope.kibus(printing(&fault.action)),
-        ),
-        false => Hint::text(format!("{what}: {fault}")),
+        )
+    } else {
+        Hint::text(format!("{what}: {fault}"))
     }
 }
 
@@ -390,9 +391,10 @@ fn stopped_senders(case: &Case<'_>, say: &mut Say) {
             continue;
         }
         let stopped: Vec<String> = stopped.iter().map(|sender| sender.escape_debug().to_string()).collect();
-        let meant = match [scope.hub_queue(), scope.dead_letter_queue()].contains(&after.name) {
-            true => "the rules of this bus send",
-            false => "the router delivers",
+        let meant = if [scope.hub_queue(), scope.dead_letter_queue()].contains(&after.name) {
+            "the rules of this bus send"
+        } else {
+            "the router delivers"
         };
         say.warn(Hint::text(format!(
             "the policy of queue `{}` lets others send: {}. This plan replaces the policy, and SQS then denies their \

@@ -68,9 +68,12 @@ impl HttpConnector for LimitedConnector {
 }
 
 fn limited_body(body: SdkBody, mib: usize) -> SdkBody {
-    let too_long = move |e: BoxError| match e.is::<LengthLimitError>() {
-        true => format!("the answer has more than {mib} MiB, so it is not from AWS").into(),
-        false => e,
+    let too_long = move |e: BoxError| {
+        if e.is::<LengthLimitError>() {
+            format!("the answer has more than {mib} MiB, so it is not from AWS").into()
+        } else {
+            e
+        }
     };
     SdkBody::from_body_1_x(Limited::new(body, mib * 1024 * 1024).map_err(too_long))
 }

@@ -137,10 +137,7 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
         None => tags.belong_to(bus),
     };
     // Whoever may tag a queue can mark it as being deleted. Only a queue that is gone loses its events.
-    match ours {
-        true => Registration::Ours,
-        false => Registration::NotOurs,
-    }
+    if ours { Registration::Ours } else { Registration::NotOurs }
 }
 
 #[cfg(test)]

@@ -214,9 +214,10 @@ async fn access_problems<S: Services, C: Clock>(services: &S, scope: &Scope, clo
     let mut problems = Vec::new();
     problems.extend(tags.err().map(|error| problem(tags_text(&error), error)));
     if let Err(error) = sent {
-        let tags = match aws_code::is_denied(&error.code) {
-            true => clock.within(Box::pin(services.queue_tags(&queue))).await,
-            false => None,
+        let tags = if aws_code::is_denied(&error.code) {
+            clock.within(Box::pin(services.queue_tags(&queue))).await
+        } else {
+            None
         };
         let tags = tags.and_then(Result::ok);
         problems.push(problem(send_text(scope, &queue, &error, tags.as_ref()), error));
@@ -261,9 +262,10 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
     let code = error.code.as_str();
     let call = format!("sqs:SendMessage to queue `{queue}`");
     if let Some(state) = aws_code::key_problem(code) {
-        let advice = match aws_code::is_denied(code) {
-            true => "; check statement KibusUseKey of the router's policy, and the key's policy",
-            false => "",
+        let advice = if aws_code::is_denied(code) {
+            "; check statement KibusUseKey of the router's policy, and the key's policy"
+        } else {
+            ""
         };
         format!("{call} failed, because the queue's KMS key {state}{advice}; {KEPT_DATA_KEY}")
     } else if aws_code::is_absent(code) {

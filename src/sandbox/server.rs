@@ -157,9 +157,10 @@ fn spawn(python: &Path, directory: &Path, watched: bool, extra: &[(&str, &str)])
     let mut command = Command::new(python);
     command.args(["-I", "-X", &option(&mark)]);
     command.args(["-c", include_str!("guarded_server.py")]);
-    match watched {
-        true => command.arg("watched").stdin(Stdio::piped()),
-        false => command.stdin(Stdio::null()),
+    if watched {
+        command.arg("watched").stdin(Stdio::piped())
+    } else {
+        command.stdin(Stdio::null())
     };
     command
         .current_dir(directory)

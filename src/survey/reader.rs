@@ -212,10 +212,8 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     async fn roles(&self, survey: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
         let prefix = survey.scope.controller_policies_prefix();
         // A fault that is no denial is reported by the calls about each role.
-        let details = match roles.len() < READ_AT_ONCE {
-            true => None,
-            false => self.call(|| self.cloud.inline_policies(roles)).await.ok(),
-        };
+        let details =
+            if roles.len() < READ_AT_ONCE { None } else { self.call(|| self.cloud.inline_policies(roles)).await.ok() };
         let Some(mut details) = details else {
             return self.policies(roles, &prefix).await;
         };
@@ -269,9 +267,10 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         };
         let mut answers = join_all(controllers.first().map(ask)).await;
         let others = controllers.iter().skip(1);
-        answers.extend(match answers.iter().all(|(_, answer)| *answer == Fact::Absent) {
-            true => others.map(|of| (of.clone(), Fact::Absent)).collect(),
-            false => join_all(others.map(ask)).await,
+        answers.extend(if answers.iter().all(|(_, answer)| *answer == Fact::Absent) {
+            others.map(|of| (of.clone(), Fact::Absent)).collect()
+        } else {
+            join_all(others.map(ask)).await
         });
         answers
     }

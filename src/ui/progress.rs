@@ -108,10 +108,7 @@ impl PlanProgress {
             ),
             Event::Done(took) => format!("{} {}", done(&self.ui, change), duration(*took)),
             Event::Failed(fault) => {
-                let mark = match on_terminal {
-                    true => format!("  {} ", paint.red("✗")),
-                    false => String::new(),
-                };
+                let mark = if on_terminal { format!("  {} ", paint.red("✗")) } else { String::new() };
                 let (action, what) = (change.action.words()[0], described(change));
                 format!("{mark}{label}failed to {action} {what}: {}", escape(&fault.to_string()))
             }

@@ -190,15 +190,18 @@ pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     let region = config.region().map_or("us-east-1", |region| region.as_ref());
     let (partition, [domain, dual_stack_domain]) = partition_of(region);
     let dual_stack = config.use_dual_stack() == Some(true);
-    let (regular_is_fips, domain) = match dual_stack {
-        true => (false, dual_stack_domain),
-        false => (service.gov_is_fips && partition == "aws-us-gov", domain),
+    let (regular_is_fips, domain) = if dual_stack {
+        (false, dual_stack_domain)
+    } else {
+        (service.gov_is_fips && partition == "aws-us-gov", domain)
     };
     let name = service.name;
-    let host = match config.use_fips() == Some(true) && !regular_is_fips {
-        false => name.to_owned(),
-        true if service.fips_is_prefix && partition == "aws" && !dual_stack => format!("fips.{name}"),
-        true => format!("{name}-fips"),
+    let host = if config.use_fips() != Some(true) || regular_is_fips {
+        name.to_owned()
+    } else if service.fips_is_prefix && partition == "aws" && !dual_stack {
+        format!("fips.{name}")
+    } else {
+        format!("{name}-fips")
     };
     format!("https://{host}.{region}.{domain}")
 }

@@ -43,9 +43,10 @@ impl Call {
         let service = scope.next().unwrap_or_default().to_owned();
         let json: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let is_form = header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
-        let form = match is_form {
-            true => pairs(&String::from_utf8_lossy(request.body())),
-            false => pairs(request.uri().query().unwrap_or_default()),
+        let form = if is_form {
+            pairs(&String::from_utf8_lossy(request.body()))
+        } else {
+            pairs(request.uri().query().unwrap_or_default())
         };
         let operation = if let Some(target) = header("x-amz-target") {
             target.rsplit('.').next().unwrap_or_default().to_owned()

@@ -49,10 +49,7 @@ impl Rates {
 
     /// Takes a token; says whether there was one.
     fn take(&self, at: &At<'_>, bucket: &Bucket) -> bool {
-        let (size, per_second) = match self.real.load(Ordering::Relaxed) {
-            true => bucket.on_aws,
-            false => bucket.small,
-        };
+        let (size, per_second) = if self.real.load(Ordering::Relaxed) { bucket.on_aws } else { bucket.small };
         let key = at.call.key(&format!("{} {}", at.call.service, bucket.calls));
         let mut left = self.left.lock().unwrap();
         let (tokens, since) = left.entry(key).or_insert((size.into(), Instant::now()));

@@ -370,9 +370,8 @@ impl Write for Account {
         note_keys(keys, resources);
         let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
         // Few laws ask for it.
-        let can_read = |state: &State| match state.controllers_keep_access {
-            true => with_access(&self.scope, &state.resources),
-            false => BTreeSet::new(),
+        let can_read = |state: &State| {
+            if state.controllers_keep_access { with_access(&self.scope, &state.resources) } else { BTreeSet::new() }
         };
         let could_read = can_read(&state);
         let answer = self.answer(&mut state, change);

@@ -92,12 +92,11 @@ async fn what_is_no_settings_of_this_kibus_is_one_error_and_nothing_changes() {
             let errors = said.lines().filter(|line| line.starts_with("error")).count();
             let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(errors == 1 && words.contains(says), "{value}: {command}: {said}");
-            match restores {
-                true => {
-                    let command = restoring(&output);
-                    assert!(command.contains("--memory 512") && command.contains("--retention 2h"), "{command}");
-                }
-                false => assert!(words.contains("use the version of kibus that wrote it"), "{said}"),
+            if restores {
+                let command = restoring(&output);
+                assert!(command.contains("--memory 512") && command.contains("--retention 2h"), "{command}");
+            } else {
+                assert!(words.contains("use the version of kibus that wrote it"), "{said}")
             }
         }
         assert_eq!(bench.parameter().await.unwrap()["Version"], version, "{value}");

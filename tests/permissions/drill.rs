@@ -310,9 +310,10 @@ fn each_action_is_needed(document: &Value, called: &BTreeSet<String>, asked: &[Q
             let mut without = document.clone();
             let left: Vec<String> = actions(&one).into_iter().filter(|one| *one != action).collect();
             without["Statement"][at]["Action"] = json!(left);
-            let is_needed = match is_asked {
-                true => asked.iter().any(|question| !question.is_allowed(&without)),
-                false => called.contains(&action),
+            let is_needed = if is_asked {
+                asked.iter().any(|question| !question.is_allowed(&without))
+            } else {
+                called.contains(&action)
             };
             assert!(is_needed, "{action} of {}", statement["Sid"]);
         }

@@ -152,9 +152,10 @@ impl Account {
                 let all = there.all_about(&found).await;
                 let Found { kind, name, id } = found;
                 // The URL of a queue has the port of the server.
-                let what = match id.ends_with(&name) {
-                    true => format!("{region} {kind:?} {name}"),
-                    false => format!("{region} {kind:?} {name} {id}"),
+                let what = if id.ends_with(&name) {
+                    format!("{region} {kind:?} {name}")
+                } else {
+                    format!("{region} {kind:?} {name} {id}")
                 };
                 let lines = all.into_iter().enumerate();
                 dump.extend(lines.map(|(at, text)| (format!("{what}, answer {}", at + 1), text)));

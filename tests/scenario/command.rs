@@ -52,9 +52,10 @@ impl Came {
 impl std::fmt::Display for Came {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for Line { is_error, text } in &self.lines {
-            match is_error {
-                true => writeln!(f, "{}", format!("! {text}").trim_end_matches(' '))?,
-                false => writeln!(f, "{text}")?,
+            if is_error {
+                writeln!(f, "{}", format!("! {text}").trim_end_matches(' '))?
+            } else {
+                writeln!(f, "{text}")?
             }
         }
         f.write_str(&self.ending)
@@ -143,10 +144,8 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
     }
     let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
     let (transcript, stdout, stderr) = Transcript::open();
-    let mut command = match has_several_hubs {
-        true => several_hubs::command(),
-        false => Command::new(env!("CARGO_BIN_EXE_kibus")),
-    };
+    let mut command =
+        if has_several_hubs { several_hubs::command() } else { Command::new(env!("CARGO_BIN_EXE_kibus")) };
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
@@ -162,9 +161,10 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         .stdout(stdout)
         .stderr(stderr)
         .kill_on_drop(true);
-    match has_several_hubs {
-        true => several_hubs::set_arguments(&mut command, &arguments),
-        false => drop(command.args(&arguments)),
+    if has_several_hubs {
+        several_hubs::set_arguments(&mut command, &arguments)
+    } else {
+        drop(command.args(&arguments))
     }
     for pair in &words[..begin] {
         match pair.split_once('=').unwrap() {

@@ -314,12 +314,12 @@ async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
             // The emulator ignores dimensions, so the metrics of two queues are one.
             let of_metric = alarms.iter().filter(|other| other["MetricName"] == alarm["MetricName"]);
             let lowest = of_metric.map(|alarm| alarm["Threshold"].as_f64().unwrap());
-            let (value, time) = match is_breach {
-                false => (lowest.fold(f64::MAX, f64::min), SystemTime::now()),
-                true if alarm["ComparisonOperator"] == "LessThanThreshold" => {
-                    (number("Threshold") - 1.0, begun - window + BREACH)
-                }
-                true => (number("Threshold") + 1.0, begun - window + BREACH),
+            let (value, time) = if !is_breach {
+                (lowest.fold(f64::MAX, f64::min), SystemTime::now())
+            } else if alarm["ComparisonOperator"] == "LessThanThreshold" {
+                (number("Threshold") - 1.0, begun - window + BREACH)
+            } else {
+                (number("Threshold") + 1.0, begun - window + BREACH)
             };
             data.entry(alarm["Namespace"].as_str().unwrap()).or_default().push(json!({
                 "MetricName": alarm["MetricName"],

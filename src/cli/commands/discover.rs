@@ -63,10 +63,7 @@ fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubRepo
 
 fn not_listed(hub: &ConnectedHub, fault: &Fault) -> Error {
     let error = failure::call_failed(hub, "list the rules", fault);
-    match fault.is_denied() {
-        true => with_document(hub, error),
-        false => error,
-    }
+    if fault.is_denied() { with_document(hub, error) } else { error }
 }
 
 fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {

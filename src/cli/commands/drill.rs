@@ -165,9 +165,10 @@ async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Resul
 
 /// Asks a person to type the name of the cluster.
 fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, report: &DrillReport) -> Result<(), Error> {
-    let cost = match hub.scope.options.sandbox {
-        true => "This interrupts an instance of the sandbox.",
-        false => "This interrupts a real instance. AWS FIS costs $0.10 a minute.",
+    let cost = if hub.scope.options.sandbox {
+        "This interrupts an instance of the sandbox."
+    } else {
+        "This interrupts a real instance. AWS FIS costs $0.10 a minute."
     };
     hub.ui.note(cost, &[]);
     let (cluster, id) = (report.cluster.as_str(), &report.instance.id);

@@ -105,10 +105,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             look_again(&hubs, &args, &mut looks).await?;
         }
     };
-    match args.follow {
-        true => hubs.stop.watching(work).await,
-        false => work.await,
-    }
+    if args.follow { hubs.stop.watching(work).await } else { work.await }
 }
 
 /// Shows what is new in the logs. A look that fails is made again.
@@ -197,10 +194,12 @@ fn show(
         ui.warn_text(&format!("{lines} of the router's log could not be read"));
     }
     hubs.part(hub, first && !report.lines.is_empty())?;
-    match report.lines.is_empty() {
-        _ if !first => ui.result(&text::event_rows(&report.lines, wanted, true, style))?,
-        true => ui.sentence(&format!("No events {period}."))?,
-        false => ui.result(&text::events(&hub.heading, &report, &period, wanted, style))?,
+    if !first {
+        ui.result(&text::event_rows(&report.lines, wanted, true, style))?;
+    } else if report.lines.is_empty() {
+        ui.sentence(&format!("No events {period}."))?;
+    } else {
+        ui.result(&text::events(&hub.heading, &report, &period, wanted, style))?;
     }
     if !wanted.names.is_empty() && !wanted.is_story() && !wanted.dropped && !args.follow {
         let command = hub.scope.kibus("events --dropped");

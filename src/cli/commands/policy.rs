@@ -102,16 +102,10 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let document = match args.party {
         Party::Operator { purpose: Some(purpose), read_only, .. } => {
             let document = operator_policy::additional(&hub.scope, purpose);
-            match read_only {
-                true => operator_policy::reads(document),
-                false => document,
-            }
+            if read_only { operator_policy::reads(document) } else { document }
         }
         Party::Operator { purpose: None, read_only, part, roles, given } => {
-            let document = match read_only {
-                true => OF_READING_OPERATORS,
-                false => OF_OPERATORS,
-            };
+            let document = if read_only { OF_READING_OPERATORS } else { OF_OPERATORS };
             let known = known_for_queues(&hubs, hub, given, document).await?;
             let controllers = roles.arns(&hubs, hub, known.options.grant()).await?;
             let document = operator_policy::operator(&hub.scope, &known.options, &controllers);

@@ -105,11 +105,10 @@ async fn status(ui: &Ui) -> Result<(), Error> {
     };
     let server = server(&sandbox, &record, record.responds().await);
     let SandboxServer { endpoint_url, pid, log, .. } = &server;
-    let text = match server.responds {
-        true => format!("The sandbox is running at {endpoint_url} (process {pid}, log {log})."),
-        false => format!(
-            "The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down"
-        ),
+    let text = if server.responds {
+        format!("The sandbox is running at {endpoint_url} (process {pid}, log {log}).")
+    } else {
+        format!("The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down")
     };
     show(ui, Some(server), &text)
 }

@@ -129,9 +129,10 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool, seen:
             hubs.part(hub, is_whole)?;
             if again {
                 let line = format!("read at {read}");
-                hub.ui.result(&match is_new {
-                    true => style.paint.dim(&line),
-                    false => style.paint.yellow(&format!("stale: {line}")),
+                hub.ui.result(&if is_new {
+                    style.paint.dim(&line)
+                } else {
+                    style.paint.yellow(&format!("stale: {line}"))
                 })?;
             }
             if let Some(status) = last.status.as_ref().filter(|_| is_whole) {

@@ -119,9 +119,6 @@ impl Particulars for Parameter {
 
     fn summary(&self) -> String {
         let options = self.settings().map(|settings| settings.options.values()).unwrap_or_default();
-        match options.is_empty() {
-            true => "defaults".to_owned(),
-            false => options.keys().cloned().collect::<Vec<_>>().join(", "),
-        }
+        if options.is_empty() { "defaults".to_owned() } else { options.keys().cloned().collect::<Vec<_>>().join(", ") }
     }
 }

@@ -73,9 +73,10 @@ impl Particulars for RolePolicy {
     /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The
     /// tag of the cluster queue may not name the role if a change of role was interrupted.
     fn ownership(&self, scope: &Scope) -> Ownership {
-        match self.is_of_router(scope) {
-            true => Ownership::TagsOf(vec![ResourceId::Role(self.role.clone())]),
-            false => Ownership::Content(policy::all_ours(&self.document)),
+        if self.is_of_router(scope) {
+            Ownership::TagsOf(vec![ResourceId::Role(self.role.clone())])
+        } else {
+            Ownership::Content(policy::all_ours(&self.document))
         }
     }
 

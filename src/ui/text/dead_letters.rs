@@ -115,10 +115,7 @@ pub fn treated(report: &DeadLetterReport) -> String {
         letters.filter_map(|letter| Some((letter, letter.result.as_ref()?))).collect();
     let mut counts: BTreeMap<(LetterStatus, &str), usize> = BTreeMap::new();
     if !results.iter().any(|(_, result)| result.status.is_done()) {
-        let first = match is_redrive {
-            true => LetterStatus::RoutedAndDeleted,
-            false => LetterStatus::Deleted,
-        };
+        let first = if is_redrive { LetterStatus::RoutedAndDeleted } else { LetterStatus::Deleted };
         counts.insert((first, first.as_str()), 0);
     }
     for (_, LetterResult { status, reason, .. }) in &results {

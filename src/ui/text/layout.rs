@@ -139,10 +139,9 @@ fn words(text: &str, width: usize) -> Vec<&str> {
 
 /// Sentences, folded. Indented lines are for copying and stay whole.
 pub fn sentences(text: &str, style: Style) -> String {
-    let lines = text.lines().flat_map(|line| match line.starts_with(' ') {
-        true => vec![line.to_owned()],
-        false => fold(line, style.room(0)),
-    });
+    let lines = text
+        .lines()
+        .flat_map(|line| if line.starts_with(' ') { vec![line.to_owned()] } else { fold(line, style.room(0)) });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -276,9 +275,10 @@ impl Table {
     fn line(&self, row: &[String], widths: &[usize], cuts: &[Cut], indent: usize) -> String {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
             let cell = cuts[column](cell, *width);
-            match self.numbers.contains(&column) {
-                true => gap(&cell, *width) + &cell,
-                false => format!("{cell}{}", gap(&cell, *width)),
+            if self.numbers.contains(&column) {
+                gap(&cell, *width) + &cell
+            } else {
+                format!("{cell}{}", gap(&cell, *width))
             }
         });
         let line = " ".repeat(indent) + &cells.collect::<Vec<_>>().join(&" ".repeat(GAP));

@@ -144,10 +144,11 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
             let programs = provisioning::Programs {
                 kibus: prepare::kibus(options.kibus)?,
                 router: prepare::router(options.router)?,
-                python: match options.rates {
-                    true => PathBuf::new(),
-                    false => prepare::python(options.python)?,
-                },
+                python: if options.rates {
+PathBuf::new()
+} else {
+prepare::python(options.python)?
+},
             };
             if options.rates {
                 return provisioning::run_with_rates(&programs, &options.clusters).await;

@@ -119,9 +119,8 @@ fn writes_go_before_the_reads_that_wait() {
 #[test]
 fn a_service_that_works_again_is_used_again_soon() {
     let down = Duration::from_secs(2)..Duration::from_secs(62);
-    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| match down.contains(&now) {
-        true => Limit::of(0),
-        false => Limit::of(20),
+    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| {
+        if down.contains(&now) { Limit::of(0) } else { Limit::of(20) }
     });
     assert!(ran.took < Duration::from_secs(62 + 18 + 10), "{ran:?}");
     // While it is down it is asked every two seconds in the end, and not 20 times a second.
