@@ -110,8 +110,7 @@ mod carry {
     fn compiler(binary: &[u8]) -> String {
         const BEFORE: &[u8] = b"rustc version ";
         let at = binary.windows(BEFORE.len()).position(|window| window == BEFORE);
-        let text = at.map_or(&[][..], |at| &binary[at + BEFORE.len()..]);
-        let text = text.iter().map(|byte| char::from(*byte)).take(64);
+        let text = at.map_or(&[][..], |at| &binary[at + BEFORE.len()..]).iter().map(|byte| char::from(*byte)).take(64);
         let text: String = text.take_while(|c| c.is_ascii_graphic() || *c == ' ').collect();
         match text.split_once(')') {
             Some((version, _)) => format!("{version})"),

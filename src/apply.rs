@@ -13,9 +13,7 @@ use tokio::sync::watch;
 
 use crate::cloud::{Fault, FaultKind, Read, Waiting, Write};
 use crate::error::Progress;
-use crate::model::resource::{FieldValue, Resource, ResourceId};
-use crate::model::settings::SettingsChange;
-use crate::model::tags::BUS;
+use crate::model::{FieldValue, Resource, ResourceId, SettingsChange, tags::BUS};
 use crate::plan::{Action, Change, FieldChange, Plan, diff};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,11 +46,10 @@ use tokio::sync::watch;
 pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
-use crate::model::name::{BusName, QueueName, RoleName};
-use crate::model::resource::calls::{self, iam, lambda};
-use crate::model::resource::{Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::status::Status;
+use crate::model::{
+    BusName, QueueName, Resource, ResourceId, RoleName, Scope, Status, calls,
+    calls::{iam, lambda},
+};
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
 use crate::wire::{ec2, sns};

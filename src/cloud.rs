@@ -8,23 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::model::answer::{Answered, Simulation, TopicAttributes};
-use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, ListedTarget};
-use crate::model::karpenter::Association;
-use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic,
+use crate::model::{
+    Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping,
+    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Look, QueueActivity, QueueName,
+    QueuePrefix, Resource, ResourceId, RoleName, RouterDecision, RuleName, SettingsChange, Simulation, Status, Tags,
+    Topic, TopicAttributes, policy::InlinePolicy,
 };
-use crate::model::policy::InlinePolicy;
-use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
-use crate::model::router_batch::RouterDecision;
-use crate::model::router_function::LiveTest;
-use crate::model::settings::SettingsChange;
-use crate::model::status::{Depth, DroppedClusters, Look, QueueActivity, Status};
-use crate::model::tags::Tags;
 use crate::plan::Change;
 
-pub use crate::model::answer::{Fault, FaultKind};
+pub use crate::model::{Fault, FaultKind};
 
 /// A resource, and its status at the moment of the read.
 #[derive(Clone, Debug)]

@@ -17,12 +17,10 @@ use serde_json::Value;
 
 pub use treat::{LetterResult, LetterStatus, Treated, Treatment, treat};
 
-use crate::model::answer::Fault;
-use crate::model::name::{FunctionName, InstanceId, LogGroupName, QueueName};
-use crate::model::notation::{as_time, time_text};
-use crate::model::router_line::{RETRIED, RouterLine};
-use crate::model::scope::Scope;
-use crate::model::signal::{Signal, SubjectMember};
+use crate::model::{
+    Fault, FunctionName, InstanceId, LogGroupName, QueueName, RouterLine, Scope, Signal, SubjectMember, as_time,
+    router_line::RETRIED, time_text,
+};
 
 /// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
 /// command received is visible again after this time.

@@ -13,16 +13,10 @@ use crate::aws::{AwsCloud, Session};
 use crate::cloud::{Fault, Probe, Questions, Read, Waiting, Write};
 use crate::dead_letters::DeadLetters;
 use crate::error::Error;
-use crate::model::cluster::Cluster;
-use crate::model::hub::{self, default_queue_prefix};
-use crate::model::name::{BusName, ClusterName};
-use crate::model::notation::time_text;
-use crate::model::options::HubOptions;
-use crate::model::policy;
-use crate::model::resource::{Resource, ResourceId, Role};
-use crate::model::scope::Scope;
-use crate::model::signal::{Signal, sample_event};
-use crate::model::tags::Tags;
+use crate::model::{
+    BusName, Cluster, ClusterName, HubOptions, Resource, ResourceId, Role, Scope, Signal, Tags, default_queue_prefix,
+    hub, policy, sample_event, time_text,
+};
 use crate::plan::Change;
 use crate::ui::json::DemoResult;
 use crate::wire::aws_json::{EKS, JsonClient};

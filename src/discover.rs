@@ -10,12 +10,10 @@ use serde::Serialize;
 
 use crate::error::{Hint, listed, quoted};
 use crate::export::Format;
-use crate::model::answer::{Fact, Fault};
-use crate::model::event_rule::{ListedTarget, rule_limit};
-use crate::model::hub::default_queue_prefix;
-use crate::model::karpenter::RoleCandidates;
-use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::notation::first_of;
+use crate::model::{
+    ClusterName, Fact, Fault, ListedTarget, QueueName, QueuePrefix, RoleCandidates, RoleName, default_queue_prefix,
+    first_of, rule_limit,
+};
 use crate::survey::{Query, Saved, Survey};
 use found::{concerning, found, is_of_kibus, queue, receivers, targets};
 

@@ -18,16 +18,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::cloud::{Fault, FaultKind, Probe, Waiting};
 use crate::events::{self, EventLine, RouterLog, Wanted};
-use crate::model::document::Document;
-use crate::model::instance::Instance;
-use crate::model::name::{ClusterName, InstanceId, QueueName};
-use crate::model::notation::now;
-use crate::model::options::HubOptions;
-use crate::model::policy::{drill_policy, drill_trust, of_bus};
-use crate::model::resource::calls::{fis, iam};
-use crate::model::resource::{Resource, ResourceId, Role, RolePolicy};
-use crate::model::scope::Scope;
-use crate::model::tags::{CLUSTER, Tags};
+use crate::model::{
+    ClusterName, Document, HubOptions, Instance, InstanceId, QueueName, Resource, ResourceId, Role, RolePolicy, Scope,
+    Tags,
+    calls::{fis, iam},
+    now,
+    policy::{drill_policy, drill_trust, of_bus},
+    tags::CLUSTER,
+};
 use crate::plan::Change;
 use steps::{Step, StepReport, StepResult, Story};
 
@@ -329,8 +327,7 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
     }
     if story.awaits(Step::Terminated) {
         let found = cloud.instances(("instance-id", drill.instance.as_str())).await;
-        let mut found = found.map_err(&mut known).unwrap_or_default().into_iter();
-        let found = found.find(|one| one.id == drill.instance);
+        let found = found.map_err(&mut known).unwrap_or_default().into_iter().find(|one| one.id == drill.instance);
         story.state = found.map_or(take(&mut story.state), |one| one.state);
     }
     if story.awaits(Step::Warning) {

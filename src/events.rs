@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::model::answer::Fault;
-use crate::model::name::{ClusterName, LogGroupName};
-use crate::model::notation::{as_time, time_text};
-use crate::model::router_line::{DELIVERED, DROPPED, NodePoolName, RETRIED, RouterLine};
-use crate::model::signal::{Signal, short_name};
+use crate::model::{
+    ClusterName, Fault, LogGroupName, NodePoolName, RouterLine, Signal, as_time,
+    router_line::{DELIVERED, DROPPED, RETRIED},
+    short_name, time_text,
+};
 
 /// The pause between two calls: CloudWatch Logs accepts five a second from an account, and others need some.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -232,8 +232,7 @@ pub async fn read(
         found += part.len();
         // The next part is as long as needed, if it has as many lines as this one, and a tenth more.
         let missing = (limit + 1).saturating_sub(found) * 11;
-        let ratio = missing.checked_div(part.len()).and_then(|ratio| i64::try_from(ratio).ok());
-        let ratio = ratio.unwrap_or(i64::MAX);
+        let ratio = missing.checked_div(part.len()).and_then(|ratio| i64::try_from(ratio).ok()).unwrap_or(i64::MAX);
         parts.push(part);
         (begin, end) = (start, Some(start - 1));
         length = (length.saturating_mul(ratio.min(GROWTH * 10)) / 10).max(FIRST_PART / 10);

@@ -5,15 +5,10 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use crate::model::document::{Document, fill_template};
-use crate::model::hub;
-use crate::model::name::ClusterName;
-use crate::model::policy;
-use crate::model::resource::{Encryption, Queue};
-use crate::model::scope::Scope;
-use crate::model::settings::Settings;
-use crate::model::signal::Signal;
-use crate::model::tags::{CLUSTER, CONTROLLER_ROLE, EXTERNAL, Tags};
+use crate::model::{
+    ClusterName, Document, Encryption, Queue, Scope, Settings, Signal, Tags, fill_template, hub, policy,
+    tags::{CLUSTER, CONTROLLER_ROLE, EXTERNAL},
+};
 
 /// The language of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]

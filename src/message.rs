@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 
 use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy::printing;
-use crate::model::answer::{Fault, FaultKind};
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::name::{ClusterName, FunctionName, QueueName};
-use crate::model::resource::ResourceId;
-use crate::model::resource::calls::{events, iam, lambda, tag};
-use crate::model::scope::Scope;
+use crate::model::{
+    ClusterName, Fault, FaultKind, FindingCode, FunctionName, QueueName, ResourceId, Scope, Severity,
+    calls::{events, iam, lambda, tag},
+};
 
 /// What a message means for the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

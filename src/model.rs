@@ -27,4 +27,43 @@ pub mod status;
 pub mod tags;
 pub mod watch;
 
-pub use resource::finding_code;
+pub use answer::{
+    AccessDecision, Answered, Call, Fact, Fault, FaultKind, Simulation, Slowdown, TopicAttributes, slowed_by,
+};
+pub use cluster::Cluster;
+pub use document::{Document, fill_template, principals, texts};
+pub use event_rule::{EventRule, ListedTarget, RulePattern, rule_limit};
+pub use hub::{Hub, default_queue_prefix};
+pub use instance::{Instance, NamedCluster};
+pub use karpenter::{
+    Association, KarpenterVersion, RoleCandidates, RoleTemplate, is_usual_role, similar_roles, usual_queues,
+    usual_roles,
+};
+pub use name::{
+    AccountId, BusName, ClusterName, FunctionName, InstanceId, KmsKey, LogGroupName, NameError, Partition,
+    PermissionsBoundary, QueueName, QueuePrefix, Region, RoleName, RolePath, RuleName, Topic,
+};
+pub use notation::{as_time, counted, duration_text, first_of, now, parse_duration, parse_time, time_text};
+pub use options::{
+    Alarms, Bounded, ClusterMetrics, Grant, HubOptions, OrNone, OutOfBounds, Senders, UserTag, tag_option,
+};
+pub use resource::finding_code::{self, FindingCode, Severity};
+pub use resource::{
+    Alarm, AlarmField, AlarmName, Alias, AliasField, Architecture, Code, Dashboard, DashboardField, DashboardName,
+    Desired, Edge, Effect, Encryption, EventSourceMapping, Field, FieldName, FieldValue, Function, FunctionField,
+    FunctionMapping, FunctionPermission, FunctionSettings, Kind, LogGroup, LogGroupField, Logging, MappingField,
+    NoRollbackVersion, Observed, Other, Ownership, Parameter, ParameterField, ParameterName, Particulars, PolicyName,
+    Queue, QueueField, QueueOwner, Redrive, Resource, ResourceId, Role, RoleField, RolePolicy, Rule, RuleField,
+    RuleTarget, Unit, calls,
+};
+pub use router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
+pub use router_function::{LiveTest, RouterHandler, SelfTestReport};
+pub use router_line::{NodePoolName, RouterLine};
+pub use scope::{GlobalOptions, Scope};
+pub(crate) use scope::{dns_suffix, partition_of};
+pub use settings::{BadSettings, Settings, SettingsChange, Until};
+pub use signal::{Signal, SubjectMember, sample_event, short_name};
+pub use status::{
+    Depth, DroppedClusters, DroppedEvents, Look, MappingState, ProbeResult, Probed, QueueActivity, Status, VersionState,
+};
+pub use tags::Tags;

@@ -11,9 +11,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
-use crate::model::name::NameError;
-use crate::model::resource::{Architecture, Code};
-use crate::model::router_build;
+use crate::model::{Architecture, Code, NameError, router_build};
 
 /// The version of this build. Only a router that an option names may have another.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -95,8 +93,7 @@ pub(crate) fn package(
         is_named(sha256(&binary))?;
     }
     check(&binary, wanted).map_err(|why| unfit(router, &why, wanted))?;
-    let version = router_build::version_in(&binary);
-    let version = version.ok_or_else(|| unfit(router, &Incompatible::NotARouter, wanted))?;
+    let version = router_build::version_in(&binary).ok_or_else(|| unfit(router, &Incompatible::NotARouter, wanted))?;
     if !matches!(router, RouterSource::Named(_)) && version != VERSION {
         let error = format!("{router} is router version {version}; this is kibus version {VERSION}");
         return Err(Error::failed(error)
@@ -119,8 +116,7 @@ pub(crate) fn package(
 fn check(binary: &[u8], wanted: Architecture) -> Result<(), Incompatible> {
     // The magic number, 64 bits, little endian.
     let header = binary.first_chunk::<64>();
-    let header = header.filter(|header| header.starts_with(b"\x7fELF\x02\x01"));
-    let header = header.ok_or(Incompatible::NotElf)?;
+    let header = header.filter(|header| header.starts_with(b"\x7fELF\x02\x01")).ok_or(Incompatible::NotElf)?;
     let number = |at: Range<usize>| header[at].iter().rfold(0, |high, byte| (high << 8) | usize::from(*byte));
     let (kind, machine) = (number(16..18), number(18..20));
     // The table of the sections is the last part of a file, so one that was cut lacks it.

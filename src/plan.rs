@@ -10,14 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
 use serde::{Serialize, Serializer};
 
-use crate::model::answer::Fact;
-use crate::model::name::ClusterName;
-use crate::model::policy::QueueOrigin;
-use crate::model::resource::{
-    AliasField, Desired, FieldName, FieldValue, Observed, PolicyName, Queue, Resource, ResourceId,
+use crate::model::{
+    AliasField, ClusterName, Desired, Fact, FieldName, FieldValue, Observed, PolicyName, Queue, Resource, ResourceId,
+    Scope, Tags,
+    policy::QueueOrigin,
+    tags::{BUS, CLUSTER, EXTERNAL, NAMESPACE},
 };
-use crate::model::scope::Scope;
-use crate::model::tags::{BUS, CLUSTER, EXTERNAL, NAMESPACE, Tags};
 
 /// Changes, in an order in which they can be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,7 @@
 mod calls;
 mod report;
 
-use crate::model::answer::{Answered, Fact, Fault, Simulation};
-use crate::model::name::RoleName;
+use crate::model::{Answered, Fact, Fault, RoleName, Simulation};
 use crate::survey::Survey;
 pub use calls::{PlannedCalls, planned_calls};
 pub use report::{Findings, check, checks};

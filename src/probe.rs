@@ -9,11 +9,12 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::cloud::{Fault, Probe};
-use crate::model::name::{ClusterName, QueueName};
-use crate::model::router_batch::RouterDecision;
-use crate::model::scope::{LIVE, Scope};
-use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
-use crate::model::status::{BUS_LIMIT, Depth, Look, PROBE_LIMIT, ProbeResult, Probed, RECEIVED_AT_ONCE, RESEND};
+use crate::model::{
+    ClusterName, Depth, Look, ProbeResult, Probed, QueueName, RouterDecision, Scope,
+    scope::LIVE,
+    signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE},
+    status::{BUS_LIMIT, PROBE_LIMIT, RECEIVED_AT_ONCE, RESEND},
+};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);

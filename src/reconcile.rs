@@ -31,14 +31,10 @@ use clusters::FoundBy;
 
 use crate::error::Hint;
 use crate::message::{self, Message, Subject};
-use crate::model::answer::Fault;
-use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::name::ClusterName;
-use crate::model::policy::{self, QueueOrigin};
-use crate::model::resource::{Desired, Observed, Queue, QueueField, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::settings::Settings;
+use crate::model::{
+    Cluster, ClusterName, Desired, Document, Fault, Observed, Queue, QueueField, ResourceId, Scope, Settings,
+    policy::{self, QueueOrigin},
+};
 use crate::plan::{self, Action, Change, Plan, finding};
 use crate::survey::Survey;
 

@@ -32,7 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-pub use crate::model::name::InstanceId;
+pub use crate::model::InstanceId;
 pub use decision::DropReason;
 pub use decode::{DecodedEvent, EventSubject, Repair, decode};
 pub use event_text::EventText;
@@ -44,9 +44,7 @@ use report::CallCounts;
 
 use notices::NoticeTopic;
 
-use crate::model::name::ClusterName;
-use crate::model::router_function::RouterHandler;
-use crate::model::scope::Scope;
+use crate::model::{ClusterName, RouterHandler, Scope};
 
 /// How many calls are made at the same time at most. Two hundred messages to ten queues take up to 29 calls.
 const CONCURRENT_CALLS: usize = 32;

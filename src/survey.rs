@@ -12,16 +12,11 @@ pub use reader::{Known, Query};
 
 use crate::cloud::{Fault, Probe, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
-use crate::model::answer::Fact;
-use crate::model::hub::{self, default_queue_prefix};
-use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Observed, Queue, Resource, ResourceId};
-use crate::model::router_function::RouterHandler;
-use crate::model::scope::Scope;
-use crate::model::settings::{BadSettings, Settings};
-use crate::model::status::{Depth, MappingState, Status, VersionState};
-use crate::model::tags::Tags;
+use crate::model::{
+    BadSettings, BusName, ClusterName, Depth, Fact, HubOptions, MappingState, Observed, Queue, QueueName, QueuePrefix,
+    Resource, ResourceId, RoleName, RouterHandler, Scope, Settings, Status, Tags, VersionState, default_queue_prefix,
+    hub,
+};
 
 /// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
 /// it has none yet. The fields tell what is known so far, and ask nothing.

@@ -6,11 +6,9 @@ use std::collections::BTreeSet;
 use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
 use kibus::drill::DrillCloud;
-use kibus::model::document::Document;
-use kibus::model::options::{HubOptions, OrNone};
-use kibus::model::resource::{Architecture, Code, Desired, Encryption, Redrive, Resource};
-use kibus::model::settings::{Settings, Until};
-use kibus::model::signal::Signal;
+use kibus::model::{
+    Architecture, Code, Desired, Document, Encryption, HubOptions, OrNone, Redrive, Resource, Settings, Signal, Until,
+};
 use kibus::plan::{Change, diff};
 use serde_json::json;
 

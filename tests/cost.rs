@@ -8,9 +8,7 @@
 
 use std::fmt::Write;
 
-use kibus::model::options::HubOptions;
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::watch;
+use kibus::model::{GlobalOptions, HubOptions, Scope, watch};
 
 /// List prices of us-east-1 in US dollars, without free tiers, as of November 2026. AWS's price pages:
 /// <https://aws.amazon.com/sqs/pricing/>, <https://aws.amazon.com/lambda/pricing/>,

@@ -5,10 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use kibus::cloud::{FaultKind, Read, Waiting, Write};
-use kibus::model::hub::Hub;
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Resource, ResourceId};
-use kibus::model::tags::DELETING;
+use kibus::model::{Code, Hub, HubOptions, Resource, ResourceId, tags::DELETING};
 use kibus::plan::Change;
 use serde_json::json;
 use tokio::sync::watch;

@@ -13,11 +13,7 @@ use aws_sdk_lambda::types::{
 use futures_util::future::BoxFuture;
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{FaultKind, Questions, Read, Waiting, Write};
-use kibus::model::document::Document;
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Desired, Resource, ResourceId, Rule};
-use kibus::model::scope::{LIVE, Scope};
-use kibus::model::signal::Signal;
+use kibus::model::{Code, Desired, Document, HubOptions, Resource, ResourceId, Rule, Scope, Signal, scope::LIVE};
 use kibus::plan::{Change, diff};
 
 use crate::aws_like::Proxy;

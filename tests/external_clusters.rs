@@ -6,14 +6,10 @@ mod languages;
 use std::process::Command;
 
 use kibus::export::{self, Contract, Format};
-use kibus::model::cluster::Cluster;
-use kibus::model::document::Document;
-use kibus::model::name::ClusterName;
-use kibus::model::options::{HubOptions, OrNone, UserTag};
-use kibus::model::resource::{Queue, Resource};
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::settings::Settings;
-use kibus::model::tags::EXTERNAL;
+use kibus::model::{
+    Cluster, ClusterName, Document, GlobalOptions, HubOptions, OrNone, Queue, Resource, Scope, Settings, UserTag,
+    tags::EXTERNAL,
+};
 use serde_json::{Value, json};
 
 use languages::Asked;

@@ -3,11 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kibus::model::cluster::Cluster;
-use kibus::model::hub::{self, Hub};
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Kind, ResourceId};
-use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::{Cluster, Code, GlobalOptions, Hub, HubOptions, Kind, ResourceId, Scope, hub};
 
 /// The bus, the Region, the queue prefix and the cluster in names, and what stands for them on the page.
 const STAND_INS: [(&str, &str); 4] =

@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kibus::cloud::Read;
-use kibus::model::document::Document;
-use kibus::model::hub;
-use kibus::model::options::HubOptions;
-use kibus::model::policy::{is_locked, requires_tags};
-use kibus::model::resource::Resource;
+use kibus::model::{
+    Document, HubOptions, Resource, hub,
+    policy::{is_locked, requires_tags},
+};
 use serde_json::{Value, json};
 
 use bench::{Bench, planned};

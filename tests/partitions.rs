@@ -5,15 +5,10 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use kibus::cloud::Read;
 use kibus::iam::operator_policy;
-use kibus::model::answer::Fact;
-use kibus::model::cluster::Cluster;
-use kibus::model::document::Document;
-use kibus::model::hub::{self, Hub};
-use kibus::model::name::{KmsKey, Partition, Region};
-use kibus::model::options::{HubOptions, OrNone};
-use kibus::model::policy;
-use kibus::model::resource::{Code, Desired, Observed};
-use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::{
+    Cluster, Code, Desired, Document, Fact, GlobalOptions, Hub, HubOptions, KmsKey, Observed, OrNone, Partition,
+    Region, Scope, hub, policy,
+};
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
 use kibus::ui::{Heading, HubReport, Report, text};

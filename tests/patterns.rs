@@ -8,9 +8,7 @@ use std::path::Path;
 
 use aws_sdk_eventbridge::primitives::DateTime;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, ReplayDestination, Target};
-use kibus::model::options::HubOptions;
-use kibus::model::scope::Scope;
-use kibus::model::signal::Signal;
+use kibus::model::{HubOptions, Scope, Signal};
 use serde_json::Value;
 
 use crate::support::emulator::{ACCOUNT, Emulator, Kind};

@@ -23,9 +23,7 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use kibus::model::document::Document;
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::tags::Tags;
+use kibus::model::{Document, GlobalOptions, Scope, Tags};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 

@@ -3,17 +3,13 @@
 use std::collections::BTreeMap;
 
 use kibus::iam::grants::{matches, matches_action};
-use kibus::model::cluster::Cluster;
-use kibus::model::document::{Document, texts};
-use kibus::model::hub::Hub;
-use kibus::model::name::QueueName;
-use kibus::model::options::{HubOptions, Senders};
-use kibus::model::policy::{
-    QueueOrigin, adopted_queue_policy, bus_of_queue_policy, cluster_queue_policy, without_ours, without_permissions,
+use kibus::model::{
+    Cluster, Code, Document, GlobalOptions, Hub, HubOptions, QueueName, Resource, Scope, Senders, Signal,
+    policy::{
+        QueueOrigin, adopted_queue_policy, bus_of_queue_policy, cluster_queue_policy, without_ours, without_permissions,
+    },
+    texts,
 };
-use kibus::model::resource::{Code, Resource};
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::signal::Signal;
 use serde_json::Value;
 
 fn scope() -> Scope {

@@ -7,10 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kibus::cloud::{Questions, Read, Waiting, Write};
-use kibus::model::hub;
-use kibus::model::resource::{Resource, ResourceId, Role};
-use kibus::model::signal::Signal;
-use kibus::model::tags::Tags;
+use kibus::model::{Resource, ResourceId, Role, Signal, Tags, hub};
 use kibus::plan::Change;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -6,8 +6,7 @@ use hyper::body::Bytes;
 use hyper::{Request, Response};
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::Read;
-use kibus::model::name::RoleName;
-use kibus::model::policy::InlinePolicy;
+use kibus::model::{RoleName, policy::InlinePolicy};
 
 use crate::support::emulator::{Emulator, Kind};
 use crate::support::proxy::{Answer, Broken, Port, forward};

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::resource::{LogGroup, Resource};
+use crate::model::{LogGroup, Resource};
 use scripted::{Behavior, Moment, Scripted};
 
 fn resource(change: usize) -> Resource {

@@ -7,10 +7,7 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, still_absent};
 use crate::cloud::Fault;
-use crate::model::document::Document;
-use crate::model::resource::calls::cloudwatch;
-use crate::model::resource::{Alarm, AlarmField, AlarmName, ResourceId};
-use crate::model::tags::Tags;
+use crate::model::{Alarm, AlarmField, AlarmName, Document, ResourceId, Tags, calls::cloudwatch};
 
 /// The members of an answer that are not of the request that made the alarm (CloudWatch API reference, `MetricAlarm`).
 const OF_THE_ANSWER: [&str; 9] = [

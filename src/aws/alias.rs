@@ -18,12 +18,10 @@ use super::invoke::pass_self_test;
 use super::write::{Update, Writing};
 use super::{AwsCloud, function};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::document::{Document, texts};
-use crate::model::name::FunctionName;
-use crate::model::resource::calls::lambda;
-use crate::model::resource::{Alias, Code, FunctionPermission, FunctionSettings};
-use crate::model::scope::LIVE;
-use crate::model::status::VersionState;
+use crate::model::{
+    Alias, Code, Document, FunctionName, FunctionPermission, FunctionSettings, VersionState, calls::lambda,
+    scope::LIVE, texts,
+};
 
 /// The alias, and the state of the version that it points to, if that exists.
 pub(super) async fn read(
@@ -132,8 +130,7 @@ async fn point(cloud: &Writing<'_>, read: &Alias, version: u64) -> Result<(), Fa
         versions: _, // the others are deleted after the move
         revision,
     } = read;
-    let call = cloud.lambda.update_alias().function_name(function);
-    let call = call.name(name).function_version(version.to_string());
+    let call = cloud.lambda.update_alias().function_name(function).name(name).function_version(version.to_string());
     // If the call leaves them out, the weights of other versions stay.
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
@@ -197,8 +194,7 @@ async fn publish(cloud: &Writing<'_>, alias: &Alias) -> Result<u64, Fault> {
     let description = description(planned);
     let mut version = publish_as(cloud, alias, &description).await?;
     if version.description() != Some(&description) {
-        let call = cloud.lambda.update_function_configuration().function_name(name);
-        let call = call.description(&description);
+        let call = cloud.lambda.update_function_configuration().function_name(name).description(&description);
         let send = || call.clone().send();
         cloud.write(lambda::UPDATE_FUNCTION_CONFIGURATION, send).await?;
         version = publish_as(cloud, alias, &description).await?;
@@ -275,8 +271,7 @@ async fn delete_versions(
 ) -> Result<(), Fault> {
     cloud.last_versions.lock().await.take();
     for number in numbers {
-        let call = cloud.lambda.delete_function().function_name(name);
-        let call = call.qualifier(number.to_string());
+        let call = cloud.lambda.delete_function().function_name(name).qualifier(number.to_string());
         match if_present(cloud.call(lambda::DELETE_FUNCTION, || call.clone().send()).await) {
             // An alias that kibus does not manage points to it.
             Err(fault) if in_use(&fault) => {}
@@ -289,8 +284,7 @@ async fn delete_versions(
 pub(super) async fn permissions_of_router(cloud: &AwsCloud) -> Result<BTreeSet<FunctionPermission>, Fault> {
     let name = &cloud.scope.router_function();
     let policy = |qualifier: Option<String>| async move {
-        let call = cloud.lambda.get_policy().function_name(name);
-        let call = call.set_qualifier(qualifier);
+        let call = cloud.lambda.get_policy().function_name(name).set_qualifier(qualifier);
         match if_present(cloud.call(lambda::GET_POLICY, || call.clone().send()).await)? {
             None => Ok(Vec::new()),
             Some(answer) => statements(answer.policy().unwrap_or_default(), &cloud.scope.function_arn(name)),

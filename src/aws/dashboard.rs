@@ -7,8 +7,7 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, document, still_absent};
 use crate::cloud::Fault;
-use crate::model::resource::calls::cloudwatch;
-use crate::model::resource::{Dashboard, DashboardField, DashboardName, ResourceId};
+use crate::model::{Dashboard, DashboardField, DashboardName, ResourceId, calls::cloudwatch};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &DashboardName) -> Result<Option<Dashboard>, Fault> {
     let input = json!({ "DashboardName": name });

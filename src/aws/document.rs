@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::document::Document;
+use crate::model::Document;
 
 /// Parses a document. Text that is not JSON becomes a JSON string, so that it differs from every document.
 pub(super) fn read(text: &str) -> Document {

@@ -8,12 +8,10 @@ use super::read::metric_sum;
 use super::{AwsCloud, Page, taken};
 use crate::cloud::{Fault, FaultKind, Read, Waiting, Write};
 use crate::drill::{DrillCloud, Experiment, Template};
-use crate::model::document::Document;
-use crate::model::instance::Instance;
-use crate::model::name::QueueName;
-use crate::model::resource::calls::{ec2, fis};
-use crate::model::resource::{Resource, ResourceId};
-use crate::model::tags::Tags;
+use crate::model::{
+    Document, Instance, QueueName, Resource, ResourceId, Tags,
+    calls::{ec2, fis},
+};
 use crate::plan::Change;
 use crate::wire::ec2::{describe_instances, instances};
 

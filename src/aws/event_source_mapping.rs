@@ -12,10 +12,9 @@ use super::wait::{WaitReason, retried};
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::name::{FunctionName, QueueName};
-use crate::model::resource::calls::lambda;
-use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
-use crate::model::status::MappingState;
+use crate::model::{
+    EventSourceMapping, FunctionMapping, FunctionName, MappingField, MappingState, QueueName, calls::lambda,
+};
 
 const GET: &str = lambda::GET_EVENT_SOURCE_MAPPING;
 const LIST: &str = lambda::LIST_EVENT_SOURCE_MAPPINGS;
@@ -183,8 +182,7 @@ async fn listed(cloud: &AwsCloud, queue: Option<&QueueName>) -> Result<Vec<Event
     let source = queue.map(|queue| cloud.scope.queue_arn(queue));
     let call = cloud.lambda.list_event_source_mappings().set_event_source_arn(source);
     let page = |marker| call.clone().set_marker(marker).send();
-    let found = cloud.pages(LIST, page, |page| (page.event_source_mappings, page.next_marker));
-    let mut found = found.await?;
+    let mut found = cloud.pages(LIST, page, |page| (page.event_source_mappings, page.next_marker)).await?;
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }

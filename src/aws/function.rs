@@ -20,10 +20,11 @@ use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::name::FunctionName;
-use crate::model::resource::calls::lambda;
-use crate::model::resource::{Architecture, Code, Function, FunctionField, FunctionSettings, Logging};
-use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
+use crate::model::{
+    Architecture, Code, Function, FunctionField, FunctionName, FunctionSettings, Logging, Tags,
+    calls::lambda,
+    tags::{ROUTER_SHA256, ROUTER_VERSION},
+};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name);
@@ -144,8 +145,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Function>) ->
     if concurrency {
         reserve(cloud, function).await?;
     }
-    let untag = cloud.lambda.untag_resource();
-    let untag = untag.resource(cloud.scope.function_arn(&function.name));
+    let untag = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(&function.name));
     let untag = untag.set_tag_keys(Some(tags.remove.clone()));
     tags.write(
         cloud.call(lambda::UNTAG_RESOURCE, || untag.clone().send()),
@@ -165,8 +165,7 @@ async fn upload(cloud: &Writing<'_>, function: &Function) -> Result<(), Fault> {
     let settings = &function.settings;
     let archive = archive(cloud, action, &settings.code)?;
     tag(cloud, &function.name, code_tags(&settings.code)).await?;
-    let call = cloud.lambda.update_function_code();
-    let call = call.function_name(&function.name).zip_file(archive);
+    let call = cloud.lambda.update_function_code().function_name(&function.name).zip_file(archive);
     let call = call.architectures(settings.architecture.as_str().into());
     cloud.write(action, || call.clone().send()).await?;
     ready(cloud, &function.name, None).await.map(drop)
@@ -189,8 +188,7 @@ async fn reserve(cloud: &Writing<'_>, function: &Function) -> Result<(), Fault> 
         let send = || lambda.delete_function_concurrency().function_name(name).send();
         return cloud.write(lambda::DELETE_FUNCTION_CONCURRENCY, send).await;
     };
-    let call = lambda.put_function_concurrency().function_name(name);
-    let call = call.reserved_concurrent_executions(signed(number));
+    let call = lambda.put_function_concurrency().function_name(name).reserved_concurrent_executions(signed(number));
     let send = || call.clone().send();
     cloud.write(lambda::PUT_FUNCTION_CONCURRENCY, send).await
 }

@@ -25,8 +25,7 @@ use super::document::decoded;
 use super::error::{EMPTY, THROTTLED, chain};
 use super::invoke::used_up_concurrency;
 use super::locked;
-use crate::model::resource::Kind;
-use crate::model::resource::calls::request_members;
+use crate::model::{Kind, calls::request_members};
 use crate::wire::aws_code;
 
 const TARGET: &str = "kibus::call";
@@ -110,8 +109,7 @@ impl Intercept for CallLog {
 /// The name of the resource that a request is about; empty if it names none.
 fn resource(uri: &str, body: &[u8]) -> String {
     let members = || Kind::ALL.iter().copied().flat_map(request_members).chain([&KEY]);
-    let path = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    let path = path.split('?').next().unwrap_or_default();
+    let path = uri.split_once("://").map_or(uri, |(_, rest)| rest).split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').collect();
     // EKS: `/clusters/NAME`. Lambda: `/DATE/functions/NAME`, `/DATE/tags/ARN`.
     let named = match parts.as_slice() {

@@ -16,10 +16,9 @@ use super::wait::{WaitReason, Waiting, pause, settling};
 use super::write::Writing;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
-use crate::model::name::FunctionName;
-use crate::model::resource::FunctionSettings;
-use crate::model::router_function::{LiveTest, SelfTestReport, self_test_request};
-use crate::model::scope::LIVE;
+use crate::model::{
+    FunctionName, FunctionSettings, LiveTest, SelfTestReport, router_function::self_test_request, scope::LIVE,
+};
 use crate::wire::aws_code;
 
 pub(super) enum Invoked {
@@ -39,8 +38,7 @@ pub(super) async fn invoke_once(
     qualifier: &str,
     event: &Value,
 ) -> Result<Invoked, Fault> {
-    let call = cloud.lambda.invoke().function_name(name).qualifier(qualifier);
-    let call = call.payload(Blob::new(event.to_string()));
+    let call = cloud.lambda.invoke().function_name(name).qualifier(qualifier).payload(Blob::new(event.to_string()));
     let attempt = || async {
         let answer = call.clone().send().await;
         let reason = match answer.as_ref().err().and_then(SdkError::as_service_error) {
@@ -49,8 +47,7 @@ pub(super) async fn invoke_once(
         };
         answer.map_err(|e| used_up(failed(INVOKE, &e), reason.as_ref()))
     };
-    let answer = cloud.paced(INVOKE, attempt).await;
-    let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
+    let answer = cloud.paced(INVOKE, attempt).await.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),

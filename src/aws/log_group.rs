@@ -8,10 +8,7 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use crate::cloud::{Fault, Read};
 use crate::events::{LogPage, RouterLog};
-use crate::model::name::LogGroupName;
-use crate::model::resource::calls::logs;
-use crate::model::resource::{LogGroup, LogGroupField};
-use crate::model::status::{DroppedClusters, REASONS};
+use crate::model::{DroppedClusters, LogGroup, LogGroupField, LogGroupName, calls::logs, status::REASONS};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
@@ -34,8 +31,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Value>, Fault> {
     let (input, list) = (json!({ "logGroupNamePrefix": name.as_str() }), ["logGroups", "nextToken"]);
-    let groups = cloud.json_pages(&cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list).await?;
-    let mut groups = groups.into_iter();
+    let mut groups = cloud.json_pages(&cloud.logs, logs::DESCRIBE_LOG_GROUPS, input, list).await?.into_iter();
     Ok(groups.find(|group| group["logGroupName"] == name.as_str()))
 }
 

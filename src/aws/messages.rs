@@ -19,12 +19,12 @@ use super::queue::depth;
 use super::{AwsCloud, signed};
 use crate::cloud::{Fault, Probe};
 use crate::dead_letters::{DeadLetter, DeadLetters};
-use crate::model::name::{FunctionName, LogGroupName, QueueName};
-use crate::model::resource::calls::{events, sqs};
-use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsEvent};
-use crate::model::router_function;
-use crate::model::signal::PROBE_SOURCE;
-use crate::model::status::{Depth, Look};
+use crate::model::{
+    Depth, FunctionName, LogGroupName, Look, QueueName, RouterAnswer, RouterDecision, SqsEvent,
+    calls::{events, sqs},
+    router_function,
+    signal::PROBE_SOURCE,
+};
 
 /// The lines of the router about messages that it returned to their queue.
 const RETRIES: &str = "{ $.message = \"retried\" }";
@@ -36,8 +36,7 @@ const HIDES: i32 = 1;
 impl AwsCloud {
     /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.
     pub async fn send_message(&self, queue: &QueueName, body: &str) -> Result<(), Fault> {
-        let call = self.sqs.send_message().queue_url(self.queue_url(queue));
-        let call = call.message_body(body);
+        let call = self.sqs.send_message().queue_url(self.queue_url(queue)).message_body(body);
         self.call(sqs::SEND_MESSAGE, || call.clone().send()).await.map(drop)
     }
 
@@ -92,8 +91,7 @@ impl DeadLetters for AwsCloud {
     }
 
     async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
-        let call = self.sqs.delete_message().queue_url(self.queue_url(queue));
-        let call = call.receipt_handle(receipt);
+        let call = self.sqs.delete_message().queue_url(self.queue_url(queue)).receipt_handle(receipt);
         self.call(sqs::DELETE_MESSAGE, || call.clone().send()).await.map(drop)
     }
 

@@ -12,9 +12,7 @@ use tokio::sync::watch;
 
 use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
-use crate::model::answer::{Slowdown, slowed_by};
-use crate::model::notation::duration_text;
-use crate::model::resource::calls;
+use crate::model::{Slowdown, calls, duration_text, slowed_by};
 use line::{Line, Ticket, Turn};
 
 /// The calls of one caller in one account and Region.

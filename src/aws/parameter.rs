@@ -13,11 +13,9 @@ use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, alias};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::name::BusName;
-use crate::model::resource::calls::ssm;
-use crate::model::resource::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
-use crate::model::settings::Settings;
-use crate::model::tags::Tags;
+use crate::model::{
+    BusName, Parameter, ParameterField, ParameterName, Settings, Tags, calls::ssm, resource::SETTINGS_PATH,
+};
 
 const PUT: &str = ssm::PUT_PARAMETER;
 pub(super) const LIST: [&str; 2] = ["Parameters", "NextToken"];
@@ -160,8 +158,7 @@ async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::options::HubOptions;
-    use crate::model::scope::tests::scope;
+    use crate::model::{HubOptions, scope::tests::scope};
 
     #[test]
     fn a_write_names_the_tier_that_costs_nothing() {

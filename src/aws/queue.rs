@@ -17,14 +17,13 @@ use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, document};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
-use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::document::Document;
-use crate::model::name::QueueName;
-use crate::model::resource::calls::sqs;
-use crate::model::resource::{Encryption, LARGEST_EVENT, Queue, QueueField, Redrive};
-use crate::model::resource::{FieldName, FieldValue};
-use crate::model::status::Depth;
-use crate::model::tags::{BUS, CLUSTER, DELETING, MARK_COUNTS, Tags};
+use crate::model::{
+    Depth, Document, Encryption, FieldName, FieldValue, Queue, QueueField, QueueName, Redrive, Tags,
+    calls::sqs,
+    cluster::TAGS_REMEMBERED,
+    resource::LARGEST_EVENT,
+    tags::{BUS, CLUSTER, DELETING, MARK_COUNTS},
+};
 use crate::plan::FieldChange;
 
 const CREATE: &str = sqs::CREATE_QUEUE;
@@ -47,8 +46,7 @@ const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for the deleted queu
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
-        let call = cloud.sqs.get_queue_attributes().queue_url(&url);
-        let call = call.attribute_names(Attribute::All);
+        let call = cloud.sqs.get_queue_attributes().queue_url(&url).attribute_names(Attribute::All);
         if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, || call.clone().send()).await)
     };
     let (attributes, tags) = if cloud.pace.is_slowed(sqs::LIST_QUEUE_TAGS) {
@@ -142,8 +140,7 @@ fn not_managed() -> Fault {
 }
 
 async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
-    let call = cloud.sqs.create_queue().queue_name(&queue.name);
-    let call = call.set_attributes(Some(attributes_of_new(queue)));
+    let call = cloud.sqs.create_queue().queue_name(&queue.name).set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
     let unseen: Vec<WaitReason> = names_principal(queue).into_iter().collect();
     cloud.seen(CREATE, &unseen, || call.clone().send()).await.map(drop)
@@ -162,8 +159,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
     let unseen = has_new_tags.then_some(WaitReason::TagsUnknown);
     let unseen: Vec<WaitReason> = unseen.into_iter().chain(names_principal(queue)).collect();
     let untag = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove.clone()));
-    let tag = cloud.sqs.tag_queue().queue_url(&url);
-    let tag = tag.set_tags(Some(tags.set.0.clone().into_iter().collect()));
+    let tag = cloud.sqs.tag_queue().queue_url(&url).set_tags(Some(tags.set.0.clone().into_iter().collect()));
     let write_tags = tags.write(
         cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()),
         cloud.call(sqs::TAG_QUEUE, || tag.clone().send()),
@@ -176,8 +172,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
             cloud.waiting.report(ROUTER_LEARNS.0);
             cloud.pause(ROUTER_LEARNS.1, action, ROUTER_LEARNS.0).await?;
         }
-        let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(attributes_of(queue, &fields)));
+        let call = cloud.sqs.set_queue_attributes().queue_url(&url).set_attributes(Some(attributes_of(queue, &fields)));
         let answer = cloud.seen(action, &unseen, || call.clone().send());
         answer.await.map(drop)
     };
@@ -209,8 +204,7 @@ fn stops_other_senders(change: &FieldChange) -> bool {
 pub(super) async fn delete(cloud: &Writing<'_>, name: &QueueName) -> Result<(), Fault> {
     let url = &cloud.queue_url(name);
     let request = async {
-        let mark = cloud.sqs.tag_queue().queue_url(url);
-        let mark = mark.tags(DELETING, cloud.now().to_string());
+        let mark = cloud.sqs.tag_queue().queue_url(url).tags(DELETING, cloud.now().to_string());
         if_present(cloud.call(sqs::TAG_QUEUE, || mark.clone().send()).await)?;
         cloud
             .settled(sqs::LIST_QUEUE_TAGS, WaitReason::MarkUnknown, || async {
@@ -231,8 +225,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &QueueName) -> Result<(), 
 /// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
 async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fault> {
     let date = AnswerDate::default();
-    let call = cloud.sqs.get_queue_attributes().queue_url(url);
-    let call = call.attribute_names(Attribute::CreatedTimestamp);
+    let call = cloud.sqs.get_queue_attributes().queue_url(url).attribute_names(Attribute::CreatedTimestamp);
     let send = || call.clone().customize().interceptor(date.clone()).send();
     let answer = if_present(cloud.call(sqs::GET_QUEUE_ATTRIBUTES, send).await)?;
     Ok(answer.map(|answer| {

@@ -21,18 +21,15 @@ use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
 use super::{AwsCloud, parameter, simulate, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
-use crate::model::answer::{Answered, Simulation, TopicAttributes};
-use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, ListedTarget};
-use crate::model::karpenter::{Association, SERVICE_ACCOUNT};
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic};
-use crate::model::policy::InlinePolicy;
-use crate::model::resource::calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, ssm, tag};
-use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
-use crate::model::router_function::LiveTest;
-use crate::model::settings::{Settings, SettingsChange};
-use crate::model::status::{DroppedClusters, QueueActivity};
-use crate::model::tags::{self, Tags};
+use crate::model::{
+    Answered, Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping,
+    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, QueueActivity, QueueName, QueuePrefix,
+    ResourceId, RoleName, RuleName, Settings, SettingsChange, Simulation, Tags, Topic, TopicAttributes,
+    calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, ssm, tag},
+    karpenter::SERVICE_ACCOUNT,
+    policy::InlinePolicy,
+    tags,
+};
 use crate::wire::sns::attributes;
 
 /// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, so an
@@ -126,8 +123,7 @@ impl Read for AwsCloud {
         if let Some(fault) = self.roles_denied.get() {
             return Err(fault.clone());
         }
-        let call = self.iam.get_account_authorization_details();
-        let call = call.filter(EntityType::Role).max_items(PAGE);
+        let call = self.iam.get_account_authorization_details().filter(EntityType::Role).max_items(PAGE);
         let page = |marker| call.clone().set_marker(marker).send();
         // The roles of others are not kept: an account can have thousands.
         let wanted = |page: GetAccountAuthorizationDetailsOutput| {
@@ -356,8 +352,7 @@ async fn queues(cloud: &AwsCloud, prefix: &String) -> Result<BTreeSet<QueueName>
 }
 
 async fn dead_letter_sources(cloud: &AwsCloud, queue: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
-    let call = cloud.sqs.list_dead_letter_source_queues();
-    let call = call.queue_url(cloud.queue_url(queue)).max_results(1000);
+    let call = cloud.sqs.list_dead_letter_source_queues().queue_url(cloud.queue_url(queue)).max_results(1000);
     let page = |token| call.clone().set_next_token(token).send();
     let action = sqs::LIST_DEAD_LETTER_SOURCE_QUEUES;
     let urls = cloud.pages(action, page, |page| (Some(page.queue_urls), page.next_token));
@@ -371,8 +366,7 @@ async fn listed_roles(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, ListedRole>
     let listed = roles.await?.into_iter().filter_map(|role| {
         let trust = role.assume_role_policy_document.map(|text| decoded(&text));
         // The others are not kept: an account can have thousands.
-        let web_trust = trust.filter(|text| text.contains(":oidc-provider/"));
-        let web_trust = web_trust.map(|text| read(&text));
+        let web_trust = trust.filter(|text| text.contains(":oidc-provider/")).map(|text| read(&text));
         Some((role.role_name.parse().ok()?, ListedRole { arn: role.arn, web_trust }))
     });
     Ok(listed.collect())

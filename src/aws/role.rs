@@ -8,10 +8,7 @@ use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, locked};
 use crate::cloud::Fault;
-use crate::model::name::RoleName;
-use crate::model::resource::calls::iam;
-use crate::model::resource::{Role, RoleField};
-use crate::model::tags::Tags;
+use crate::model::{Role, RoleField, RoleName, Tags, calls::iam};
 
 /// A role that this run has created may not be found yet.
 const NEW: &[WaitReason] = &[WaitReason::RoleUnknown];
@@ -78,8 +75,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Role>) -> Res
             // Cannot change in place: a plan replaces the role.
             RoleField::Path => {}
             RoleField::Trust => {
-                let call = cloud.iam.update_assume_role_policy().role_name(name);
-                let call = call.policy_document(role.trust.compact());
+                let call = cloud.iam.update_assume_role_policy().role_name(name).policy_document(role.trust.compact());
                 let send = || call.clone().send();
                 cloud.seen(iam::UPDATE_ASSUME_ROLE_POLICY, NEW, send).await?;
             }
@@ -87,8 +83,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Role>) -> Res
         }
     }
     let untag = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove.clone()));
-    let tag = cloud.iam.tag_role().role_name(name);
-    let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
+    let tag = cloud.iam.tag_role().role_name(name).set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
         cloud.seen(iam::UNTAG_ROLE, NEW, || untag.clone().send()),
         cloud.seen(iam::TAG_ROLE, NEW, || tag.clone().send()),

@@ -4,9 +4,7 @@ use super::role::unseen;
 use super::write::{Update, Writing};
 use super::{AwsCloud, document, still_absent};
 use crate::cloud::{Fault, Read};
-use crate::model::name::RoleName;
-use crate::model::resource::calls::iam;
-use crate::model::resource::{PolicyName, ResourceId, RolePolicy};
+use crate::model::{PolicyName, ResourceId, RoleName, RolePolicy, calls::iam};
 
 const PUT: &str = iam::PUT_ROLE_POLICY;
 
@@ -32,8 +30,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, RolePolicy>) 
 /// IAM may not find a role yet that is new too, nor a condition its boundary.
 async fn put(cloud: &Writing<'_>, policy: &RolePolicy) -> Result<(), Fault> {
     let RolePolicy { role, name, document } = policy;
-    let call = cloud.iam.put_role_policy().role_name(role).policy_name(name);
-    let call = call.policy_document(document.compact());
+    let call = cloud.iam.put_role_policy().role_name(role).policy_name(name).policy_document(document.compact());
     let answer = cloud.seen(PUT, unseen(cloud, role), || call.clone().send());
     answer.await.map(drop)
 }

@@ -12,12 +12,9 @@ use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, document, signed, still_absent};
 use crate::cloud::Fault;
 use crate::error::listed;
-use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, ListedTarget};
-use crate::model::name::RuleName;
-use crate::model::resource::calls::events;
-use crate::model::resource::{self, ResourceId, Rule, RuleField};
-use crate::model::tags::Tags;
+use crate::model::{
+    Document, EventRule, ListedTarget, ResourceId, Rule, RuleField, RuleName, Tags, calls::events, resource,
+};
 
 /// A rule that this run has created may not be found yet.
 const NEW: &[WaitReason] = &[WaitReason::RuleUnknown];
@@ -91,10 +88,8 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Rule>) -> Res
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
-    let untag = cloud.events.untag_resource().resource_arn(&arn);
-    let untag = untag.set_tag_keys(Some(tags.remove.clone()));
-    let tag = cloud.events.tag_resource().resource_arn(&arn);
-    let tag = tag.set_tags(Some(sdk_tags(&tags.set)?));
+    let untag = cloud.events.untag_resource().resource_arn(&arn).set_tag_keys(Some(tags.remove.clone()));
+    let tag = cloud.events.tag_resource().resource_arn(&arn).set_tags(Some(sdk_tags(&tags.set)?));
     tags.write(
         cloud.seen(events::UNTAG_RESOURCE, NEW, || untag.clone().send()),
         cloud.seen(events::TAG_RESOURCE, NEW, || tag.clone().send()),
@@ -144,7 +139,7 @@ async fn put_rule(cloud: &Writing<'_>, rule: &Rule, tags: Option<Vec<Tag>>) -> R
         foreign_targets: _, // not managed by kibus
         tags: _,            // sent only for a new rule
     } = rule;
-    let state = if enabled { RuleState::Enabled } else { RuleState::Disabled };
+    let state = if *enabled { RuleState::Enabled } else { RuleState::Disabled };
     // PutRule resets what it leaves out.
     let call = cloud
         .events

@@ -33,10 +33,7 @@ use super::interceptor::{CallLog, FinalAnswers};
 use super::pace::Pace;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
-use crate::model::answer::Slowdown;
-use crate::model::name::{AccountId, BusName, Partition, Region};
-use crate::model::resource::calls::sts;
-use crate::model::scope::{GlobalOptions, Scope};
+use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts};
 use crate::wire::custom_endpoint;
 
 /// The longest time of a call.

@@ -10,8 +10,10 @@ use futures_util::future::join_all;
 
 use super::AwsCloud;
 use crate::cloud::Fault;
-use crate::model::answer::{AccessDecision, Answered, Call, Simulation};
-use crate::model::resource::calls::{CONDITION_KEYS, iam};
+use crate::model::{
+    AccessDecision, Answered, Call, Simulation,
+    calls::{CONDITION_KEYS, iam},
+};
 use crate::wire::aws_code;
 
 /// IAM refuses some actions together that it takes alone: "require different authorization information".

@@ -11,8 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::error::{NOT_ASSUMABLE, ROLE_PERMISSIONS, is_busy, is_service_denial};
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
-use crate::model::notation::duration_text;
-use crate::model::resource::calls::lambda;
+use crate::model::{calls::lambda, duration_text};
 use crate::wire::aws_code as code;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);

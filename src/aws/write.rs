@@ -7,9 +7,7 @@ use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting, pause, retried};
 use super::{AwsCloud, Sent, locked};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::resource::calls::sqs;
-use crate::model::resource::{FieldName, FieldValue};
-use crate::model::tags::Tags;
+use crate::model::{FieldName, FieldValue, Tags, calls::sqs};
 use crate::plan::FieldChange;
 
 /// The cloud during one write, and who hears what the write waits for and may stop it.
@@ -176,7 +174,7 @@ impl TagChanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::QueueField;
+    use crate::model::QueueField;
 
     fn change(path: &str, to: Option<&str>) -> FieldChange {
         FieldChange { path: path.to_owned(), from: FieldValue::Unset, to: to.into() }

@@ -6,10 +6,7 @@ use super::hub::ConnectedHub;
 use crate::apply::Outcome;
 use crate::error::{Error, ErrorKind, listed};
 use crate::message::explanation;
-use crate::model::answer::{Fault, FaultKind};
-use crate::model::notation::{counted, first_of};
-use crate::model::resource::ResourceId;
-use crate::model::settings::SettingsChange;
+use crate::model::{Fault, FaultKind, ResourceId, SettingsChange, counted, first_of};
 use crate::plan::{Action, Change, Plan};
 
 /// A call that is not about one resource failed.

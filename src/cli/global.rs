@@ -9,9 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::aws::{Connect, Session};
 use crate::error::{Error, excerpt, quoted};
-use crate::model::name::{BusName, Region};
-use crate::model::options::Bounded;
-use crate::model::scope::GlobalOptions;
+use crate::model::{Bounded, BusName, GlobalOptions, Region};
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::text::escape;
 use crate::ui::{Color, Heading, Output};

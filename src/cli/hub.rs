@@ -10,9 +10,7 @@ use super::global::{Global, HubAddress};
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
 use crate::error::Error;
-use crate::model::answer::{Slowdown, slowed_by};
-use crate::model::name::BusName;
-use crate::model::scope::{GlobalOptions, Scope};
+use crate::model::{BusName, GlobalOptions, Scope, Slowdown, slowed_by};
 use crate::reconcile::Intent;
 use crate::ui::{Heading, HubReport, Ui, text};
 

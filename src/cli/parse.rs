@@ -11,8 +11,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use crate::model::name::NameError;
-use crate::model::options::OutOfBounds;
+use crate::model::{NameError, OutOfBounds};
 
 /// How similar a command must be to what was typed for a suggestion (Jaro similarity). clap suggests from 0.7, which
 /// takes `plan` for `man`.

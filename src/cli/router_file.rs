@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::error::{Error, quoted};
-use crate::model::resource::Architecture;
+use crate::model::Architecture;
 use crate::package::{self, BinaryHash, Package, PackageError, RouterSource};
 use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, archive_need, options_afterwards};
 use crate::survey::Survey;

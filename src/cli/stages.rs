@@ -13,8 +13,7 @@ use super::router_file::RouterFile;
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
-use crate::model::notation::counted;
-use crate::model::status::PROBE_LIMIT;
+use crate::model::{counted, status::PROBE_LIMIT};
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Intent, Target, reconcile};
 use crate::survey::{self, Query, SlowStep, Survey};
@@ -249,8 +248,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
     }
     if results.iter().any(Planned::is_pending) {
         let unplanned = planned().filter_map(|(hub, result)| Some((&hub.heading, result.error.as_ref()?)));
-        let unreached = hubs.unreached.iter();
-        let unreached = unreached.filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
+        let unreached = hubs.unreached.iter().filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
         for (heading, error) in unplanned.chain(unreached) {
             hubs.ui.labeled(&heading.label).note(&format!("not planned: {error}"), &[]);
         }

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use super::treat::batch_event;
 use super::{DeadLetter, RetryLine};
-use crate::model::readings::{any_json, any_json_text, any_text};
-use crate::model::router_batch::RouterAnswer;
-use crate::model::scope::tests::scope;
-use crate::model::signal::{Signal, sample_event};
+use crate::model::{
+    RouterAnswer, Signal,
+    readings::{any_json, any_json_text, any_text},
+    sample_event,
+    scope::tests::scope,
+};
 
 /// A dead letter with any text.
 pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {

@@ -7,9 +7,7 @@ use serde_json::json;
 
 use super::treat::batch_event;
 use super::*;
-use crate::model::router_batch::RouterAnswer;
-use crate::model::scope::tests::scope;
-use crate::model::signal::{Signal, sample_event};
+use crate::model::{RouterAnswer, Signal, sample_event, scope::tests::scope};
 
 /// 2026-11-21T20:00:00Z.
 const NOW: i64 = 1_795_291_200_000;

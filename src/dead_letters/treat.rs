@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{DeadLetter, DeadLetters, HIDDEN, release};
-use crate::model::answer::{Fault, FaultKind};
-use crate::model::name::QueueName;
-use crate::model::resource::calls::sqs;
-use crate::model::router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
-use crate::model::scope::{LIVE, Scope};
+use crate::model::{
+    Fault, FaultKind, QueueName, RouterAnswer, RouterDecision, Scope, SqsAttributes, SqsEvent, SqsRecord, calls::sqs,
+    scope::LIVE,
+};
 
 /// How many receives in a row may return only other messages: someone else sends them faster than these are found.
 const STRANGERS: usize = 20;

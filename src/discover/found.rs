@@ -7,14 +7,10 @@ use serde::Serialize;
 
 use super::origin::{Attribution, Origin, OwnedRule, attribution, way};
 use crate::error::{Hint, listed};
-use crate::model::answer::Fact;
-use crate::model::event_rule::{EventRule, ListedTarget, RulePattern};
-use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::notation::counted;
-use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
-use crate::model::status::{Depth, QueueActivity};
-use crate::model::tags::Tags;
+use crate::model::{
+    ClusterName, Depth, EventRule, Fact, ListedTarget, QueueActivity, QueueName, ResourceId, RuleName, RulePattern,
+    Scope, Tags, counted,
+};
 use crate::survey::Survey;
 
 /// A Karpenter polls without pause. Whoever polled for fewer hours in a day may be a person, or a Karpenter that ran briefly.
@@ -253,8 +249,7 @@ fn one(
     receiver: &Receiver<'_>,
     receivers: &BTreeMap<QueueName, Receiver<'_>>,
 ) -> FoundQueue {
-    let saved = survey.observed.queue(name.clone());
-    let saved = saved.and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
+    let saved = survey.observed.queue(name.clone()).and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
     let is_of_bus = saved.is_some();
     let mut by_tool = receiver.senders.iter().map(|sender| &sender.attribution.cluster);
     let cluster = saved.or_else(|| by_tool.find_map(Clone::clone));
@@ -292,8 +287,7 @@ fn one(
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
         Fact::Absent => (Readership::NoQueue, 0),
         _ => {
-            let later = survey.known.watch.get(name).and_then(Fact::present);
-            let later = later.into_iter().flatten().copied();
+            let later = survey.known.watch.get(name).and_then(Fact::present).into_iter().flatten().copied();
             weigh(activity, &survey.depth(name).into_iter().chain(later).collect::<Vec<_>>())
         }
     };
@@ -379,8 +373,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::answer::{Fault, FaultKind};
-    use crate::model::document::Document;
+    use crate::model::{Document, Fault, FaultKind};
 
     #[test]
     fn s30_the_last_day_decides_before_the_counts_of_now() {

@@ -20,9 +20,7 @@ use serde::Serialize;
 use crate::error::{Hint, listed, quoted};
 use crate::export::Format;
 use crate::iam::grants::matches;
-use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::scope::Scope;
-use crate::model::tags::Tags;
+use crate::model::{ClusterName, QueueName, RuleName, Scope, Tags};
 
 /// The tool that created the rules of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -306,8 +304,7 @@ pub(super) fn way(
 fn commands(rules: &[OwnedRule<'_>], scope: &Scope) -> String {
     let region = &scope.region;
     let calls = rules.iter().flat_map(|(rule, targets)| {
-        let ids = targets.iter().map(|target| quoted(&target.escape_debug().to_string()));
-        let ids = ids.collect::<Vec<_>>().join(" ");
+        let ids = targets.iter().map(|target| quoted(&target.escape_debug().to_string())).collect::<Vec<_>>().join(" ");
         [
             format!("events remove-targets --region {region} --rule {rule} --ids {ids}"),
             format!("events delete-rule --region {region} --name {rule}"),

@@ -8,16 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::answer::FaultKind;
-use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::event_rule::EventRule;
-use crate::model::hub::{self, Hub, default_queue_prefix};
-use crate::model::name::{ClusterName, RuleName};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Queue, Resource, ResourceId};
-use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, QueueActivity, Status};
+use crate::model::{
+    Cluster, ClusterName, Code, Depth, Document, EventRule, FaultKind, Hub, HubOptions, Queue, QueueActivity, Resource,
+    ResourceId, RuleName, Status, default_queue_prefix, hub, scope::tests::scope,
+};
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
 const SPOT: &str = "EC2 Spot Instance Interruption Warning";

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use crate::model::instance::{Instance, NamedCluster, cluster, is_of_karpenter, node_pool};
-use crate::model::name::{ClusterName, InstanceId};
-use crate::model::notation::{parse_time, time_text};
+use crate::model::{
+    ClusterName, Instance, InstanceId, NamedCluster,
+    instance::{cluster, is_of_karpenter, node_pool},
+    parse_time, time_text,
+};
 
 /// The instance of a drill, and what a person sees of it before it is interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -84,7 +86,7 @@ fn unfit(one: &Instance, of: &ClusterName) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tags::Tags;
+    use crate::model::Tags;
 
     /// `id pool launched words...`: a running Spot instance of cluster `base`, unless the words say otherwise.
     fn instance(row: &str) -> Instance {

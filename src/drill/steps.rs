@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::choice::RUNNING;
 use super::{Drill, Experiment};
 use crate::events::EventLine;
-use crate::model::notation::duration_text;
-use crate::model::router_line::{DELIVERED, DROPPED};
-use crate::model::signal::Signal;
-use crate::model::status::Depth;
+use crate::model::{
+    Depth, Signal, duration_text,
+    router_line::{DELIVERED, DROPPED},
+};
 
 /// How long an experiment may take to begin.
 const BEGINS: Duration = Duration::from_secs(2 * 60);

@@ -10,9 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::events::LogPage;
-use crate::model::name::LogGroupName;
-use crate::model::scope::tests::scope;
-use crate::model::status::Depth;
+use crate::model::{Depth, LogGroupName, scope::tests::scope};
 use crate::plan::Action;
 
 /// The time of the local clock when a test begins.

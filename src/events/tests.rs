@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::model::name::LogGroupName;
+use crate::model::LogGroupName;
 
 /// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each. Its lines are in the order
 /// of time.

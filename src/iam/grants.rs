@@ -5,9 +5,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::document::{Document, principals, texts};
-use crate::model::policy::{is_locked, is_ours};
-use crate::model::resource::calls::{kms, sqs, sts};
+use crate::model::{
+    Document,
+    calls::{kms, sqs, sts},
+    policy::{is_locked, is_ours},
+    principals, texts,
+};
 
 /// The ARNs of the queues that a policy allows to receive from, with their wildcards. The resource `*` names no queue.
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {

@@ -34,14 +34,15 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use super::grants::matches_action;
-use crate::model::document::{Document, texts};
-use crate::model::name::{RoleName, names};
-use crate::model::options::HubOptions;
-use crate::model::policy::{KeyUse, of_bus, policy_space, replace_statements, with_key};
-use crate::model::resource::calls::{Access, CALLS, PATTERNS, call_of};
-use crate::model::scope::Scope;
-use crate::model::signal::{PROBE_SOURCE, Signal};
-use crate::model::tags::NAMESPACE;
+use crate::model::{
+    Document, HubOptions, RoleName, Scope, Signal,
+    calls::{Access, CALLS, PATTERNS, call_of},
+    name::names,
+    policy::{KeyUse, of_bus, policy_space, replace_statements, with_key},
+    signal::PROBE_SOURCE,
+    tags::NAMESPACE,
+    texts,
+};
 
 const ORDINARY: &str = include_str!("../../templates/policies/operator.json");
 

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::grants::{matches, matches_action};
-use crate::model::document::{Document, texts};
-use crate::model::name::AccountId;
-use crate::model::resource::calls::{kms, sns};
+use crate::model::{
+    AccountId, Document,
+    calls::{kms, sns},
+    texts,
+};
 
 /// The actions on a key that a service needs to send what is encrypted with it (SQS developer guide, "Key management"; SNS
 /// developer guide, "Managing Amazon SNS encryption keys and costs").
@@ -149,9 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::policy;
-    use crate::model::scope::tests::scope;
-    use crate::model::signal::Signal;
+    use crate::model::{Signal, policy, scope::tests::scope};
 
     fn judge(statements: Value) -> LetsIn {
         let rules: Vec<String> = Signal::ALL.iter().map(|signal| scope().rule_arn(&scope().rule(*signal))).collect();

@@ -8,14 +8,13 @@ use serde_json::json;
 use super::grants::{lets_role_decrypt, lets_role_receive, matches, other_senders, queues_received_from};
 use super::operator_policy::{RolePattern, operator};
 use super::service_access::lets_rules_in;
-use crate::model::document::{Document, texts};
-use crate::model::name::{QueueName, QueuePrefix};
-use crate::model::options::{HubOptions, Senders};
-use crate::model::policy;
-use crate::model::readings::{any_policy, any_text};
-use crate::model::region::WITHOUT_QUEUE_TAG_CONDITIONS;
-use crate::model::scope::tests::{scope, scope_in};
-use crate::model::signal::Signal;
+use crate::model::{
+    Document, HubOptions, QueueName, QueuePrefix, Senders, Signal, policy,
+    readings::{any_policy, any_text},
+    region::WITHOUT_QUEUE_TAG_CONDITIONS,
+    scope::tests::{scope, scope_in},
+    texts,
+};
 
 proptest! {
     #[test]

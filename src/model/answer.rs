@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::document::Document;
-use crate::model::name::FunctionName;
+use crate::model::{Document, FunctionName};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {

@@ -94,8 +94,7 @@ impl Cluster {
                 ),
             })
         });
-        let alarm = hub.has_reader_alarms();
-        let alarm = alarm.then(|| watch::reader_alarm(scope, hub, &self.name, &self.queue)).flatten();
+        let alarm = hub.has_reader_alarms().then(|| watch::reader_alarm(scope, hub, &self.name, &self.queue)).flatten();
         let queue = Resource::Queue(queue);
         let id = queue.id();
         let mut desired: Desired = std::iter::once(queue).chain(policies).chain(alarm.map(Resource::Alarm)).collect();

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::model::document::{Document, texts};
-use crate::model::name::{Region, RuleName};
-use crate::model::signal::{PROBE_SOURCE, Signal};
+use crate::model::{Document, Region, RuleName, Signal, signal::PROBE_SOURCE, texts};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRule {
@@ -66,8 +64,7 @@ impl RulePattern {
             accepts(source, signal.source()) && kinds.any(|name| accepts(kind, name))
         };
         let signals: BTreeSet<Signal> = of_aws().filter(matches).collect();
-        let filters = members.keys().map(String::as_str);
-        let filters = filters.filter(|name| !KIND.contains(name) && *name != SAME_FOR_ALL);
+        let filters = members.keys().map(String::as_str).filter(|name| !KIND.contains(name) && *name != SAME_FOR_ALL);
         let known_source = |text: &str| of_aws().any(|signal| signal.source() == text);
         let known_kind = |text: &str| of_aws().any(|signal| signal.detail_types().contains(&text));
         Self {

@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use crate::model::document::{Document, fill_template};
-use crate::model::name::{KmsKey, QueueName, QueuePrefix, RuleName};
-use crate::model::options::{Alarms, HubOptions, OrNone, tag_option};
-use crate::model::policy::{self, KeyUse};
-use crate::model::resource::{
-    Alias, Code, Desired, Encryption, EventSourceMapping, Function, FunctionSettings, LARGEST_EVENT, LogGroup, Logging,
-    Observed, Parameter, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, RuleTarget,
+use crate::model::{
+    Alarms, Alias, Code, Desired, Document, Encryption, EventSourceMapping, Function, FunctionSettings, HubOptions,
+    KmsKey, LogGroup, Logging, Observed, OrNone, Parameter, Queue, QueueName, QueuePrefix, Redrive, Resource,
+    ResourceId, Role, RolePolicy, RouterHandler, Rule, RuleName, RuleTarget, Scope, Settings, Signal, Tags,
+    fill_template,
+    policy::{self, KeyUse},
+    resource::LARGEST_EVENT,
+    scope::LIVE,
+    tag_option,
+    tags::{CLUSTER, NAMESPACE},
+    watch,
 };
-use crate::model::router_function::RouterHandler;
-use crate::model::scope::{LIVE, Scope};
-use crate::model::settings::Settings;
-use crate::model::signal::Signal;
-use crate::model::tags::{CLUSTER, NAMESPACE, Tags};
-use crate::model::watch;
 
 /// The cluster tag of the probe queue: the router sends only to queues with that tag, and no cluster can have this name.
 const PROBE_CLUSTER: &str = "-";

@@ -79,8 +79,7 @@ pub fn contradicts(tags: &Tags) -> bool {
     let Some(joined) = named(tags, JOINED) else {
         return false;
     };
-    let others = [named(tags, CLUSTER_V1), named(tags, MANAGED_BY)];
-    let others = others.into_iter().flatten().chain(owned(tags));
+    let others = [named(tags, CLUSTER_V1), named(tags, MANAGED_BY)].into_iter().flatten().chain(owned(tags));
     others.into_iter().any(|other| other != joined)
 }
 

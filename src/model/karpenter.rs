@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::name::{ClusterName, NameError, QueueName, RoleName};
-use crate::model::scope::Scope;
+use crate::model::{ClusterName, NameError, QueueName, RoleName, Scope};
 
 /// The service account of a Karpenter controller, if the Helm chart's `serviceAccount.name` is not set: the name of the
 /// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).

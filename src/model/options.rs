@@ -370,7 +370,7 @@ mod tag_map {
     use serde::ser::Serializer;
 
     use super::{BTreeMap, OrNone, UserTag, tag_option};
-    use crate::model::tags::Tags;
+    use crate::model::Tags;
 
     pub(super) fn serialize<S: Serializer>(given: &Option<Vec<OrNone<UserTag>>>, to: S) -> Result<S::Ok, S::Error> {
         let tags = given.iter().flatten().filter_map(|tag| tag.0.as_ref());

@@ -4,12 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::model::answer::{Call, Simulation};
-use crate::model::document::{Document, fill_template, principals, texts};
-use crate::model::name::{BusName, InstanceId, KmsKey, QueueName, RuleName};
-use crate::model::options::{HubOptions, Senders};
-use crate::model::resource::calls::ec2;
-use crate::model::scope::{LIVE, Scope};
+use crate::model::{
+    BusName, Call, Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, Senders, Simulation,
+    calls::ec2, fill_template, principals, scope::LIVE, texts,
+};
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";

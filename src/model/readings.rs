@@ -10,7 +10,7 @@ use super::router_function::{LiveTest, RouterHandler, SelfTestReport};
 use super::scope::tests::scope;
 use super::settings::Settings;
 use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, Tags};
-use crate::model::resource::calls::sqs;
+use crate::model::calls::sqs;
 
 /// Text of any characters, with those that control a terminal or a reader more often.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {

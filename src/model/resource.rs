@@ -61,11 +61,7 @@ macro_rules! with_kinds {
             RoleChanged("K202", Critical, "the router may not run, or other principals may assume its role"),
         ];
         RolePolicy(role: RoleName, name: PolicyName) {role_policy, as_role_policy, "role-policy", "role policy",
-                if role.as_str() == name.as_str() {
-name.to_string()
-} else {
-format!("{role}/{name}")
-}
+                if role.as_str() == name.as_str() { name.to_string() } else { format!("{role}/{name}") }
             } [
             RouterPolicyMissing("K103", Critical, "the router has no permissions, and events pile up in the hub queue"),
             RouterPolicyChanged("K203", Critical, "the router may fail to deliver, or has permissions that it does not need"),

@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::excerpt;
-use crate::model::name::{BusName, NameError, QueuePrefix, Topic};
-use crate::model::options::{ClusterMetrics, HubOptions};
-use crate::model::resource::FunctionSettings;
-use crate::model::scope::Scope;
+use crate::model::{BusName, ClusterMetrics, FunctionSettings, HubOptions, NameError, QueuePrefix, Scope, Topic};
 
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
@@ -202,8 +199,7 @@ impl SelfTestReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::{Architecture, Code, Logging};
-    use crate::model::scope::tests::scope;
+    use crate::model::{Architecture, Code, Logging, scope::tests::scope};
 
     fn handler(bus: &str, prefix: &str) -> RouterHandler {
         RouterHandler::new(bus.parse().unwrap(), prefix.parse().unwrap())

@@ -159,8 +159,7 @@ pub(super) fn may_be_cut(name: &str, limit: usize) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::model::name::{ClusterName, QueuePrefix};
-    use crate::model::signal::Signal;
+    use crate::model::{ClusterName, QueuePrefix, Signal};
 
     /// A scope for unit tests that need any.
     pub(crate) fn scope() -> Scope {

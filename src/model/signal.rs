@@ -5,9 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::document::{Document, fill_template};
-use crate::model::name::AccountId;
-use crate::model::scope::Scope;
+use crate::model::{AccountId, Document, Scope, fill_template};
 
 /// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use super::{Action, Change, FieldChange, Plan, diff};
 use crate::error::listed;
 use crate::message::{Message, recreate_function};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::BusName;
-use crate::model::policy::QueueOrigin;
-use crate::model::resource::{Alias, FieldName, FieldValue, FunctionField, Observed, Ownership, Resource, ResourceId};
-use crate::model::router_function::RouterHandler;
-use crate::model::scope::Scope;
-use crate::model::tags::{BUS, CLUSTER};
+use crate::model::{
+    Alias, BusName, FieldName, FieldValue, FindingCode, FunctionField, Observed, Ownership, Resource, ResourceId,
+    RouterHandler, Scope,
+    policy::QueueOrigin,
+    tags::{BUS, CLUSTER},
+};
 
 /// The refusals of a plan. Empty means that it may be applied. `removes` says that all it does is to delete.
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed, removes: bool) -> Vec<Message> {

@@ -8,17 +8,13 @@ use crate::error::{Hint, quoted};
 use crate::iam::grants::lets_anyone_send;
 use crate::iam::service_access::LetsIn;
 use crate::message::{Fix, Message, Subject, explanation};
-use crate::model::answer::Fault;
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
-use crate::model::notation::{counted, first_of};
-use crate::model::policy;
-use crate::model::resource::{
-    AliasField, FieldValue, FunctionField, FunctionMapping, FunctionPermission, QueueField, Resource, ResourceId,
+use crate::model::{
+    AliasField, ClusterName, Depth, Fault, FieldValue, FindingCode, FunctionField, FunctionMapping, FunctionPermission,
+    KmsKey, LiveTest, MappingState, QueueField, QueueName, Resource, ResourceId, RoleName, Scope, Severity,
+    VersionState, counted, first_of, policy,
+    scope::LIVE,
+    status::{is_standing, is_unread},
 };
-use crate::model::router_function::LiveTest;
-use crate::model::scope::{LIVE, Scope};
-use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
 
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;

@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, Change, Plan};
-use crate::model::name::ClusterName;
-use crate::model::resource::{Edge, Effect, Other, ResourceId};
-use crate::model::scope::Scope;
+use crate::model::{ClusterName, Edge, Effect, Other, ResourceId, Scope};
 
 /// Orders changes.
 ///

@@ -7,14 +7,10 @@ mod order;
 mod owner;
 mod readings;
 
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::hub::{self, Hub};
-use crate::model::name::RoleName;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Desired, Observed, Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::scope::tests::scope;
+use crate::model::{
+    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, RoleName, Scope, hub,
+    scope::tests::scope,
+};
 use crate::plan::{Action, Change, Plan, plan};
 
 /// The time of every survey, in Unix seconds.

@@ -6,13 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::iam::grants::matches;
-use crate::model::answer::{Call, Simulation};
-use crate::model::document::{Document, texts};
-use crate::model::options::HubOptions;
-use crate::model::resource::calls::{Access, ApiCall, CALLS, CONDITION_KEYS, TAG_KEYS, conditions, iam, sns};
-use crate::model::resource::{FieldValue, Kind, Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::tags::{BUS, Tags};
+use crate::model::{
+    Call, Document, FieldValue, HubOptions, Kind, Resource, ResourceId, Scope, Simulation, Tags,
+    calls::{Access, ApiCall, CALLS, CONDITION_KEYS, TAG_KEYS, conditions, iam, sns},
+    tags::BUS,
+    texts,
+};
 use crate::plan::{Action, Change, Plan};
 
 #[derive(Clone, Debug, Default)]

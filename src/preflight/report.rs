@@ -7,11 +7,9 @@ use super::{Answers, NoSimulation};
 use crate::error::Hint;
 use crate::message::MessageKind::{self, Blocked, Passed, Refused, Warning};
 use crate::message::{Message, Subject};
-use crate::model::answer::{AccessDecision, Answered, Call, Fact, Fault};
-use crate::model::event_rule::rule_limit;
-use crate::model::hub::MAXIMUM_CONCURRENCY;
-use crate::model::resource::{Kind, ResourceId};
-use crate::model::scope::Scope;
+use crate::model::{
+    AccessDecision, Answered, Call, Fact, Fault, Kind, ResourceId, Scope, hub::MAXIMUM_CONCURRENCY, rule_limit,
+};
 use crate::plan::{Action, Plan};
 
 /// The result of a check about this subject, in one or two words.

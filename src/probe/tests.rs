@@ -3,9 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::model::answer::FaultKind;
-use crate::model::name::FunctionName;
-use crate::model::scope::tests::scope;
+use crate::model::{FaultKind, FunctionName, scope::tests::scope};
 
 /// The long poll of a receive.
 const POLL: Duration = Duration::from_secs(2);

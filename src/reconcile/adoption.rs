@@ -9,18 +9,13 @@ use crate::discover;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
 use crate::message::{Fix, Message, MessageKind};
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::karpenter::usual_queues;
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use crate::model::notation::{counted, duration_text};
-use crate::model::policy::{QueueOrigin, bus_of_queue_policy};
-use crate::model::resource::{Desired, Observed, Queue, Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::status::Depth;
-use crate::model::tags::{BUS, CLUSTER};
+use crate::model::{
+    BusName, Cluster, ClusterName, Depth, Desired, Document, Fact, FindingCode, KmsKey, Observed, Queue, QueueName,
+    QueuePrefix, Resource, ResourceId, RoleName, Scope, Severity, counted, duration_text,
+    policy::{QueueOrigin, bus_of_queue_policy},
+    tags::{BUS, CLUSTER},
+    usual_queues,
+};
 use crate::plan;
 use crate::survey::Survey;
 
@@ -103,8 +98,7 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
     let arn = survey.scope.queue_arn(&cluster.queue);
     let names_it = |policy: Option<Document>| policy.is_some_and(|policy| queues_received_from(&policy).contains(&arn));
     let role = cluster.controller_role.as_ref();
-    let policies = role.and_then(|role| survey.all_policies(role).present());
-    let mut policies = policies.into_iter().flat_map(BTreeMap::values);
+    let mut policies = role.and_then(|role| survey.all_policies(role).present()).into_iter().flat_map(BTreeMap::values);
     let has_sender = discover::sends_to_karpenter(survey, &cluster.queue);
     policies.any(|policy| names_it(policy.document())) || has_sender
 }
@@ -145,10 +139,10 @@ pub(super) fn not_of_bus(survey: &Survey, cluster: &Cluster, setting: Option<&Cl
         }
         (_, Adopt::No) => {
             let what = if live.tags.has_any_of_kibus() {
-"has tags of kibus, but no statement of kibus in its policy"
-} else {
-"kibus did not create it"
-};
+                "has tags of kibus, but no statement of kibus in its policy"
+            } else {
+                "kibus did not create it"
+            };
             let waiting = match survey.depth(queue).map_or(0, Depth::messages) {
                 0 => String::new(),
                 1 => "; about 1 message waits in it".to_owned(),
@@ -384,21 +378,20 @@ fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
     )];
     let senders = after.policy.as_ref().map(other_senders).unwrap_or_default();
     texts.push(if senders.is_empty() {
-format!(
+        format!(
             "no rule may send to queue `{name}` any more. If Karpenter still reads it, first restore the policy that lets \
              `events.amazonaws.com` send, its old rules, and the old permission of the controller role"
         )
-} else {
-"if Karpenter still reads it, first restore its old rules and the old permission of the controller role".to_owned()
-});
+    } else {
+        "if Karpenter still reads it, first restore its old rules and the old permission of the controller role".to_owned()
+    });
     texts
 }
 
 /// The adopted queues whose owners' policies let others send, or allow more.
 pub(super) fn findings(case: &Case<'_>) -> Vec<Message> {
     let scope = &case.survey.scope;
-    let queues = case.desired.resources().filter_map(Resource::as_queue);
-    let queues = queues.filter(|queue| !queue.is_external(&scope.bus));
+    let queues = case.desired.resources().filter_map(Resource::as_queue).filter(|queue| !queue.is_external(&scope.bus));
     let findings = queues.filter_map(|queue| {
         let policy = queue.policy.as_ref()?;
         let (senders, permissions) = (other_senders(policy), other_permissions(policy));

@@ -8,13 +8,10 @@ use serde::{Serialize, Serializer};
 use super::target::Target;
 use crate::error::{Error, Hint, listed, quoted};
 use crate::message::{Fix, Message, MessageKind, Subject, explanation};
-use crate::model::answer::{Fact, Fault, FaultKind};
-use crate::model::finding_code::FindingCode;
-use crate::model::karpenter::{SERVICE_ACCOUNT, usual_roles};
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
-use crate::model::settings::BadSettings;
+use crate::model::{
+    BadSettings, ClusterName, Fact, Fault, FaultKind, FindingCode, ResourceId, RoleName, Scope,
+    karpenter::SERVICE_ACCOUNT, usual_roles,
+};
 
 /// Why nothing can be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,17 +7,11 @@ use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
 use super::{Case, Say, adoption, clusters, external, grants, hub, roles, router};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
-use crate::model::answer::{Fact, Fault};
-use crate::model::event_rule::{EventRule, RulePattern};
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::name::{ClusterName, QueueName, RoleName, RuleName};
-use crate::model::notation::counted;
-use crate::model::resource::{Resource, ResourceId};
-use crate::model::router_function::LiveTest;
-use crate::model::scope::Scope;
-use crate::model::signal::Signal;
-use crate::model::status::{BUS_LIMIT, DroppedEvents, ProbeResult, Probed, VersionState};
-use crate::model::tags::{EXTERNAL, Tags};
+use crate::model::{
+    ClusterName, DroppedEvents, EventRule, Fact, Fault, FindingCode, LiveTest, ProbeResult, Probed, QueueName,
+    Resource, ResourceId, RoleName, RuleName, RulePattern, Scope, Severity, Signal, Tags, VersionState, counted,
+    status::BUS_LIMIT, tags::EXTERNAL,
+};
 use crate::plan::finding::{self, Traffic};
 use crate::survey::Survey;
 

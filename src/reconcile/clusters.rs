@@ -11,16 +11,12 @@ use super::target::{ClusterSetting, Target, Wish, checked_clusters};
 use super::{Blocked, adoption, external};
 use crate::error::listed;
 use crate::message::{Message, MessageKind};
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::karpenter::{KarpenterVersion, RoleCandidates, usual_roles};
-use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::{Grant, HubOptions};
-use crate::model::policy::{QueueOrigin, without_ours, without_permissions};
-use crate::model::resource::{Desired, Observed, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::settings::Settings;
-use crate::model::tags::Tags;
+use crate::model::{
+    Cluster, ClusterName, Desired, Fact, Grant, HubOptions, KarpenterVersion, Observed, QueueName, ResourceId,
+    RoleCandidates, RoleName, Scope, Settings, Tags,
+    policy::{QueueOrigin, without_ours, without_permissions},
+    usual_roles,
+};
 use crate::survey::Survey;
 
 /// A cluster, its queue and its controller role.

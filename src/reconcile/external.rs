@@ -8,18 +8,12 @@ use super::{Case, Say, roles};
 use crate::error::{Hint, listed};
 use crate::iam::grants::{lets_role_receive, other_senders};
 use crate::message::{Fix, Message, Subject};
-use crate::model::answer::{AccessDecision, Fact};
-use crate::model::cluster::Cluster;
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::options::Senders;
-use crate::model::policy::{self, ASKS_EC2};
-use crate::model::resource::{
-    Desired, FieldName, FieldValue, Observed, Queue, QueueField, QueueOwner, Resource, ResourceId,
+use crate::model::{
+    AccessDecision, Cluster, ClusterName, Desired, Fact, FieldName, FieldValue, FindingCode, Observed, Queue,
+    QueueField, QueueOwner, Resource, ResourceId, RoleName, Scope, Senders, Settings, Severity, Tags,
+    policy::{self, ASKS_EC2},
+    tags::{BUS, CLUSTER, CONTROLLER_ROLE, EXTERNAL},
 };
-use crate::model::scope::Scope;
-use crate::model::settings::Settings;
-use crate::model::tags::{BUS, CLUSTER, CONTROLLER_ROLE, EXTERNAL, Tags};
 use crate::plan::{self, FieldChange};
 use crate::survey::Survey;
 
@@ -118,8 +112,7 @@ pub(super) fn left_behind(case: &Case<'_>, say: &mut Say) {
         (was.key() != is.key(), "encryption"),
         (was.senders() != is.senders(), "policy"),
     ];
-    let changed = changed.into_iter().filter(|(differs, _)| *differs);
-    let changed: Vec<&str> = changed.map(|(_, what)| what).collect();
+    let changed: Vec<&str> = changed.into_iter().filter(|(differs, _)| *differs).map(|(_, what)| what).collect();
     if changed.is_empty() {
         return;
     }

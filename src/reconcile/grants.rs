@@ -8,11 +8,7 @@ use super::{Case, Say, hub};
 use crate::error::{Hint, listed};
 use crate::iam::grants::lets_role_decrypt;
 use crate::message::{Message, Subject};
-use crate::model::answer::Fact;
-use crate::model::document::Document;
-use crate::model::finding_code::FindingCode;
-use crate::model::policy;
-use crate::model::resource::{Encryption, Queue, Resource};
+use crate::model::{Document, Encryption, Fact, FindingCode, Queue, Resource, policy};
 use crate::plan::finding;
 
 /// Refuses queues under a key whose policy does not let the controllers decrypt: the policies of their queues cannot allow it.

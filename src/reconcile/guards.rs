@@ -7,13 +7,10 @@ use super::target::{HubSetting, Target, Wish, checked_clusters};
 use super::{Case, OPTIONS, Rule, Say, adoption, external, grants, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Fix, Message, Subject};
-use crate::model::finding_code::FindingCode;
-use crate::model::hub::default_queue_prefix;
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::settings::{LONGEST, Settings};
+use crate::model::{
+    ClusterName, FindingCode, HubOptions, Resource, ResourceId, RoleName, Scope, Settings, default_queue_prefix,
+    settings::LONGEST,
+};
 use crate::plan;
 use crate::survey::Survey;
 
@@ -49,8 +46,7 @@ pub(super) fn of_request(
     // Applies if the hub's policies are planned.
     let planned = target.plans_hub().then_some(&after.options);
     let guards = [unnamed_queues, topics::unusable];
-    let refusals = guards.iter().filter_map(|guard| guard(&survey.scope, planned?));
-    let mut refusals: Vec<Message> = refusals.collect();
+    let mut refusals: Vec<Message> = guards.iter().filter_map(|guard| guard(&survey.scope, planned?)).collect();
     if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
         refusals.extend(prefix_in_use(survey, target));
     }
@@ -249,8 +245,7 @@ fn too_long_settings(case: &Case<'_>, say: &mut Say) {
     let tags = case.after.options.tags().0;
     let mut sizes: Vec<_> = tags.iter().map(|(key, value)| (key.chars().chain(value.chars()).count(), key)).collect();
     sizes.sort_by(|a, b| b.cmp(a));
-    let sizes = sizes.iter().take(3);
-    let sizes: Vec<String> = sizes.map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
+    let sizes: Vec<String> = sizes.iter().take(3).map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
     let start = if sizes.is_empty() { "" } else { "; " };
     let sentence = format!(
         "the settings of the hub would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
@@ -265,10 +260,10 @@ fn too_long_settings(case: &Case<'_>, say: &mut Say) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::answer::Fact;
-    use crate::model::hub::Hub;
-    use crate::model::resource::{Code, ResourceId};
-    use crate::model::scope::tests::{scope, scope_in};
+    use crate::model::{
+        Code, Fact, Hub, ResourceId,
+        scope::tests::{scope, scope_in},
+    };
     use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
 
     fn prefix(prefix: Option<&str>) -> HubOptions {

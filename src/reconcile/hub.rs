@@ -11,16 +11,10 @@ use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
 use crate::iam::service_access::{LetsIn, lets_rules_in};
 use crate::message::{Message, MessageKind};
-use crate::model::answer::{Fact, Fault};
-use crate::model::cluster::Cluster;
-use crate::model::hub::{self, Hub};
-use crate::model::name::{ClusterName, KmsKey};
-use crate::model::options::HubOptions;
-use crate::model::policy;
-use crate::model::resource::{Desired, Observed, Parameter, Resource, ResourceId};
-use crate::model::scope::Scope;
-use crate::model::settings::{BadSettings, Settings, Until};
-use crate::model::signal::Signal;
+use crate::model::{
+    BadSettings, Cluster, ClusterName, Desired, Fact, Fault, Hub, HubOptions, KmsKey, Observed, Parameter, Resource,
+    ResourceId, Scope, Settings, Signal, Until, hub, policy,
+};
 use crate::plan::{self, finding};
 use crate::survey::{Saved, Survey};
 
@@ -198,8 +192,7 @@ fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Re
     let parameter =
         Parameter { settings: Ok(Settings { pinned_version: Some(goal), ..settings.clone() }), ..parameter.clone() };
     let desired = Desired::from_iter([Resource::Parameter(parameter), Resource::Alias(alias)]);
-    let observed = desired.ids().map(|id| (id.clone(), survey.observed.get(id).clone()));
-    let observed = observed.collect();
+    let observed = desired.ids().map(|id| (id.clone(), survey.observed.get(id).clone())).collect();
     Ok((desired, observed))
 }
 

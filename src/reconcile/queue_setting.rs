@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::document::{self, Document};
-use crate::model::karpenter::KarpenterVersion;
+use crate::model::{Document, KarpenterVersion, document};
 
 /// The setting from which Karpenter reads the name of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

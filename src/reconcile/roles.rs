@@ -8,15 +8,13 @@ use super::blocked::{MissingRole, RoleSearch, RoleSource};
 use super::target::{ClusterSetting, RoleOption, Target};
 use crate::error::Hint;
 use crate::iam::grants::{names_service_account, queues_received_from};
-use crate::model::answer::{Fact, Fault};
-use crate::model::cluster::Cluster;
-use crate::model::karpenter::{NAMESPACES, RoleCandidates, SERVICE_ACCOUNT, is_usual_role, similar_roles, usual_roles};
-use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::notation::first_of;
-use crate::model::options::{Grant, HubOptions};
-use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::{Resource, ResourceId, RolePolicy};
-use crate::model::tags::Tags;
+use crate::model::{
+    Cluster, ClusterName, Fact, Fault, Grant, HubOptions, QueueName, Resource, ResourceId, RoleCandidates, RoleName,
+    RolePolicy, Tags, first_of, is_usual_role,
+    karpenter::{NAMESPACES, SERVICE_ACCOUNT},
+    policy::{self, InlinePolicy},
+    similar_roles, usual_roles,
+};
 use crate::survey::{ListedRole, RolePolicies, Survey};
 
 /// Which role a cluster's controller runs as.

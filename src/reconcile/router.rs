@@ -9,14 +9,10 @@ use super::target::Bootstrap;
 use super::{Blocked, Case};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
-use crate::model::answer::Fact;
-use crate::model::finding_code::FindingCode;
-use crate::model::hub::Hub;
-use crate::model::options::HubOptions;
-use crate::model::resource::{
-    Alias, Architecture, Code, Desired, FunctionSettings, NoRollbackVersion, Observed, Resource, ResourceId,
+use crate::model::{
+    Alias, Architecture, Code, Desired, Fact, FindingCode, FunctionSettings, Hub, HubOptions, NoRollbackVersion,
+    Observed, Resource, ResourceId, Scope, scope::LIVE,
 };
-use crate::model::scope::{LIVE, Scope};
 use crate::plan;
 use crate::survey::Survey;
 
@@ -413,10 +409,7 @@ fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::hub::Hub;
-    use crate::model::resource::{Code, Resource};
-    use crate::model::scope::tests::scope;
-    use crate::model::settings::Settings;
+    use crate::model::{Code, Hub, Resource, Settings, scope::tests::scope};
 
     fn survey(function: &str, live: &str, pinned: Option<u64>) -> Survey {
         let code = |version| Code::of_archive(version, version);

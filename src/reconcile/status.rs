@@ -5,14 +5,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
-use crate::model::answer::Fact;
-use crate::model::hub;
-use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Architecture, ResourceId};
-use crate::model::settings::Until;
-use crate::model::signal::Signal;
-use crate::model::status::{Depth, MappingState};
+use crate::model::{
+    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, MappingState, QueueName, ResourceId, RuleName, Signal,
+    Until, hub,
+};
 use crate::survey::{Query, Saved, Survey};
 
 /// The state of the hub and its clusters.
@@ -115,10 +111,8 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         let (name, enabled) = (rule.name.clone(), rule.enabled);
         Some(RuleReport { name, enabled })
     };
-    let unread = survey.observed.faults();
-    let unread = unread.map(|(id, fault)| format!("{id} could not be read: {fault}"));
-    let unlisted = survey.discovered().fault();
-    let unlisted = unlisted.map(|fault| format!("the clusters are unknown: {fault}"));
+    let unread = survey.observed.faults().map(|(id, fault)| format!("{id} could not be read: {fault}"));
+    let unlisted = survey.discovered().fault().map(|fault| format!("the clusters are unknown: {fault}"));
     let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
     let last_heartbeat = has_heartbeat.then(|| survey.last_heartbeat());
     let time = |seconds: &u64| String::from(Until(*seconds));

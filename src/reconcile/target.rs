@@ -9,13 +9,10 @@ use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
 use crate::error::quoted;
-use crate::model::hub;
-use crate::model::karpenter::{KarpenterVersion, RoleTemplate, usual_roles};
-use crate::model::name::{ClusterName, NameError, QueueName};
-use crate::model::options::{Grant, HubOptions, UserTag};
-use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
-use crate::model::tags::{NAMESPACE, Tags};
+use crate::model::{
+    ClusterName, Grant, HubOptions, KarpenterVersion, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags,
+    UserTag, hub, tags::NAMESPACE, usual_roles,
+};
 use crate::survey::{Query, Survey};
 
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.

@@ -10,16 +10,12 @@ mod topics;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::hub::{self, Hub};
-use crate::model::karpenter::usual_roles;
-use crate::model::name::QueueName;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
-use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, Status};
-use crate::model::tags::{CLUSTER, DELETING};
+use crate::model::{
+    Cluster, Code, Depth, Fact, Hub, HubOptions, QueueName, Resource, ResourceId, Status, hub,
+    scope::tests::scope,
+    tags::{CLUSTER, DELETING},
+    usual_roles,
+};
 use crate::plan::Action;
 use crate::survey::{ListedRole, RolePolicies};
 

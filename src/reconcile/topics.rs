@@ -6,15 +6,10 @@ use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
 use crate::iam::service_access::{LetsIn, lets_alarms_in};
 use crate::message::Message;
-use crate::model::answer::{Fact, TopicAttributes};
-use crate::model::document::{Document, fill_template};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::{KmsKey, Topic};
-use crate::model::options::HubOptions;
-use crate::model::resource::Resource;
-use crate::model::router_function::{LONGEST_HANDLER, RouterHandler};
-use crate::model::scope::Scope;
-use crate::model::watch;
+use crate::model::{
+    Document, Fact, FindingCode, HubOptions, KmsKey, Resource, RouterHandler, Scope, Topic, TopicAttributes,
+    fill_template, router_function::LONGEST_HANDLER, watch,
+};
 
 /// The key of AWS for topics. Every publisher of its account may use it, services may not, and nobody can change that.
 const KEY_OF_AWS: &str = "alias/aws/sns";

@@ -10,14 +10,10 @@ use super::{Case, Rule, Say, adoption, clusters, external, grants, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::iam::operator_policy::printing;
-use crate::model::answer::{AccessDecision, Fact, Fault};
-use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::notation::duration_text;
-use crate::model::policy::{ASKS_EC2, KEPT_DATA_KEY};
-use crate::model::resource::{Queue, Resource};
-use crate::model::scope::Scope;
-use crate::model::status::Depth;
+use crate::model::{
+    AccessDecision, ClusterName, Depth, Fact, Fault, KarpenterVersion, Queue, Resource, RoleName, Scope, duration_text,
+    policy::{ASKS_EC2, KEPT_DATA_KEY},
+};
 use crate::plan::{Action, Change, finding};
 use crate::survey::Survey;
 
@@ -338,8 +334,7 @@ fn permission_taken(case: &Case<'_>, say: &mut Say) {
 /// What has a name of a bus or cluster that is removed, and is managed by something else, stays.
 fn not_managed(case: &Case<'_>, say: &mut Say) {
     let bus = &case.survey.scope.bus;
-    let texts = case.not_managed.iter();
-    let texts = texts.map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
+    let texts = case.not_managed.iter().map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
     say.warn_all(texts.map(Hint::text));
 }
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::decision::Decision;
 use super::decode::Repair;
 use super::owner::Placement;
-use crate::model::name::{ClusterName, InstanceId};
-use crate::model::signal::Signal;
+use crate::model::{ClusterName, InstanceId, Signal};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::owner::{InstanceOwner, Placement};
-use crate::model::name::InstanceId;
+use crate::model::InstanceId;
 
 /// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
 /// corrected take effect.

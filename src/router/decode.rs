@@ -11,9 +11,7 @@ use serde_json::value::RawValue;
 use super::decision::DropReason;
 use super::event_text::{EventText, LARGEST, Shape, members_of_detail, members_of_envelope};
 use super::json::{self, Edit, Members};
-use crate::model::name::{ClusterName, InstanceId};
-use crate::model::scope::Scope;
-use crate::model::signal::{Signal, SubjectMember};
+use crate::model::{ClusterName, InstanceId, Scope, Signal, SubjectMember};
 
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
@@ -160,8 +158,7 @@ impl<'a> DecodedEvent<'a> {
             self.subject = EventSubject::TooManyEntities;
             return Ok(());
         }
-        let entities = written.into_iter().map(|written| Entity::read(written, scope));
-        let entities: Vec<_> = entities.collect();
+        let entities: Vec<_> = written.into_iter().map(|written| Entity::read(written, scope)).collect();
         if entities.is_empty() {
             return Err(DropReason::NoInstance);
         }
@@ -242,8 +239,7 @@ fn find_instance(text: &str, scope: &Scope) -> Result<InstanceId, DropReason> {
     let ["arn", _, "ec2", region, account, resource] = parts[..] else {
         return Err(DropReason::NoInstance);
     };
-    let id = resource.strip_prefix("instance/").and_then(|id| id.parse().ok());
-    let id = id.ok_or(DropReason::NoInstance)?;
+    let id = resource.strip_prefix("instance/").and_then(|id| id.parse().ok()).ok_or(DropReason::NoInstance)?;
     in_scope(account, region, scope)?;
     Ok(id)
 }
@@ -323,8 +319,7 @@ impl<'a> Entity<'a> {
 
 /// The resources that name one of these entities, as they are written.
 fn only(resources: &RawValue, kept: &[&Entity<'_>]) -> String {
-    let ids = kept.iter().filter_map(|entity| entity.id.as_ref().ok());
-    let ids: HashSet<&str> = ids.map(InstanceId::as_str).collect();
+    let ids: HashSet<&str> = kept.iter().filter_map(|entity| entity.id.as_ref().ok()).map(InstanceId::as_str).collect();
     let names_one = |resource: &&RawValue| {
         json::text(resource).is_some_and(|text| ids.contains(text.rsplit(['/', ':']).next().unwrap_or(&text)))
     };

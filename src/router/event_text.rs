@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::json::{self, Members};
-use crate::model::signal::Signal;
+use crate::model::Signal;
 
 /// The largest message that SQS takes, in bytes.
 pub(super) const LARGEST: usize = 1024 * 1024;

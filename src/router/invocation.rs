@@ -14,9 +14,11 @@ use super::json::Members;
 use super::route::route;
 use super::services::Services;
 use super::{InvocationContext, Router, notices, report, side_by_side};
-use crate::model::hub::{BATCH_SIZE, RECEIVES};
-use crate::model::router_batch::{SqsEvent, SqsRecord};
-use crate::model::router_function;
+use crate::model::{
+    SqsEvent, SqsRecord,
+    hub::{BATCH_SIZE, RECEIVES},
+    router_function,
+};
 use crate::wire::ec2::MAX_IDS;
 
 /// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
@@ -97,11 +99,9 @@ pub(super) async fn route_batch<S: Services>(
     let all = messages.iter().enumerate();
     let (returned, finished): (Vec<_>, Vec<_>) = all.partition(|(number, _)| retried.contains(number));
     let failures = returned.iter().filter(|(number, _)| *number < passed);
-    let failures = failures.map(|(_, message)| json!({"itemIdentifier": message.id}));
-    let failures: Vec<Value> = failures.collect();
+    let failures: Vec<Value> = failures.map(|(_, message)| json!({"itemIdentifier": message.id})).collect();
     let returned = returned.into_iter().map(|(_, message)| message).chain(&surplus);
-    let finished = finished.into_iter().filter(|(number, _)| *number >= passed);
-    let finished = finished.map(|(_, message)| message).collect();
+    let finished = finished.into_iter().filter(|(number, _)| *number >= passed).map(|(_, message)| message).collect();
     let clock = deadline.last_moments();
     tokio::join!(hide(&context, returned.collect(), clock), delete(&context, finished, clock),);
     let in_storm = context.calls.received.get() > 0 || !surplus.is_empty();
@@ -208,8 +208,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::router_function::{SELF_TEST_DETAIL_TYPE, SELF_TEST_SOURCE, self_test_request};
-    use crate::model::signal::PROBE_SOURCE;
+    use crate::model::{
+        router_function::{SELF_TEST_DETAIL_TYPE, SELF_TEST_SOURCE, self_test_request},
+        signal::PROBE_SOURCE,
+    };
 
     const HUB: &str = "arn:aws:sqs:us-west-2:111122223333:kibus-hub";
 

@@ -19,9 +19,7 @@ use super::batch::{Message, Origin};
 use super::decision::{Decision, RetryReason};
 use super::services::CallFailure;
 use super::*;
-use crate::model::scope::tests::scope;
-use crate::model::signal::{Signal, sample_event};
-use crate::model::tags::Tags;
+use crate::model::{Signal, Tags, sample_event, scope::tests::scope};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]

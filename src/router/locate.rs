@@ -8,8 +8,7 @@ use super::decision::RetryReason;
 use super::owner::{InstanceOwner, owner};
 use super::services::{CallFailure, Services};
 use super::{InvocationContext, locked, side_by_side};
-use crate::model::instance::contradicts;
-use crate::model::name::InstanceId;
+use crate::model::{InstanceId, instance::contradicts};
 use crate::wire::ec2::MAX_IDS;
 
 /// The owner of each instance that has an answer, or why there is none.

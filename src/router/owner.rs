@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::decision::DropReason;
-use crate::model::instance::{self, NamedCluster, is_of_karpenter};
-use crate::model::name::ClusterName;
-use crate::model::tags::Tags;
+use crate::model::{ClusterName, NamedCluster, Tags, instance, instance::is_of_karpenter};
 
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 

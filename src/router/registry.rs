@@ -9,9 +9,7 @@ use super::clock::Clock;
 use super::decision::RetryReason;
 use super::services::{CallFailure, Services};
 use super::{InvocationContext, locked};
-use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::name::{BusName, ClusterName, QueueName};
-use crate::model::tags::Tags;
+use crate::model::{BusName, ClusterName, QueueName, Tags, cluster::TAGS_REMEMBERED};
 
 /// How long an answer is valid for which events are dropped or nothing is known: the queue may be created at any moment.
 const SHORTEST: Duration = Duration::from_secs(2);

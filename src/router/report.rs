@@ -13,13 +13,10 @@ use serde_json::{Map, Value, json};
 use super::batch::{Item, Message, Notified, Origin, RoutedBatch};
 use super::decision::Decision;
 use super::owner::Placement;
-use crate::model::name::{BusName, ClusterName, InstanceId};
-use crate::model::options::ClusterMetrics;
-use crate::model::router_batch::RouterDecision;
-use crate::model::router_function::RouterHandler;
-use crate::model::router_line::{DELIVERED, RouterLine};
-use crate::model::scope::Scope;
-use crate::model::signal::Signal;
+use crate::model::{
+    BusName, ClusterMetrics, ClusterName, InstanceId, RouterDecision, RouterHandler, RouterLine, Scope, Signal,
+    router_line::DELIVERED,
+};
 use crate::wire::sns::Notice;
 
 /// How many instances a line names at most.
@@ -75,8 +72,7 @@ pub(super) fn lines(
     let decisions = decisions.filter_map(|line| serde_json::to_string(&line).ok());
     let copies = copies(routed);
     let counts = counts(messages, routed, &copies, calls, notified);
-    let others = contradictions(request, &routed.contradictions).into_iter();
-    let others = others.chain(not_notified(request, notified));
+    let others = contradictions(request, &routed.contradictions).into_iter().chain(not_notified(request, notified));
     let others = others.chain([metrics(&handler.bus, request, &counts, &copies, now)]);
     let others = others.chain(metrics_of_clusters(handler, request, routed, now));
     decisions.chain(others.map(|line| line.to_string())).collect()
@@ -233,8 +229,7 @@ fn counts(
 ) -> BTreeMap<&'static str, u32> {
     let beats = routed.events.iter().filter(|event| event.is_heartbeat).count();
     let delivered = |item: &&Item| item.decision == Decision::Delivered;
-    let heard = routed.items.iter().filter(delivered);
-    let heard = heard.filter(|item| routed.is_heartbeat(item.message)).count();
+    let heard = routed.items.iter().filter(delivered).filter(|item| routed.is_heartbeat(item.message)).count();
     if heard > 0 && heard == messages.len() {
         return BTreeMap::from([("Heartbeat", size(heard))]);
     }
@@ -270,8 +265,7 @@ fn counts(
 }
 
 fn metrics(bus: &BusName, request: &str, counts: &BTreeMap<&'static str, u32>, copies: &Copies<'_>, now: i64) -> Value {
-    let names = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"}));
-    let mut names: Vec<Value> = names.collect();
+    let mut names: Vec<Value> = counts.keys().map(|name| json!({"Name": name, "Unit": "Count"})).collect();
     let values = counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count)));
     let mut line: Map<String, Value> = values.collect();
     let delays = delays(copies);

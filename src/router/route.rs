@@ -16,9 +16,7 @@ use super::owner::{InstanceOwner, Placement};
 use super::registry::Destination;
 use super::services::Services;
 use super::{InvocationContext, Router, locked};
-use crate::model::name::InstanceId;
-use crate::model::scope::Scope;
-use crate::model::signal::Signal;
+use crate::model::{InstanceId, Scope, Signal};
 
 /// An id that no instance has. EC2 has no tags for it, and no error.
 pub(super) const NO_INSTANCE: &str = "i-00000000000000000";

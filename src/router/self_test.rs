@@ -15,15 +15,16 @@ use super::report::CallCounts;
 use super::route::NO_INSTANCE;
 use super::services::{CallError, CallFailure, Services};
 use super::{Router, locked};
-use crate::model::name::{ClusterName, InstanceId, NameError, QueueName, QueuePrefix};
-use crate::model::notation::time_text;
-use crate::model::policy::KEPT_DATA_KEY;
-use crate::model::router_batch::{SqsAttributes, SqsEvent, SqsRecord};
-use crate::model::router_build::{MARK, version_in};
-use crate::model::router_function::{RouterHandler, SelfTestReport, self_test_message};
-use crate::model::scope::Scope;
-use crate::model::signal::{Signal, SubjectMember, sample_event};
-use crate::model::tags::{CLUSTER, Tags};
+use crate::model::{
+    ClusterName, InstanceId, NameError, QueueName, QueuePrefix, RouterHandler, Scope, SelfTestReport, Signal,
+    SqsAttributes, SqsEvent, SqsRecord, SubjectMember, Tags,
+    policy::KEPT_DATA_KEY,
+    router_build::{MARK, version_in},
+    router_function::self_test_message,
+    sample_event,
+    tags::CLUSTER,
+    time_text,
+};
 use crate::wire::aws_code;
 use crate::wire::sns::Notice;
 

@@ -18,9 +18,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::batch::{Message, Origin};
 use super::decision::RetryReason;
 use super::report::CallCounts;
-use crate::model::name::{InstanceId, QueueName};
-use crate::model::scope::Scope;
-use crate::model::tags::Tags;
+use crate::model::{InstanceId, QueueName, Scope, Tags};
 use crate::wire::aws_code;
 use crate::wire::ec2::{self, Ec2Error, describe_tags};
 use crate::wire::sns::{self, Notice, publish_batch};
@@ -104,8 +102,7 @@ impl Services for AwsServices {
     async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Answer<Vec<Answer<()>>> {
         let mut call = self.sqs.send_message_batch().queue_url(self.url(queue));
         for (number, body) in bodies.iter().enumerate() {
-            let entry = SendMessageBatchRequestEntry::builder();
-            let entry = entry.id(number.to_string()).message_body(*body).build();
+            let entry = SendMessageBatchRequestEntry::builder().id(number.to_string()).message_body(*body).build();
             call = call.entries(entry.map_err(unbuilt)?);
         }
         let answer = call.send().await.map_err(|e| of_sqs(&e))?;

@@ -28,10 +28,9 @@ use super::connection::{self, CONNECT};
 use super::invocation::{Payload, route_batch};
 use super::services::AwsServices;
 use super::{Router, self_test};
-use crate::model::name::BusName;
-use crate::model::router_build::MARK;
-use crate::model::router_function::{HANDLER_VARIABLE, RouterHandler};
-use crate::model::scope::{GlobalOptions, Scope};
+use crate::model::{
+    BusName, GlobalOptions, RouterHandler, Scope, router_build::MARK, router_function::HANDLER_VARIABLE,
+};
 use crate::wire::{custom_endpoint, ec2, sns};
 
 /// How long one try of a call may take.

@@ -178,8 +178,7 @@ async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
 async fn a_private_server_stops_when_its_holder_is_killed() {
     let python = Sandbox::open().unwrap().install(&quiet).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let started = server::start(&python, directory.path(), None, &[]);
-    let mut started = started.await.unwrap();
+    let mut started = server::start(&python, directory.path(), None, &[]).await.unwrap();
     drop(started.process.as_mut().unwrap().stdin.take());
     let exited = started.record.has_exited().await;
     drop(started);

@@ -12,16 +12,12 @@ use tokio::time::{Instant, interval_at};
 
 use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
-use crate::model::answer::{AccessDecision, Answered, Fact, Simulation, TopicAttributes};
-use crate::model::document::Document;
-use crate::model::event_rule::{EventRule, ListedTarget};
-use crate::model::karpenter::Association;
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName, Topic};
-use crate::model::policy::{self, InlinePolicy};
-use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
-use crate::model::router_function::LiveTest;
-use crate::model::status::{Depth, DroppedClusters, Probed, QueueActivity};
-use crate::model::tags::Tags;
+use crate::model::{
+    AccessDecision, Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact,
+    FunctionMapping, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Probed, QueueActivity,
+    QueueName, QueuePrefix, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes,
+    policy::{self, InlinePolicy},
+};
 use crate::probe;
 
 macro_rules! survey {

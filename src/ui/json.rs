@@ -15,11 +15,9 @@ use crate::drill::steps::StepReport;
 use crate::error::{Error, Hint};
 use crate::events::EventReport;
 use crate::message::Message;
-use crate::model::document::Document;
-use crate::model::finding_code::{FindingCode, Severity};
-use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region};
-use crate::model::scope::Scope;
-use crate::model::status::{ProbeResult, Probed};
+use crate::model::{
+    AccountId, BusName, ClusterName, Document, FindingCode, ProbeResult, Probed, QueueName, Region, Scope, Severity,
+};
 use crate::plan::{Action, Change, Plan};
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};

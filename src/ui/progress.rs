@@ -262,8 +262,7 @@ impl TermLike for ProgressTerm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::options::HubOptions;
-    use crate::model::resource::Desired;
+    use crate::model::{Desired, HubOptions};
     use crate::ui::text::tests::{between, hub_resources};
     use crate::ui::{Color, Output, Talk};
 

@@ -161,8 +161,7 @@ impl JsonClient {
 }
 
 fn uri(path: &[&str], query: &[(&str, &str)]) -> String {
-    let path = path.iter().map(|part| format!("/{}", urlencoding::encode(part)));
-    let path: String = path.collect();
+    let path: String = path.iter().map(|part| format!("/{}", urlencoding::encode(part))).collect();
     let pair = |(name, value): &(&str, &str)| format!("{name}={}", urlencoding::encode(value));
     match query.iter().map(pair).collect::<Vec<_>>().join("&").as_str() {
         "" => path,

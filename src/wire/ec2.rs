@@ -17,8 +17,8 @@ use urlencoding::encode;
 use super::aws_code;
 use super::signed_call::{self, ErrorResponse, Service};
 #[cfg(feature = "cli")]
-use crate::model::instance::Instance;
-use crate::model::tags::Tags;
+use crate::model::Instance;
+use crate::model::Tags;
 
 const VERSION: &str = "2016-11-15";
 

@@ -29,7 +29,7 @@ use aws_types::region::SigningRegion;
 use aws_types::service_config::ServiceConfigKey;
 use aws_types::{SdkConfig, SigningName};
 
-use crate::model::scope::partition_of;
+use crate::model::partition_of;
 
 /// A service that is called without its SDK crate.
 #[derive(Clone, Copy, Debug)]
@@ -244,8 +244,7 @@ mod tests {
             (EC2, "us-west-2", false, "https://ec2.us-west-2.api.aws"),
             (EC2, "us-gov-west-1", true, "https://ec2-fips.us-gov-west-1.api.aws"),
         ] {
-            let config = SdkConfig::builder().region(Region::new(region));
-            let config = config.use_fips(fips).use_dual_stack(true).build();
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(true).build();
             assert_eq!(endpoint(&config, service), expected);
         }
     }

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use kibus::cloud::Read;
 use kibus::export::Format;
-use kibus::model::resource::{Resource, ResourceId};
-use kibus::model::settings::Settings;
+use kibus::model::{Resource, ResourceId, Settings};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::time::sleep;

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use hcl::eval::{Context, Evaluate, FuncArgs, FuncDef, ParamType};
-use kibus::model::document::Document;
-use kibus::model::policy::no_redrive;
-use kibus::model::resource::{Encryption, Queue};
-use kibus::model::tags::Tags;
+use kibus::model::{Document, Encryption, Queue, Tags, policy::no_redrive};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 

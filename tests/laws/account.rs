@@ -9,18 +9,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
-use kibus::model::answer::{Answered, Simulation};
-use kibus::model::document::Document;
-use kibus::model::hub;
-use kibus::model::karpenter::Association;
-use kibus::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use kibus::model::options::HubOptions;
-use kibus::model::policy::InlinePolicy;
-use kibus::model::resource::{FunctionSettings, Kind, Resource, ResourceId, SETTINGS_PATH};
-use kibus::model::scope::Scope;
-use kibus::model::settings::SettingsChange;
-use kibus::model::status::QueueActivity;
-use kibus::model::tags::{CLUSTER, DELETING, MARK_COUNTS};
+use kibus::model::{
+    Answered, Association, BusName, ClusterName, Document, FunctionSettings, HubOptions, Kind, KmsKey, QueueActivity,
+    QueueName, QueuePrefix, Resource, ResourceId, RoleName, Scope, SettingsChange, Simulation, hub,
+    policy::InlinePolicy,
+    resource::SETTINGS_PATH,
+    tags::{CLUSTER, DELETING, MARK_COUNTS},
+};
 use kibus::plan::{Action, Change, Plan};
 use serde_json::json;
 use tokio::sync::watch;

@@ -1,10 +1,7 @@
 //! The product's own stages, run against an account in memory.
 
 use kibus::apply::{Event, Listener, Outcome, apply};
-use kibus::model::name::ClusterName;
-use kibus::model::options::{Grant, HubOptions};
-use kibus::model::resource::Code;
-use kibus::model::scope::Scope;
+use kibus::model::{ClusterName, Code, Grant, HubOptions, Scope};
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
     Adopt, Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RoleOption, Target, reconcile,

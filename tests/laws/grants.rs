@@ -1,7 +1,6 @@
 //! A controller never loses access to its queue while its grant moves between its role and its queue, whenever the command ends.
 
-use kibus::model::options::{Grant, HubOptions};
-use kibus::model::resource::{Resource, ResourceId};
+use kibus::model::{Grant, HubOptions, Resource, ResourceId};
 use proptest::prelude::*;
 
 use super::account::{Account, Interruption, Trouble, with_access};

@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use kibus::model::cluster::Cluster;
-use kibus::model::document::Document;
-use kibus::model::options::{Grant, HubOptions, OrNone, UserTag};
-use kibus::model::resource::{Resource, ResourceId, RolePolicy};
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::tags::{DELETING, Tags};
+use kibus::model::{
+    Cluster, Document, GlobalOptions, Grant, HubOptions, OrNone, Resource, ResourceId, RolePolicy, Scope, Tags,
+    UserTag, tags::DELETING,
+};
 use kibus::plan::{Action, Change, Plan};
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,7 +1,6 @@
 //! What needs no other answer is read in the first round. The search for a role takes one more, and a prefix of one's own too.
 
-use kibus::model::options::HubOptions;
-use kibus::model::resource::ResourceId;
+use kibus::model::{HubOptions, ResourceId};
 use kibus::reconcile::{ClusterSetting, Target};
 
 use super::account::Account;

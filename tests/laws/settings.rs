@@ -3,9 +3,7 @@
 use futures_util::future::join_all;
 use kibus::apply::{Outcome, apply};
 use kibus::cloud::FaultKind;
-use kibus::model::finding_code::FindingCode;
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Kind, ResourceId};
+use kibus::model::{FindingCode, HubOptions, Kind, ResourceId};
 use kibus::plan::{Action, Plan};
 use kibus::reconcile::Blocked;
 

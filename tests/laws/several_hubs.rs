@@ -5,8 +5,7 @@ use std::sync::Mutex;
 
 use futures_util::future::join;
 use kibus::apply::{Event, Listener, Outcome, apply};
-use kibus::model::options::HubOptions;
-use kibus::model::scope::Scope;
+use kibus::model::{HubOptions, Scope};
 use kibus::plan::{Change, Plan};
 use tokio::sync::watch;
 

@@ -1,7 +1,7 @@
 //! A hub that does not exist yet and its clusters are one plan.
 
 use kibus::apply::{Outcome, apply};
-use kibus::model::options::HubOptions;
+use kibus::model::HubOptions;
 use kibus::reconcile::Wish;
 
 use super::account::Account;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Stdio;
 
-use kibus::model::document::Document;
-use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::{Document, GlobalOptions, Scope};
 use serde_json::{Value, json};
 use tokio::process::Command;
 

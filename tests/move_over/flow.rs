@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kibus::model::signal::{Signal, sample_event};
+use kibus::model::{Signal, sample_event};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

@@ -6,10 +6,7 @@ use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Resource, Role};
-use kibus::model::tags::Tags;
-use kibus::model::{hub, policy};
+use kibus::model::{HubOptions, Resource, Role, Tags, hub, policy};
 use kibus::plan::Change;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy;
-use kibus::model::answer::Fact;
-use kibus::model::hub::Hub;
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Observed};
+use kibus::model::{Code, Fact, Hub, HubOptions, Observed};
 use kibus::plan::plan;
 use kibus::preflight::planned_calls;
 

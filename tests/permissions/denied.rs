@@ -6,7 +6,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::model::tags::Tags;
+use kibus::model::Tags;
 use kibus::wire::aws_json::{ErrorResponse, JsonClient, LOGS};
 use kibus::wire::ec2;
 use serde::de::IgnoredAny;

@@ -11,7 +11,7 @@ use aws_sdk_sqs::Client as Sqs;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::tags::Tags;
+use kibus::model::Tags;
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 use tokio::sync::watch;

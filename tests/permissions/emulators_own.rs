@@ -2,7 +2,7 @@
 //! emulator does not test the documents. It does test the rest: queues with their tags, roles and their policies, the
 //! function's code and invocation, and the log group.
 
-use kibus::model::signal::Signal;
+use kibus::model::Signal;
 use serde_json::{Value, json};
 
 use crate::support::emulator::ACCOUNT;

@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 
 use kibus::iam::grants::matches_action;
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::document::Document;
-use kibus::model::options::{HubOptions, OrNone};
-use kibus::model::policy;
-use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::{Document, GlobalOptions, HubOptions, OrNone, Scope, policy};
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws_smithy_types::error::display::DisplayErrorContext;
-use kibus::model::resource::Kind;
+use kibus::model::Kind;
 
 use super::observation::Unseen;
 use super::run::{BUS_LENGTH, Run};

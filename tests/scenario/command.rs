@@ -52,7 +52,7 @@ impl Came {
 impl std::fmt::Display for Came {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for Line { is_error, text } in &self.lines {
-            if is_error {
+            if *is_error {
                 writeln!(f, "{}", format!("! {text}").trim_end_matches(' '))?
             } else {
                 writeln!(f, "{text}")?

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use kibus::model::notation::parse_duration;
-use kibus::model::tags::DELETING;
+use kibus::model::{parse_duration, tags::DELETING};
 use serde_json::json;
 
 use super::Scenario;

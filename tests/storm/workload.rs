@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kibus::model::scope::{GlobalOptions, Scope};
-use kibus::model::signal::{Signal, sample_event};
+use kibus::model::{GlobalOptions, Scope, Signal, sample_event};
 use serde_json::{Value, json};
 
 /// The expected result of an event.

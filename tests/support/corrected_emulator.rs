@@ -3,8 +3,7 @@
 
 use hyper::body::Bytes;
 use hyper::{Method, Request, Response};
-use kibus::model::router_function::SelfTestReport as SelfTest;
-use kibus::model::scope::LIVE;
+use kibus::model::{SelfTestReport as SelfTest, scope::LIVE};
 use serde_json::{Value, json};
 
 use super::proxy::{Answer, Broken, Port, change_json, document, forward};

@@ -1,6 +1,6 @@
 //! `CreateTags` of EC2, which only the tests call.
 
-use kibus::model::tags::Tags;
+use kibus::model::Tags;
 use kibus::wire::ec2::{Client, Ec2Error, list, list_of_tags};
 
 /// Adds tags to a resource.

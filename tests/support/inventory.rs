@@ -6,7 +6,7 @@ use std::error::Error;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::model::resource::{Kind, SETTINGS_PATH};
+use kibus::model::{Kind, resource::SETTINGS_PATH};
 use kibus::wire::aws_json::{JsonClient, JsonService, LOGS, METRICS, PARAMETERS};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};

@@ -4,8 +4,7 @@ use std::process::{Command, Stdio};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::Read;
-use kibus::model::resource::{Alias, Resource, ResourceId};
-use kibus::model::scope::LIVE;
+use kibus::model::{Alias, Resource, ResourceId, scope::LIVE};
 use kibus::sandbox::PrivateServer;
 
 use super::emulator::private_server;

@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Questions, Read, Waiting, Write};
-use kibus::model::answer::Fact;
-use kibus::model::cluster::Cluster;
-use kibus::model::hub::{Hub, default_queue_prefix};
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Code, Desired, Observed, Resource, ResourceId};
-use kibus::model::scope::Scope;
+use kibus::model::{
+    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, Scope, default_queue_prefix,
+};
 use kibus::plan::{Change, diff, plan};
 use sha2::{Digest, Sha256};
 

@@ -1,10 +1,7 @@
 //! What completes a create whose answer was lost.
 
 use crate::apply::*;
-use crate::model::options::HubOptions;
-use crate::model::resource::{LogGroup, Parameter};
-use crate::model::scope::tests::scope;
-use crate::model::tags::Tags;
+use crate::model::{HubOptions, LogGroup, Parameter, Tags, scope::tests::scope};
 
 fn group(days: Option<u32>, tags: Tags) -> Resource {
     Resource::LogGroup(LogGroup { name: "/aws/lambda/kibus-router".parse().unwrap(), retention_days: days, tags })

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::apply::{Event, Listener};
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::{Resource, ResourceId};
 use crate::plan::{Change, Plan};
 
 /// What happened, in order.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::aws::error::refusal;
-use crate::model::resource::{Architecture, Code, Logging};
+use crate::model::{Architecture, Code, Logging};
 
 fn verdict(payload: &Value) -> Verdict {
     let expected = FunctionSettings {

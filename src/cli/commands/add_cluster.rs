@@ -4,9 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::model::karpenter::RoleTemplate;
-use crate::model::name::ClusterName;
-use crate::model::options::Grant;
+use crate::model::{ClusterName, Grant, RoleTemplate};
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create a queue for each and allow its Karpenter to read it.

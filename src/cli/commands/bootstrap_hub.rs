@@ -3,7 +3,7 @@ use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change_with};
 use crate::cli::{Ending, preflight};
 use crate::error::Error;
-use crate::model::options::HubOptions;
+use crate::model::HubOptions;
 use crate::reconcile::{Bootstrap, Target};
 
 /// Create or update the hub of this account and Region.

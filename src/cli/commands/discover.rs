@@ -3,7 +3,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
 use crate::export::Format;
-use crate::model::answer::Fault;
+use crate::model::Fault;
 use crate::reconcile::{Intent, NextStep};
 use crate::ui::{HubReport, text};
 

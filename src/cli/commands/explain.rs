@@ -1,6 +1,6 @@
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::model::finding_code::FindingCode;
+use crate::model::FindingCode;
 use crate::ui::json::Explanation;
 use crate::ui::{Report, Ui, text};
 

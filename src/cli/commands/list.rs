@@ -4,7 +4,7 @@ use super::status::report_of;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
-use crate::model::scope::Scope;
+use crate::model::Scope;
 use crate::reconcile::Intent;
 use crate::reconcile::status::{guess, status};
 use crate::survey;

@@ -8,16 +8,12 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint, quoted};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
-use crate::model::document::Document;
-use crate::model::karpenter::RoleCandidates;
-use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
-use crate::model::options::{Grant, HubOptions};
-use crate::model::policy::{self, KeyUse};
-use crate::model::resource::ResourceId;
-use crate::model::resource::calls::{events, kms, lambda, sqs};
-use crate::model::scope::Scope;
-use crate::model::settings::Settings;
-use crate::model::signal::PROBE_SOURCE;
+use crate::model::{
+    ClusterName, Document, Grant, HubOptions, KmsKey, QueueName, ResourceId, RoleCandidates, RoleName, Scope, Settings,
+    calls::{events, kms, lambda, sqs},
+    policy::{self, KeyUse},
+    signal::PROBE_SOURCE,
+};
 use crate::reconcile::{Intent, SavedRoles, no_single_role, unnamed_queues};
 use crate::survey::{Query, Saved, Survey, role_arns};
 use crate::ui::HubReport;

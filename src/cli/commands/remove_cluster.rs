@@ -2,7 +2,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::model::name::ClusterName;
+use crate::model::ClusterName;
 use crate::reconcile::Target;
 
 /// Remove clusters from the bus: the policy on the controller role, then the queue.

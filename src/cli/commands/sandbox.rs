@@ -7,7 +7,7 @@ use crate::cli::stop::Stop;
 use crate::cli::{CommandLine, Ending};
 use crate::demo::{DemoAccount, Ledger};
 use crate::error::{Error, quoted};
-use crate::model::scope::GlobalOptions;
+use crate::model::GlobalOptions;
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox, ServerRecord, ShellVariables};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui, text};
@@ -115,8 +115,7 @@ async fn status(ui: &Ui) -> Result<(), Error> {
 
 /// What a shell runs to change its variables.
 fn script(variables: &ShellVariables) -> String {
-    let set = variables.set.iter();
-    let set = set.map(|(name, value)| format!("export {name}={}", quoted(value)));
+    let set = variables.set.iter().map(|(name, value)| format!("export {name}={}", quoted(value)));
     let unset = variables.unset.iter().map(|name| format!("unset {name}"));
     set.chain(unset).collect::<Vec<_>>().join("\n")
 }
@@ -196,8 +195,8 @@ impl Screen<'_> {
     /// A command about the hub on the demo's emulator.
     fn command_line(&self, arguments: &str) -> Result<CommandLine, Error> {
         let words = std::iter::once("kibus").chain(arguments.split_whitespace());
-        let line = CommandLine::parse(words.map(OsString::from));
-        let mut line = line.map_err(|exit_code| ended(arguments, exit_code))?;
+        let mut line =
+            CommandLine::parse(words.map(OsString::from)).map_err(|exit_code| ended(arguments, exit_code))?;
         for hub in &mut line.hubs {
             hub.private = Some(self.endpoint.clone());
         }

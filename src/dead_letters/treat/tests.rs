@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::model::name::{FunctionName, LogGroupName};
-use crate::model::scope::tests::scope;
+use crate::model::{FunctionName, LogGroupName, scope::tests::scope};
 
 /// A dead-letter queue and a router. Ids that begin with `bad` cannot be routed.
 #[derive(Default)]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
-use crate::model::document;
-use crate::model::name::{KmsKey, PermissionsBoundary};
-use crate::model::options::OrNone;
-use crate::model::region::WITHOUT_QUEUE_TAG_CONDITIONS;
-use crate::model::scope::tests::{scope, scope_in};
+use crate::model::{
+    KmsKey, OrNone, PermissionsBoundary, document,
+    region::WITHOUT_QUEUE_TAG_CONDITIONS,
+    scope::tests::{scope, scope_in},
+};
 
 /// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is
 /// root in its own sandbox, and no command removes the retention of a log.

@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::options::OrNone;
-use crate::model::scope::tests::{scope, scope_in};
+use crate::model::{
+    OrNone,
+    scope::tests::{scope, scope_in},
+};
 
 fn key() -> KmsKey {
     "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()

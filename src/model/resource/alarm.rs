@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::particulars::{Edge, Particulars, Tie, fields};
 use super::{Kind, PolicyName, ResourceId};
-use crate::model::document::Document;
-use crate::model::name::{ClusterName, all, names};
-use crate::model::notation::duration_text;
-use crate::model::scope::{LIVE, Scope};
-use crate::model::tags::Tags;
+use crate::model::{
+    ClusterName, Document, Scope, Tags, duration_text,
+    name::{all, names},
+    scope::LIVE,
+};
 
 names! {
     /// The name of an alarm (CloudWatch API reference, `PutMetricAlarm`).

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::ResourceId;
 use super::function::FunctionSettings;
 use super::particulars::{Edge, Effect, Field, Ownership, Particulars, Tie, field, field_names};
-use crate::model::name::FunctionName;
-use crate::model::scope::Scope;
+use crate::model::{FunctionName, Scope};
 
 field_names! {
     /// The fields of an alias beside those of the version that it points to.

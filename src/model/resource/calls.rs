@@ -3,9 +3,7 @@
 //! tests compare with this table; the preflight and the log of calls read it.
 
 use super::{Kind, ResourceId};
-use crate::model::name::{PermissionsBoundary, RolePath};
-use crate::model::scope::{LIVE, Scope};
-use crate::model::signal::Signal;
+use crate::model::{PermissionsBoundary, RolePath, Scope, Signal, scope::LIVE};
 
 #[derive(Clone, Copy, Debug)]
 pub struct ApiCall {

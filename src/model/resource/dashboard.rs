@@ -1,9 +1,11 @@
 //! CloudWatch dashboards.
 
 use super::particulars::{Ownership, Particulars, fields};
-use crate::model::document::Document;
-use crate::model::name::{all, names};
-use crate::model::scope::{Scope, fixed};
+use crate::model::{
+    Document, Scope,
+    name::{all, names},
+    scope::fixed,
+};
 
 names! {
     /// The name of a dashboard (CloudWatch API reference, `PutDashboard`).

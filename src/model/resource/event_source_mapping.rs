@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ResourceId;
 use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, Unit, fields};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::{FunctionName, QueueName};
-use crate::model::notation::duration_text;
-use crate::model::scope::Scope;
+use crate::model::{FindingCode, FunctionName, QueueName, Scope, duration_text};
 
 fields! {
     MappingField of EventSourceMapping {

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::error::Hint;
-use crate::model::scope::Scope;
+use crate::model::Scope;
 
 /// How urgent a finding is; the most urgent sorts first. A check fails for critical findings and errors, not for warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

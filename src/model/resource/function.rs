@@ -6,10 +6,7 @@ use std::str::FromStr;
 
 use super::particulars::{Edge, Effect, Field, Particulars, Tie, Unit, entry, field, field_names};
 use super::{Resource, ResourceId};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::{FunctionName, NameError};
-use crate::model::scope::{Scope, fixed};
-use crate::model::tags::Tags;
+use crate::model::{FindingCode, FunctionName, NameError, Scope, Tags, scope::fixed};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]

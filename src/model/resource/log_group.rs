@@ -1,9 +1,7 @@
 //! CloudWatch log groups.
 
 use super::particulars::{Particulars, Unit, fields};
-use crate::model::name::LogGroupName;
-use crate::model::scope::{Scope, fixed};
-use crate::model::tags::Tags;
+use crate::model::{LogGroupName, Scope, Tags, scope::fixed};
 
 fields! {
     LogGroupField of LogGroup {

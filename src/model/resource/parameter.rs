@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::Resource;
 use super::particulars::{Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names};
-use crate::model::name::{all, names};
-use crate::model::scope::{Scope, fixed};
-use crate::model::settings::{BadSettings, Settings};
-use crate::model::tags::Tags;
+use crate::model::{
+    BadSettings, Scope, Settings, Tags,
+    name::{all, names},
+    scope::fixed,
+};
 
 names! {
     /// The name of a parameter (Systems Manager API reference, `PutParameter`).

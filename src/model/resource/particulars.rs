@@ -8,12 +8,9 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::document::Document;
-use crate::model::finding_code::FindingCode;
-use crate::model::name::ClusterName;
-use crate::model::notation::duration_text;
-use crate::model::resource::{Code, Kind, PolicyName, Resource, ResourceId};
-use crate::model::scope::Scope;
+use crate::model::{
+    ClusterName, Code, Document, FindingCode, Kind, PolicyName, Resource, ResourceId, Scope, duration_text,
+};
 
 /// All that is particular to a kind of resource, beside its line in the table of kinds.
 pub trait Particulars {
@@ -306,7 +303,7 @@ impl<T: Into<Self>> From<Option<T>> for FieldValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::{FunctionField, QueueField};
+    use crate::model::{FunctionField, QueueField};
 
     #[test]
     fn numbers_have_the_unit_of_their_field() {

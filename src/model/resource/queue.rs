@@ -6,13 +6,14 @@ use serde_json::Value;
 
 use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{PolicyName, Resource, ResourceId, last};
-use crate::model::document::{Document, texts};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix};
-use crate::model::notation::duration_text;
-use crate::model::policy::{self, QueueOrigin};
-use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed, may_be_cut};
-use crate::model::tags::{BUS, CONTROLLER_ROLE, EXTERNAL, NAMESPACE, Tags};
+use crate::model::{
+    BusName, ClusterName, Document, FindingCode, KmsKey, QueueName, QueuePrefix, Scope, Tags, dns_suffix,
+    duration_text,
+    policy::{self, QueueOrigin},
+    scope::{cut_with_hash, fixed, may_be_cut},
+    tags::{BUS, CONTROLLER_ROLE, EXTERNAL, NAMESPACE},
+    texts,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encryption {

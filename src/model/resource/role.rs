@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use super::last;
 use super::particulars::{Particulars, fields};
-use crate::model::document::{Document, principals};
-use crate::model::name::{BusName, PermissionsBoundary, RoleName, RolePath};
-use crate::model::scope::{Scope, fixed};
-use crate::model::tags::Tags;
+use crate::model::{BusName, Document, PermissionsBoundary, RoleName, RolePath, Scope, Tags, principals, scope::fixed};
 
 fields! {
     RoleField of Role {

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, fields};
 use super::{Kind, Resource, ResourceId};
-use crate::model::document::{Document, texts};
-use crate::model::name::{ClusterName, RoleName, all, names};
-use crate::model::notation::counted;
-use crate::model::policy;
-use crate::model::resource::calls::{kms, sqs};
-use crate::model::scope::{Scope, cut_with_hash, fixed};
+use crate::model::{
+    ClusterName, Document, RoleName, Scope,
+    calls::{kms, sqs},
+    counted,
+    name::{all, names},
+    policy,
+    scope::{cut_with_hash, fixed},
+    texts,
+};
 
 names! {
     /// The name of an inline policy (IAM API reference, `PutRolePolicy`).

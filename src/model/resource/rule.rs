@@ -4,12 +4,7 @@ use std::collections::BTreeSet;
 
 use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
 use super::{Resource, ResourceId, last};
-use crate::model::document::Document;
-use crate::model::finding_code::FindingCode;
-use crate::model::name::RuleName;
-use crate::model::scope::{Scope, fixed};
-use crate::model::signal::Signal;
-use crate::model::tags::Tags;
+use crate::model::{Document, FindingCode, RuleName, Scope, Signal, Tags, scope::fixed};
 
 fields! {
     RuleField of Rule {

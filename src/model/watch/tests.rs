@@ -5,9 +5,11 @@ mod dashboard;
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::model::hub::{BATCH_SIZE, MAXIMUM_CONCURRENCY};
-use crate::model::options::Alarms;
-use crate::model::scope::tests::scope;
+use crate::model::{
+    Alarms,
+    hub::{BATCH_SIZE, MAXIMUM_CONCURRENCY},
+    scope::tests::scope,
+};
 
 /// How many messages an invocation takes at most: as many instances as EC2 tells the tags of in one call.
 const INVOCATION: u64 = 200;

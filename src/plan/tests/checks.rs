@@ -3,11 +3,10 @@
 mod rollback;
 
 use super::{Bench, CONTROLLER, DASHBOARD, LIVE, MAPPING, ROLE, SPOT};
-use crate::model::answer::Fact;
-use crate::model::document::Document;
-use crate::model::options::HubOptions;
-use crate::model::resource::Code;
-use crate::model::tags::{BUS, CLUSTER, Tags};
+use crate::model::{
+    Code, Document, Fact, HubOptions, Tags,
+    tags::{BUS, CLUSTER},
+};
 use crate::plan::check;
 use serde_json::json;
 

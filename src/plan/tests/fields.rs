@@ -15,12 +15,10 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{Bench, CONTROLLER, DASHBOARD, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
-use crate::model::answer::Fact;
-use crate::model::document::Document;
-use crate::model::resource::{
-    Alias, Dashboard, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
+use crate::model::{
+    Alias, Dashboard, Document, EventSourceMapping, Fact, Function, LogGroup, Parameter, Queue, Resource, Role,
+    RolePolicy, Rule, Settings, Until,
 };
-use crate::model::settings::{Settings, Until};
 
 fn other() -> Document {
     Document::new(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))

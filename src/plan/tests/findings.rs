@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use super::{Bench, MAPPING};
 use crate::error::Hint;
 use crate::message::{Fix, Message, sort};
-use crate::model::answer::Fact;
-use crate::model::resource::Code;
+use crate::model::{Code, Fact};
 use crate::plan::check;
 use crate::plan::finding;
 

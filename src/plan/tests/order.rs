@@ -8,13 +8,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Bench, step};
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::hub;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Effect, Resource, ResourceId};
-use crate::model::scope::tests::scope;
+use crate::model::{Cluster, Document, Effect, Fact, HubOptions, Resource, ResourceId, hub, scope::tests::scope};
 use crate::plan::order::before_by_pairs;
 use crate::plan::{Action, Change, Plan};
 use inventories::{CLUSTERS, Pair, hub_options};

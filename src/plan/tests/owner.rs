@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::Bench;
-use crate::model::answer::Fact;
-use crate::model::document::Document;
-use crate::model::resource::{Desired, Observed, Resource, RolePolicy};
+use crate::model::{Desired, Document, Fact, Observed, Resource, RolePolicy};
 use crate::plan::Owners;
 use crate::plan::plan;
 

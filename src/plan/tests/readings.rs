@@ -1,9 +1,7 @@
 //! Resources that are missing or unreadable: only a missing one is created.
 
 use super::{Bench, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn};
-use crate::model::answer::Fact;
-use crate::model::answer::{Fault, FaultKind};
-use crate::model::resource::Desired;
+use crate::model::{Desired, Fact, Fault, FaultKind};
 use crate::plan::{Plan, plan};
 
 /// Resources that are missing or unreadable.

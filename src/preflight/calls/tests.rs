@@ -2,12 +2,11 @@
 
 use super::*;
 use crate::iam::operator_policy;
-use crate::model::answer::Fact;
-use crate::model::hub::Hub;
-use crate::model::options::OrNone;
-use crate::model::resource::calls::{CALLS, call_of};
-use crate::model::resource::{Code, Observed};
-use crate::model::scope::tests::scope;
+use crate::model::{
+    Code, Fact, Hub, Observed, OrNone,
+    calls::{CALLS, call_of},
+    scope::tests::scope,
+};
 use crate::plan::plan;
 
 /// The calls of a plan from the hub with `before`, if there is one, to the hub with `after`.

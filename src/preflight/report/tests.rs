@@ -3,12 +3,10 @@
 mod verdicts;
 
 use super::*;
-use crate::model::answer::{AccessDecision, Answered, Call, Fact, Fault, FaultKind};
-use crate::model::hub::Hub;
-use crate::model::name::RoleName;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Observed};
-use crate::model::scope::tests::scope_in;
+use crate::model::{
+    AccessDecision, Answered, Call, Code, Fact, Fault, FaultKind, Hub, HubOptions, Observed, RoleName,
+    scope::tests::scope_in,
+};
 
 fn fault(kind: FaultKind) -> Fault {
     Fault { kind, action: "x:Y".to_owned(), code: None, message: "no".to_owned() }

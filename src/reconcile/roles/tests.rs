@@ -3,10 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
-use crate::model::answer::{Fact, Fault, FaultKind};
-use crate::model::document::Document;
-use crate::model::karpenter::Association;
-use crate::model::scope::tests::scope;
+use crate::model::{Association, Document, Fact, Fault, FaultKind, scope::tests::scope};
 
 const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
 

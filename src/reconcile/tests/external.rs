@@ -3,11 +3,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::answer::AccessDecision;
-use crate::model::name::RoleName;
-use crate::model::policy;
-use crate::model::status::QueueActivity;
-use crate::model::tags::{BUS, EXTERNAL};
+use crate::model::{
+    AccessDecision, QueueActivity, RoleName, policy,
+    tags::{BUS, EXTERNAL},
+};
 
 const QUEUE: &str = "karpenter-base";
 
@@ -29,8 +28,7 @@ fn writes(survey: &Survey, target: &Target) -> Vec<String> {
     if !intent.refusals.is_empty() {
         return Vec::new();
     }
-    let changes = intent.plan.changes.into_iter();
-    let changes = changes.filter(|change| change.id.name() == QUEUE);
+    let changes = intent.plan.changes.into_iter().filter(|change| change.id.name() == QUEUE);
     let fields = changes.flat_map(|change| change.fields.into_iter().map(move |field| (change.action, field.path)));
     let fields = fields.filter(|(_, path)| *path != format!("tags.{EXTERNAL}"));
     fields.map(|(action, path)| format!("{} {path}", action.as_str())).collect()

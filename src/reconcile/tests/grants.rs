@@ -3,12 +3,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::answer::{AccessDecision, Fault, FaultKind};
-use crate::model::finding_code::FindingCode;
-use crate::model::karpenter::Association;
-use crate::model::name::RoleName;
-use crate::model::options::Grant;
-use crate::model::tags::KARPENTER_VERSION;
+use crate::model::{
+    AccessDecision, Association, Fault, FaultKind, FindingCode, Grant, RoleName, tags::KARPENTER_VERSION,
+};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 

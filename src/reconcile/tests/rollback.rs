@@ -3,9 +3,7 @@
 use super::router_code::{codes, deployed, edit_alias, found, named, not_at_hand, ours, verified, warned};
 use super::*;
 use crate::message::Fix;
-use crate::model::answer::Fact;
-use crate::model::resource::{Alias, FunctionSettings, Parameter};
-use crate::model::settings::Settings;
+use crate::model::{Alias, Fact, FunctionSettings, Parameter, Settings};
 use crate::reconcile::OfferedRouter::{self, Named, Packaged};
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::message::{Fix, Message};
-use crate::model::resource::{Alias, FieldValue};
+use crate::model::{Alias, FieldValue};
 use crate::reconcile::OfferedRouter::{self, Named, OfVersion, Packaged};
 
 /// The live version: its router and its hash; no version if kibus did not publish it.

@@ -2,11 +2,7 @@
 
 use super::*;
 use crate::message::{MessageKind, Subject};
-use crate::model::answer::{Fault, FaultKind};
-use crate::model::finding_code::FindingCode;
-use crate::model::name::KmsKey;
-use crate::model::resource::{Encryption, Parameter};
-use crate::model::settings::{Settings, Until};
+use crate::model::{Encryption, Fault, FaultKind, FindingCode, KmsKey, Parameter, Settings, Until};
 use crate::reconcile::hub::old_after;
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";

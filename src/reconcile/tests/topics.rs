@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::answer::{Fault, FaultKind, TopicAttributes};
-use crate::model::name::{KmsKey, Topic};
+use crate::model::{Fault, FaultKind, KmsKey, Topic, TopicAttributes};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 

@@ -7,8 +7,7 @@ mod repair;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::scope::tests::scope;
-use crate::model::signal::sample_event;
+use crate::model::{sample_event, scope::tests::scope};
 
 /// 2026-11-20T14:02:31Z, the time of the sample events.
 const TIME: i64 = 1_795_183_351_000;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::fakes::{SendAnswer, TagAnswer};
-use crate::model::tags::Tags;
+use crate::model::Tags;
 use crate::router::decision::RetryReason;
 use crate::router::services::CallFailure;
 

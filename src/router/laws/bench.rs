@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 
 use super::fakes::{FakeClock, FakeEc2, FakeQueues, FakeTopic, Fakes, Load, Script, SendAnswer, TagAnswer};
 use super::hub_queue::FakeHub;
-use crate::model::name::{InstanceId, QueueName};
-use crate::model::scope::tests::scope;
-use crate::model::signal::{Signal, sample_event};
-use crate::model::tags::Tags;
+use crate::model::{InstanceId, QueueName, Signal, Tags, sample_event, scope::tests::scope};
 use crate::router::batch::{Message, Origin, RoutedBatch};
 use crate::router::route::route;
 use crate::router::services::CallFailure;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::hub_queue::FakeHub;
-use crate::model::name::{InstanceId, QueueName};
-use crate::model::tags::Tags;
+use crate::model::{InstanceId, QueueName, Tags};
 use crate::router::batch::Message;
 use crate::router::clock::Clock;
 use crate::router::report::CallCounts;

@@ -94,8 +94,7 @@ fn failures(finished: &Finished) -> BTreeSet<String> {
 
 /// A metric of the invocation.
 fn count(finished: &Finished, name: &str) -> Option<usize> {
-    let lines = finished.lines.iter();
-    let mut lines = lines.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut lines = finished.lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let line = lines.find(|line| line.get("_aws").is_some())?;
     Some(usize::try_from(line.get(name)?.as_u64()?).unwrap())
 }
@@ -263,8 +262,7 @@ fn what_the_router_received_does_not_delay_what_lambda_passed() {
 
 #[test]
 fn messages_without_room_return_to_the_hub() {
-    let passed = of_clusters().take(10).enumerate();
-    let passed = passed.map(|(number, n)| of_hub(number, &[n], 1)).collect();
+    let passed = of_clusters().take(10).enumerate().map(|(number, n)| of_hub(number, &[n], 1)).collect();
     let waiting = of_clusters().take(100).enumerate().map(|(number, n)| {
         let mut message = of_hub(number + 10, &[n], 3);
         message.body += &" ".repeat(50_000);

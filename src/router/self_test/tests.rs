@@ -6,10 +6,11 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 
 use super::*;
-use crate::model::options::{HubOptions, OrNone};
-use crate::model::policy;
-use crate::model::router_function::is_self_test_message;
-use crate::model::scope::tests::{scope, scope_in};
+use crate::model::{
+    HubOptions, OrNone, policy,
+    router_function::is_self_test_message,
+    scope::tests::{scope, scope_in},
+};
 
 /// Services that answer every call alike.
 struct Alike {

@@ -10,12 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::*;
 use crate::dead_letters::{DeadLetter, Treatment};
 use crate::error::Progress;
-use crate::model::finding_code::FindingCode;
-use crate::model::options::HubOptions;
-use crate::model::resource::FieldValue;
-use crate::model::resource::{Desired, ResourceId};
-use crate::model::scope::tests::scope;
-use crate::model::signal::{Signal, sample_event};
+use crate::model::{
+    Desired, FieldValue, FindingCode, HubOptions, ResourceId, Signal, sample_event, scope::tests::scope,
+};
 use crate::ui::text::tests::{
     assert_file, assert_snapshot, between, cluster_resources, drifted_resources, hub_resources,
 };

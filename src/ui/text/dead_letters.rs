@@ -7,7 +7,7 @@ use crate::dead_letters::{
     DeadLetter, DeadLetterCause, DeadLetterReport, DeliveryError, LetterEvent, LetterResult, LetterStatus, Treatment,
     Useful,
 };
-use crate::model::notation::{first_of, time_text};
+use crate::model::{first_of, time_text};
 use crate::ui::Heading;
 
 /// How many instances a line names at most.

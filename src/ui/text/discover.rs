@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use super::layout::{Style, Table, by_count, capitalized, escape, sentences};
 use super::message::hint;
 use crate::discover::{Discovery, FoundQueue, FoundRule, Readership, Removal};
-use crate::model::name::{ClusterName, RuleName};
-use crate::model::notation::counted;
+use crate::model::{ClusterName, RuleName, counted};
 use crate::ui::Heading;
 
 /// The indentation of tables.

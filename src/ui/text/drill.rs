@@ -3,7 +3,7 @@
 use super::layout::escape;
 use crate::drill::choice::DrillInstance;
 use crate::drill::steps::{StepReport, StepResult};
-use crate::model::notation::{counted, duration_text, parse_time};
+use crate::model::{counted, duration_text, parse_time};
 use crate::ui::Paint;
 
 /// The instance on one line, with its age at this time in milliseconds of the Unix epoch.

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use super::layout::{Style, Table, by_count, escape, sentences};
 use crate::events::{ClusterEvents, EventLine, EventReport, Wanted};
-use crate::model::notation::{counted, duration_text, time_text};
-use crate::model::router_line::{DELIVERED, DROPPED, RETRIED};
-use crate::model::signal::short_name;
+use crate::model::{
+    counted, duration_text,
+    router_line::{DELIVERED, DROPPED, RETRIED},
+    short_name, time_text,
+};
 use crate::ui::{Heading, Paint};
 
 const INDENT: usize = 2;

@@ -8,11 +8,11 @@ use super::*;
 use crate::dead_letters::readings::any_letter;
 use crate::dead_letters::{DeadLetter, DeadLetterReport, RetryLine};
 use crate::error::{Error, Hint};
-use crate::model::document::Document;
-use crate::model::options::HubOptions;
-use crate::model::readings::{any_json, any_policy, any_text};
-use crate::model::resource::{Desired, Encryption, Redrive, Resource};
-use crate::model::scope::tests::scope;
+use crate::model::{
+    Desired, Document, Encryption, HubOptions, Redrive, Resource,
+    readings::{any_json, any_policy, any_text},
+    scope::tests::scope,
+};
 use crate::reconcile::NextStep;
 use crate::ui::Heading;
 use crate::ui::Paint;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use console::{measure_text_width, strip_ansi_codes, truncate_str};
 use serde_json::Value;
 
-use crate::model::resource::ResourceId;
+use crate::model::ResourceId;
 use crate::ui::terminal::Paint;
 
 /// The smallest width to which text is folded.
@@ -245,8 +245,7 @@ impl Table {
             };
             widths[widest] -= 1;
         }
-        let cuts = (0..widths.len()).map(|at| self.cut(at, widths[at]).unwrap_or(without_middle));
-        let cuts: Vec<_> = cuts.collect();
+        let cuts: Vec<_> = (0..widths.len()).map(|at| self.cut(at, widths[at]).unwrap_or(without_middle)).collect();
         let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, &cuts, indent)).collect();
         lines.join("\n")
     }

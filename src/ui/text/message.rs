@@ -7,8 +7,7 @@ use super::layout::{Style, capitalized, escape, fold, indented, name, sentences}
 use super::plan::{NAME_COLUMN, field_lines};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
-use crate::model::finding_code::Severity;
-use crate::model::notation::counted;
+use crate::model::{Severity, counted};
 use crate::plan::Change;
 use crate::reconcile::Intent;
 use crate::ui::{Heading, Paint};
@@ -43,8 +42,7 @@ pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
 /// A warning, and the command to copy, if any.
 pub(in crate::ui) fn warning(Hint { text, command }: &Hint, style: Style) -> String {
     let title = titled(&style.paint.yellow("warning:"), text, style);
-    let command = command.iter().flat_map(|command| command.lines());
-    let command = command.map(|line| format!("    {}", escape(line)));
+    let command = command.iter().flat_map(|command| command.lines()).map(|line| format!("    {}", escape(line)));
     std::iter::once(title).chain(command).collect::<Vec<_>>().join("\n")
 }
 
@@ -84,8 +82,7 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, fixes: &[Hin
             let starts = std::iter::once("fix: ").chain(std::iter::repeat(""));
             lines.extend(starts.zip(steps).flat_map(|(start, step)| advice(start, step, style)));
         }
-        let change = finding.change.and_then(|place| plan.changes.get(place));
-        let change = change.filter(|_| style.verbose > 0);
+        let change = finding.change.and_then(|place| plan.changes.get(place)).filter(|_| style.verbose > 0);
         lines.extend(change.into_iter().flat_map(|change| differences(change, style)));
     }
     lines.push(String::new());
@@ -146,8 +143,7 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
         return Vec::new();
     }
     let fields = change.fields.iter();
-    let width = fields.clone().map(|field| field.path.chars().count()).max();
-    let width = width.unwrap_or(0).min(NAME_COLUMN);
+    let width = fields.clone().map(|field| field.path.chars().count()).max().unwrap_or(0).min(NAME_COLUMN);
     let inline = |old: &str, new: &str| format!("is {old}, should be {new}");
     fields.flat_map(|field| field_lines(field, width, style, inline)).collect()
 }
@@ -179,8 +175,7 @@ pub fn checks(heading: &Heading, checks: &[Message], style: Style) -> String {
         let plural = if result == "warning" && count > 1 { "s" } else { "" };
         (count, format!("{count} {result}{plural}"))
     });
-    let results = results.into_iter().filter(|(count, _)| *count > 0);
-    let results: Vec<String> = results.map(|(_, text)| text).collect();
+    let results: Vec<String> = results.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
     lines.extend([String::new(), format!("{} checks: {}.", checks.len(), results.join(", "))]);
     let mut steps: Vec<Hint> = Vec::new();
     for step in checks.iter().flat_map(|check| check.fix.steps()) {

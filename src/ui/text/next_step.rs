@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 use super::layout::{Style, Table, by_count, escape, indented};
 use super::message::hint;
 use crate::error::{Hint, quoted};
-use crate::model::document::Document;
-use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::ClusterName;
-use crate::model::notation::first_of;
+use crate::model::{ClusterName, Document, KarpenterVersion, first_of};
 use crate::reconcile::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
 use crate::reconcile::{ClusterSummary, NextStep};
 

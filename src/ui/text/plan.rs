@@ -6,9 +6,7 @@ use console::measure_text_width;
 use similar::{ChangeTag, DiffTag, TextDiff};
 
 use super::layout::{NARROW, Style, Table, counted, escape, fold, gap, name, shortened};
-use crate::model::document::Document;
-use crate::model::name::ClusterName;
-use crate::model::resource::{Code, FieldName, FieldValue, LogGroupField, ResourceId};
+use crate::model::{ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::terminal::Paint;

@@ -1,8 +1,7 @@
 //! The status of a hub and its clusters, as text.
 
 use super::layout::{Style, Table, by_count, escape, fold, name};
-use crate::model::name::RoleName;
-use crate::model::status::Depth;
+use crate::model::{Depth, RoleName};
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
 use crate::ui::{Heading, Paint};

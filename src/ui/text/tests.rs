@@ -5,12 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::*;
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::hub::{self, Hub};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Desired, Observed, Resource, ResourceId};
-use crate::model::scope::tests::scope;
+use crate::model::{
+    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, hub, scope::tests::scope,
+};
 use crate::plan::{Plan, plan as plan_of};
 
 pub(crate) fn hub_resources(options: HubOptions) -> Desired {

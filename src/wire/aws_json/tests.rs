@@ -98,8 +98,8 @@ async fn a_wrong_clock_is_corrected_once() {
     for _ in 0..2 {
         client.clone().call::<Page>("DescribeThings", json!({})).await.unwrap();
     }
-    let signed = server.requests();
-    let signed: Vec<&str> = signed.iter().map(|request| header(request, "x-amz-date")).collect();
+    let requests = server.requests();
+    let signed: Vec<&str> = requests.iter().map(|request| header(request, "x-amz-date")).collect();
     // The first hour of these, `20261123t06`, is one less than in the next.
     assert_ne!(signed[0][..11], signed[1][..11], "{signed:?}");
     assert_eq!(signed[1][..11], signed[2][..11], "{signed:?}");
@@ -121,8 +121,7 @@ fn endpoints_follow_the_region() {
         (TAGGING, "us-gov-east-1", true, false, "https://tagging-fips.us-gov-east-1.amazonaws.com"),
         (TAGGING, "cn-north-1", false, true, "https://tagging.cn-north-1.api.amazonwebservices.com.cn"),
     ] {
-        let config = SdkConfig::builder().region(Region::new(region));
-        let config = config.use_fips(fips).use_dual_stack(dual_stack).build();
+        let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(dual_stack).build();
         assert_eq!(signed_call::endpoint(&config, service.service), expected, "{region} {fips}");
     }
 }
@@ -181,8 +180,7 @@ fn endpoints_of_eks_follow_the_region() {
         ("cn-north-1", false, true, "https://eks.cn-north-1.api.amazonwebservices.com.cn"),
         ("us-iso-east-1", true, false, "https://eks-fips.us-iso-east-1.c2s.ic.gov"),
     ] {
-        let config = SdkConfig::builder().region(Region::new(region));
-        let config = config.use_fips(fips).use_dual_stack(dual_stack).build();
+        let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(dual_stack).build();
         assert_eq!(signed_call::endpoint(&config, EKS.service), expected, "{region} {fips}");
     }
 }

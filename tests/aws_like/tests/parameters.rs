@@ -1,10 +1,7 @@
 //! Behaviors of Parameter Store, and what kibus makes of them.
 
 use kibus::cloud::{Fault, Read, Waiting, Write};
-use kibus::model::options::HubOptions;
-use kibus::model::resource::{Parameter, Resource, ResourceId};
-use kibus::model::settings::Settings;
-use kibus::model::tags::Tags;
+use kibus::model::{HubOptions, Parameter, Resource, ResourceId, Settings, Tags};
 use kibus::plan::{Change, diff};
 use serde_json::{Value, json};
 

@@ -145,10 +145,10 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
                 kibus: prepare::kibus(options.kibus)?,
                 router: prepare::router(options.router)?,
                 python: if options.rates {
-PathBuf::new()
-} else {
-prepare::python(options.python)?
-},
+                    PathBuf::new()
+                } else {
+                    prepare::python(options.python)?
+                },
             };
             if options.rates {
                 return provisioning::run_with_rates(&programs, &options.clusters).await;

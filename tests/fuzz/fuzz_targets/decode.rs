@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use kibus::model::scope::{GlobalOptions, Scope};
+use kibus::model::{GlobalOptions, Scope};
 use kibus::router::{EventSubject, EventText, InstanceId, decode};
 use libfuzzer_sys::fuzz_target;
 

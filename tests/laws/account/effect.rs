@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use kibus::model::name::FunctionName;
-use kibus::model::resource::{Alias, Code, FieldValue, FunctionSettings, Resource, ResourceId};
-use kibus::model::tags::{BUS, DELETING};
+use kibus::model::{
+    Alias, Code, FieldValue, FunctionName, FunctionSettings, Resource, ResourceId,
+    tags::{BUS, DELETING},
+};
 use kibus::plan::{Action, Change, FieldChange};
 
 use super::{Desired, Trouble};

@@ -4,11 +4,11 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::iam::grants::lets_role_receive;
-use kibus::model::name::{KmsKey, QueueName};
-use kibus::model::policy::{self, QueueOrigin};
-use kibus::model::resource::{Encryption, Resource, ResourceId};
-use kibus::model::scope::Scope;
-use kibus::model::tags::CLUSTER;
+use kibus::model::{
+    Encryption, KmsKey, QueueName, Resource, ResourceId, Scope,
+    policy::{self, QueueOrigin},
+    tags::CLUSTER,
+};
 use kibus::plan::{Action, Change};
 
 use super::{Desired, State, stands};

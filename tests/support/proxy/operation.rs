@@ -4,8 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use hyper::Request;
 use hyper::body::Bytes;
-use kibus::model::router_function;
-use kibus::model::scope::LIVE;
+use kibus::model::{router_function, scope::LIVE};
 use serde_json::Value;
 
 /// An operation, and what it is about. Displayed as recordings of writes have it.

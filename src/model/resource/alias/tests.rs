@@ -1,10 +1,7 @@
 //! The versions that an alias can be rolled back to.
 
 use super::*;
-use crate::model::hub::Hub;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource};
-use crate::model::scope::tests::scope;
+use crate::model::{Code, Hub, HubOptions, Resource, scope::tests::scope};
 
 fn alias(version: u64, versions: &[u64]) -> Alias {
     let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();

@@ -1,9 +1,10 @@
 //! The dashboard of a bus.
 
 use super::super::*;
-use crate::model::resource::Ownership;
-use crate::model::resource::Particulars;
-use crate::model::scope::tests::{scope, scope_in};
+use crate::model::{
+    Ownership, Particulars,
+    scope::tests::{scope, scope_in},
+};
 
 fn shown(options: HubOptions) -> Dashboard {
     dashboard(&scope(), &options)

@@ -1,7 +1,6 @@
 //! The versions that a rollback may go to.
 
-use crate::model::answer::Fact;
-use crate::model::resource::{Alias, AliasField, Code, Desired, FunctionField, FunctionSettings, Observed, Resource};
+use crate::model::{Alias, AliasField, Code, Desired, Fact, FunctionField, FunctionSettings, Observed, Resource};
 use crate::plan::tests::{Bench, LIVE};
 use crate::plan::{check, plan};
 

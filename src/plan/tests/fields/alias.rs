@@ -1,7 +1,7 @@
 //! Drift of the alias, and of the versions that it moves between.
 
 use super::{LIVE, Row};
-use crate::model::resource::{Architecture, Code, Logging};
+use crate::model::{Architecture, Code, Logging};
 use crate::plan::tests::Bench;
 
 pub(super) const ROWS: &[Row] = &[

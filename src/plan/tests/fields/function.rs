@@ -1,7 +1,7 @@
 //! Drift of the function and its log group.
 
 use super::Row;
-use crate::model::resource::{Architecture, Code};
+use crate::model::{Architecture, Code};
 
 pub(super) const ROWS: &[Row] = &[
     ("role of the function", |b| b.function("kibus-router", |f| f.settings.role.push('x')), "~function(role)"),

@@ -1,8 +1,7 @@
 //! Options that changed.
 
 use super::{CONTROLLER, Row};
-use crate::model::answer::Fact;
-use crate::model::resource::{Architecture, Code};
+use crate::model::{Architecture, Code, Fact};
 
 pub(super) const ROWS: &[Row] = &[
     (

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{DLQ, HUB, Row, other};
-use crate::model::document::Document;
-use crate::model::resource::Encryption;
+use crate::model::{Document, Encryption};
 
 pub(super) const ROWS: &[Row] = &[
     ("retention", |b| b.queue(HUB, |q| q.retention = 60), "~queue(retention)"),

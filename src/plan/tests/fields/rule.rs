@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Row, SPOT};
-use crate::model::document::Document;
+use crate::model::Document;
 
 pub(super) const ROWS: &[Row] = &[
     ("description", |b| b.rule(SPOT, |r| r.description.clear()), "~rule(description)"),

@@ -1,7 +1,7 @@
 //! Drift of tags.
 
 use super::{Row, SPOT};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::{Resource, ResourceId};
 use crate::plan::plan;
 use crate::plan::tests::{Bench, drawing};
 

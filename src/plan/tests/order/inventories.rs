@@ -1,13 +1,9 @@
 //! Pairs of inventories: any state of a cluster or a hub, desired and observed.
 
-use crate::model::answer::Fact;
-use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::hub::{self, Hub};
-use crate::model::options::HubOptions;
-use crate::model::resource::{Desired, Observed, Resource, ResourceId};
-use crate::model::scope::tests::scope;
-use crate::model::tags::DELETING;
+use crate::model::{
+    Cluster, Desired, Document, Fact, Hub, HubOptions, Observed, Resource, ResourceId, hub, scope::tests::scope,
+    tags::DELETING,
+};
 use crate::plan::tests::{NOW, code};
 use crate::plan::{Plan, plan};
 

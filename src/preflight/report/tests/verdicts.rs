@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::*;
-use crate::model::answer::{Fault, FaultKind};
+use crate::model::{Fault, FaultKind};
 
 const BUS: &str = "aws:ResourceTag/kibus:bus";
 const UNLESS: &str = "what no policy allows is missing, unless a policy that depends on aws:SourceIp allows it";

@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{A, B, TIME, arn, health, sample, spot, state, whole, with, without};
-use crate::model::scope::tests::scope;
-use crate::model::signal::Signal;
+use crate::model::{Signal, scope::tests::scope};
 use crate::router::decode::{EventText, Repair, decode};
 
 #[test]

@@ -5,13 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::*;
 use crate::error::Progress;
 use crate::message::{self, sort};
-use crate::model::finding_code::FindingCode;
-use crate::model::options::HubOptions;
-use crate::model::resource::Resource;
-use crate::model::router_function::LiveTest;
-use crate::model::scope::tests::scope;
-use crate::model::scope::{GlobalOptions, Scope};
-use crate::model::status::{Depth, MappingState};
+use crate::model::{
+    Depth, FindingCode, GlobalOptions, HubOptions, LiveTest, MappingState, Resource, Scope, scope::tests::scope,
+};
 use crate::plan::finding::{self, Traffic};
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
 

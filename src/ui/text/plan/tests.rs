@@ -3,9 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::options::HubOptions;
-use crate::model::resource::{Desired, Resource, ResourceId, Unit};
-use crate::model::scope::tests::scope;
+use crate::model::{Desired, HubOptions, Resource, ResourceId, Unit, scope::tests::scope};
 use crate::ui::text::tests::{
     assert_snapshot, between, cluster_of, cluster_resources, drifted, drifted_resources, hub_resources, style,
 };
