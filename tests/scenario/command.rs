@@ -162,9 +162,9 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         .stderr(stderr)
         .kill_on_drop(true);
     if has_several_hubs {
-        several_hubs::set_arguments(&mut command, &arguments)
+        several_hubs::set_arguments(&mut command, &arguments);
     } else {
-        drop(command.args(&arguments))
+        command.args(&arguments);
     }
     for pair in &words[..begin] {
         match pair.split_once('=').unwrap() {
