@@ -161,6 +161,9 @@ impl AwsLike {
         if let Some(throttled) = inner.rates.before(&at) {
             return Ok(throttled.answer());
         }
+        let Ok(_held) = inner.parameters.hold(&at) else {
+            return Ok(parameters::busy().answer());
+        };
         let own = match call.service.as_str() {
             "sqs" => inner.sqs.before(&at).await,
             "events" => inner.events.before(&at).await,

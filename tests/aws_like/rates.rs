@@ -86,8 +86,12 @@ fn bucket(call: &Call) -> Option<Bucket> {
             _ => return None,
         },
         "ssm" => match operation {
-            "GetParameter" => (N2, operation, (40, 40), (3, 5)),
+            "GetParameter" | "GetParameters" | "GetParametersByPath" => (N2, "reads", (40, 40), (3, 5)),
             "PutParameter" => (N2, operation, (3, 3), (1, 2)),
+            // The rate of deletes is from reports about the first call. No source has one of the second, so they share it.
+            "DeleteParameter" | "DeleteParameters" => (N2, "deletes", (5, 5), (1, 3)),
+            // No source has their rate either. In reports, reading the tags of some hundred parameters takes minutes.
+            "ListTagsForResource" | "AddTagsToResource" | "RemoveTagsFromResource" => (N2, "tags", (5, 5), (2, 5)),
             _ => return None,
         },
         "ec2" if operation == "DescribeTags" => (T4, operation, (100, 20), (1, 3)),

@@ -24,10 +24,7 @@ impl Operation {
         if let Some(target) = header("x-amz-target") {
             let operation = target.rsplit('.').next().unwrap();
             let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-            return Self {
-                name: format!("{service}:{operation}"),
-                subject: subject(|key| body[key].as_str().map(str::to_owned)),
-            };
+            return Self { name: format!("{service}:{operation}"), subject: subject(|key| text(&body[key])) };
         }
         if header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded")) {
             let form = String::from_utf8_lossy(request.body());
@@ -66,9 +63,18 @@ impl Display for Operation {
     }
 }
 
+/// A name, or several of them.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(name) => Some(name.clone()),
+        Value::Array(names) => Some(names.iter().filter_map(text).collect::<Vec<_>>().join(" ")),
+        _ => None,
+    }
+}
+
 /// The names in a request.
 fn subject(field: impl Fn(&str) -> Option<String>) -> String {
-    const MEMBERS: [&str; 10] = [
+    const MEMBERS: [&str; 11] = [
         "QueueName",
         "QueueUrl",
         "Name",
@@ -80,6 +86,7 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
         "PolicyName",
         // Of Parameter Store.
         "ResourceId",
+        "Names",
     ];
     let named = MEMBERS.iter().filter_map(|member| field(member));
     let short = named.map(|name| match name.rsplit_once("://") {

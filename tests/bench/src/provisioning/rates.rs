@@ -59,8 +59,14 @@ fn group(call: &Call) -> Option<Group> {
         ("sqs", "ListQueueTags" | "TagQueue" | "UntagQueue") => ("tags", 30.0, (403, "RequestThrottled", false)),
         ("sqs", "SetQueueAttributes") => ("set", 30.0, (400, "ThrottlingException", false)),
         ("sqs", "DeleteQueue") => ("delete", 30.0, (400, "ThrottlingException", false)),
-        ("ssm", "GetParameter") => ("read parameter", 40.0, (400, "ThrottlingException", false)),
+        ("ssm", "GetParameter" | "GetParameters" | "GetParametersByPath") => {
+            ("read parameter", 40.0, (400, "ThrottlingException", false))
+        }
         ("ssm", "PutParameter") => ("write parameter", 3.0, (400, "ThrottlingException", false)),
+        // Not documented, but reported.
+        ("ssm", "DeleteParameter" | "DeleteParameters") => {
+            ("delete parameter", 5.0, (400, "ThrottlingException", false))
+        }
         ("lambda", _) => ("lambda", 15.0, (429, "TooManyRequestsException", false)),
         _ => return None,
     };
