@@ -13,6 +13,7 @@ mod eks;
 mod emulators_own;
 mod granted;
 mod many_clusters;
+mod parameters;
 mod queue_locks;
 mod reference;
 

@@ -12,7 +12,7 @@ use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::queue_locks;
+use super::{parameters, queue_locks};
 use crate::support::emulator::{ACCOUNT, private_server};
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
@@ -195,6 +195,9 @@ async fn terminate_tls(server: Upstream, request: Request<Bytes>) -> Result<Answ
         // The signature is for the body as it was.
         head.headers.insert("x-amz-content-sha256", sha256(&body).parse()?);
         body = translated;
+    }
+    if let Some(denied) = parameters::denied(&server, &mut head, &body).await? {
+        return Ok(denied);
     }
     let mut answer = server.forward(Request::from_parts(head, body)).await?;
     queue_locks::translate_back(&mut answer);

@@ -36,8 +36,6 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
         ),
         // It checks `lambda:ListAliases` for every operation on an alias.
         statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
-        // It does not read the path of parameters from a request.
-        statement(&["ssm:GetParametersByPath"], "*"),
     ])
 }
 
@@ -77,7 +75,6 @@ pub(super) fn of_reader(arn: impl Fn(&str, &str) -> String) -> Value {
         statement(&["events:DescribeRule"], rules(&arn)),
         statement(&["events:ListTagsForResource", "events:ListTargetsByRule"], "*"),
         statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
-        statement(&["ssm:GetParametersByPath"], "*"),
     ])
 }
 
