@@ -90,8 +90,6 @@ macro_rules! questions {
                 roles(RoleName) -> RolePolicies;
                 /// All inline policies of a role, by name.
                 all_policies(RoleName) -> RolePolicies;
-                /// What policies decide about the calls of a cluster's controller that runs as a listed role, by action.
-                controller_access((ClusterName, RoleName)) -> BTreeMap<String, AccessDecision>;
                 /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take the actions
                 /// together, there is an answer to each.
                 simulated((String, Simulation)) -> Vec<Answered>;

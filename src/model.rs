@@ -36,8 +36,7 @@ pub use event_rule::{EventRule, ListedTarget, RulePattern, rule_limit};
 pub use hub::{Hub, default_queue_prefix};
 pub use instance::{Instance, NamedCluster};
 pub use karpenter::{
-    Association, KarpenterVersion, RoleCandidates, RoleTemplate, is_usual_role, similar_roles, usual_queues,
-    usual_roles,
+    Association, RoleCandidates, RoleTemplate, is_usual_role, similar_roles, usual_queues, usual_roles,
 };
 pub use name::{
     AccountId, BusName, ClusterName, FunctionName, InstanceId, KmsKey, LogGroupName, NameError, Partition,

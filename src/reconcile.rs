@@ -253,8 +253,6 @@ pub enum NextStep {
         controllers: Vec<ClusterSummary>,
         /// The command that checks it.
         check: String,
-        /// The command that shows the setting of an older Karpenter, if the version of one is unknown.
-        older: Option<String>,
     },
     /// The Karpenter settings that should be in place already.
     RemindOfSettings {
@@ -325,10 +323,6 @@ fn next(case: &Case<'_>) -> Vec<NextStep> {
                 }
                 _ => "verify --probe".to_owned(),
             }),
-            older: controllers
-                .iter()
-                .find(|one| one.version.is_none())
-                .map(|one| scope.kibus(format!("add-cluster {} --karpenter-version VERSION", one.name))),
             controllers,
         });
     } else if let Some(first) = controllers.first() {
@@ -385,15 +379,12 @@ fn changes_cluster_queues(case: &Case<'_>) -> bool {
     case.plan.changes.iter().any(changes)
 }
 
-/// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
+/// Whether the Karpenter settings are shown: for a new queue, or if that is asked for.
 fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
     let new_queue = |change: &Change| {
         change.action == Action::Create && matches!(change.id, ResourceId::Queue(_)) && change.cluster.is_some()
     };
-    setting.show_settings
-        || setting.karpenter_version.is_some()
-        || setting.role == RoleOption::Unmanaged
-        || case.plan.changes.iter().any(new_queue)
+    setting.show_settings || setting.role == RoleOption::Unmanaged || case.plan.changes.iter().any(new_queue)
 }
 
 /// The policy that controller roles need where kibus does not manage one. The clusters share it.

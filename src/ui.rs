@@ -202,9 +202,9 @@ impl Ui {
         }
     }
 
-    /// Writes the steps that come before queues are deleted.
+    /// Writes the step that comes before queues are deleted.
     pub fn release_queues(&self, controllers: &[ClusterSummary]) {
-        for step in text::release_queues(controllers, self.stderr_style().width) {
+        if let Some(step) = text::release_queues(controllers, self.stderr_style().width) {
             self.warn(&step);
         }
     }

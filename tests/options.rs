@@ -298,37 +298,26 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
 }
 
 #[tokio::test]
-async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
+async fn cluster_options_follow_the_same_order_and_the_role_is_kept() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base").await;
     bench.done(&["bootstrap-hub", "--yes"]);
-    let variables = [("KIBUS_KARPENTER_VERSION", "1.0.0"), ("KIBUS_NO_CONTROLLER_ROLE", "true")];
-    let flags = ["--karpenter-version=0.31.4", "--no-controller-role=false"];
+    let variables = [("KIBUS_NO_CONTROLLER_ROLE", "true")];
+    let flags = ["--no-controller-role=false"];
     let dry = |more: &[&str], environment: &[(&str, &str)]| {
         let arguments: Vec<&str> = ["add-cluster", "base", "--dry-run"].iter().chain(more).copied().collect();
         let plan = planned(&bench.json(&arguments, environment).0);
-        let tag = |key: &str| {
-            plan.get(&("queue".to_owned(), "karpenter-base".to_owned(), format!("tags.kibus:{key}"))).cloned()
-        };
-        (tag("karpenter-version"), tag("controller-role"))
+        plan.get(&("queue".to_owned(), "karpenter-base".to_owned(), "tags.kibus:controller-role".to_owned())).cloned()
     };
     let role = Some(json!("KarpenterServiceAccount-base"));
-    assert_eq!(dry(&[], &[]), (None, role.clone()), "by default");
-    assert_eq!(dry(&[], &variables), (Some(json!("1.0.0")), None), "from the environment");
-    assert_eq!(dry(&flags, &variables), (Some(json!("0.31.4")), role), "from flags");
+    assert_eq!(dry(&[], &[]), role, "by default");
+    assert_eq!(dry(&[], &variables), None, "from the environment");
+    assert_eq!(dry(&flags, &variables), role, "from flags");
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "role and version are kept");
-    assert_eq!(dry(&[], &variables), (Some(json!("1.0.0")), Some(Value::Null)), "the environment, after flags");
-
-    for (version, says) in [("0.31.4", "kubectl patch configmap"), ("1.0.0", "it panics at its next start")] {
-        bench.done(&["add-cluster", "base", "--yes", "--karpenter-version", version]);
-        for command in [&["remove-cluster", "base", "--dry-run"][..], &["teardown", "--dry-run"]] {
-            let warnings = bench.json(command, &[]).0["hubs"][0]["warnings"].to_string();
-            assert!(warnings.contains(says), "{command:?} of {version}: {warnings}");
-        }
-    }
+    assert_eq!(dry(&[], &[]), None, "the role is kept");
+    assert_eq!(dry(&[], &variables), Some(Value::Null), "the environment, after flags");
 }
 
 #[tokio::test]

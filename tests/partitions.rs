@@ -97,7 +97,6 @@ fn every_arn_is_in_the_callers_partition() {
                     name: "base".parse().unwrap(),
                     queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
-                    version: None,
                     controller_role: None,
                 }],
                 ..HubReport::of(&scope)

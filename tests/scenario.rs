@@ -45,7 +45,7 @@
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% caller ARN`: from now on this is the caller; `% policy COMMAND`: from now on IAM simulates the policies of a caller
 //!   whose only policy is the document that a command prints; `% policy lacks ACTION`, `% policy organization|boundary ACTION`,
-//!   `% policy denies|allows ACTION [with KEY [VALUE]|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
+//!   `% policy denies|allows ACTION [with|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
 //!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
 //! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them; `% karpenter QUEUE SECONDS`:
 //!   it deletes each after this time
@@ -96,7 +96,6 @@ scenarios! {
     changed_router
     check
     clusters
-    controller_access
     controller_roles
     dead_letters
     deleted_clusters

@@ -226,11 +226,11 @@ pub enum AccessDecision {
 }
 
 impl AccessDecision {
-    /// Why the call is denied to a principal, such as `the caller`; `None` if it is not denied.
-    pub fn denial(&self, principal: &str) -> Option<String> {
+    /// Why the call is denied to the caller; `None` if it is not denied.
+    pub fn denial(&self) -> Option<String> {
         Some(match self {
             Self::Allowed | Self::Other => return None,
-            Self::NoPolicy { .. } => format!("no policy of {principal} allows it"),
+            Self::NoPolicy { .. } => "no policy of the caller allows it".to_owned(),
             Self::Policies(names) => {
                 let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
                 match names.as_slice() {
@@ -239,7 +239,7 @@ impl AccessDecision {
                     several => format!("policies {} deny it", several.join(", ")),
                 }
             }
-            Self::Boundary => format!("the permissions boundary of {principal} does not allow it"),
+            Self::Boundary => "the permissions boundary of the caller does not allow it".to_owned(),
             Self::Organization => "a service control policy of the organization does not allow it".to_owned(),
         })
     }

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use super::document::Document;
 use super::hub;
-use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, QueueName, QueuePrefix, RoleName};
 use super::policy::{self, KeyUse, QueueOrigin};
 use super::resource::{Desired, Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::settings::Settings;
-use super::tags::{CLUSTER, KARPENTER_VERSION, Tags};
+use super::tags::{CLUSTER, Tags};
 use super::watch;
 
 /// How long the router acts on what it last read of a queue's tags, at most.
@@ -23,7 +22,6 @@ pub struct Cluster {
     pub queue: QueueName,
     /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,
-    pub karpenter_version: Option<KarpenterVersion>,
     /// How kibus came by its queue, or will.
     pub origin: QueueOrigin,
     /// The ARN of the role that the policy of its queue allows, if that is how its controller has access.
@@ -44,7 +42,6 @@ impl Cluster {
             name,
             queue,
             controller_role,
-            karpenter_version: None,
             origin: QueueOrigin::Created,
             granted: None,
             owner_policy: None,
@@ -67,9 +64,6 @@ impl Cluster {
     ) -> Desired {
         let hub = &settings.options;
         let mut tags = Tags::of(&scope.bus).with(CLUSTER, self.name.as_str()).with_all(&self.tags);
-        if let Some(version) = self.karpenter_version {
-            tags = tags.with(KARPENTER_VERSION, version.to_string());
-        }
         if let Some(role) = &self.controller_role {
             tags = tags.with_controller_role(role);
         }
@@ -116,19 +110,18 @@ mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
 
-    fn cluster(role: Option<&str>, version: Option<&str>) -> Desired {
+    fn cluster(role: Option<&str>) -> Desired {
         let role = role.map(|role| role.parse().unwrap());
         let name = "base".parse().unwrap();
-        let mut cluster = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role);
-        cluster.karpenter_version = version.map(|version| version.parse().unwrap());
+        let cluster = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role);
         cluster.desired(&scope(), &Settings::default())
     }
 
     #[test]
     fn a_cluster_is_a_queue_and_a_policy() {
         let names = |desired: Desired| desired.ids().map(ResourceId::name).collect::<Vec<_>>();
-        assert_eq!(names(cluster(Some("r"), None)), ["karpenter-base", "r/kibus.us-west-2.base"]);
-        assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
+        assert_eq!(names(cluster(Some("r"))), ["karpenter-base", "r/kibus.us-west-2.base"]);
+        assert_eq!(names(cluster(None)), ["karpenter-base"]);
     }
 
     #[test]
@@ -148,11 +141,10 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_saves_role_and_version() {
-        let desired = cluster(Some("a,b"), Some("0.32.1"));
+    fn the_queue_saves_the_role() {
+        let desired = cluster(Some("a,b"));
         let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
         assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
-        assert_eq!(tags.karpenter_version(), Some("0.32.1".parse().unwrap()));
     }
 }

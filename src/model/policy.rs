@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::model::{
-    BusName, Call, Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, Senders, Simulation,
-    calls::ec2, fill_template, principals, scope::LIVE, texts,
+    BusName, Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, Senders, fill_template, principals,
+    scope::LIVE, texts,
 };
 
 /// The prefix of the `Sid` of every statement that kibus writes.
@@ -25,9 +25,6 @@ const OLD_KEYS: &str = "KibusUseOldKeys";
 /// its default of 300 (SQS API reference, `SetQueueAttributes`).
 pub const KEPT_DATA_KEY: &str =
     "SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that";
-
-/// What a Karpenter that also asks EC2 needs beside its queue.
-pub const ASKS_EC2: &str = ec2::DESCRIBE_INSTANCE_STATUS;
 
 /// How a principal uses a customer key, through SQS only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,20 +105,6 @@ pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>)
     let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = of_bus(scope, include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
-}
-
-/// The calls of a controller: those of its policy, and what it asks EC2.
-pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
-    let call = |action: &str, resource| Call { action: action.to_owned(), resource };
-    let policy = controller_policy(scope, queue, None);
-    let statements = policy.statements().into_iter();
-    let actions = statements.flat_map(|statement| texts(statement.get("Action")));
-    let of_queue = actions.map(|action| call(action, scope.queue_arn(queue)));
-    let context = [("aws:RequestedRegion", scope.region.to_string()), ("aws:SecureTransport", "true".to_owned())];
-    Simulation {
-        calls: of_queue.chain([call(ASKS_EC2, "*".to_owned())]).collect(),
-        context: context.map(|(key, value)| (key.to_owned(), vec![value])).into(),
-    }
 }
 
 /// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers

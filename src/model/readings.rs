@@ -9,7 +9,7 @@ use super::policy::{self, InlinePolicy, QueueOrigin, policy_space};
 use super::router_function::{LiveTest, RouterHandler, SelfTestReport};
 use super::scope::tests::scope;
 use super::settings::Settings;
-use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, Tags};
+use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
 use crate::model::calls::sqs;
 
 /// Text of any characters, with those that control a terminal or a reader more often.
@@ -94,7 +94,7 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
 
 /// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
-    const KEYS: [&str; 5] = [BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, "team"];
+    const KEYS: [&str; 4] = [BUS, CLUSTER, CONTROLLER_ROLE, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());
     prop::collection::vec(tag, 0..6)
         .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::karpenter::KarpenterVersion;
 use super::name::{BusName, ClusterName, RoleName};
 
 /// Every tag key of kibus begins with this; a user's own tag may not.
@@ -17,8 +16,6 @@ pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
 /// On the queue of a cluster that another tool manages: the tool. It keeps kibus from writing to the queue, selects the words of a
 /// fix, and lets nobody do anything.
 pub const EXTERNAL: &str = "kibus:external";
-/// The version of Karpenter in the cluster of a queue. It selects the settings to print, and nothing else.
-pub const KARPENTER_VERSION: &str = "kibus:karpenter-version";
 /// On a queue that is being deleted: when its delete was requested, in Unix seconds of the local clock. SQS may answer for
 /// a deleted queue for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
@@ -79,10 +76,6 @@ impl Tags {
 
     pub fn controller_role(&self) -> Option<RoleName> {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
-    }
-
-    pub fn karpenter_version(&self) -> Option<KarpenterVersion> {
-        self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
     /// A role's name may hold `,`, which a tag may not: `:` stands for it, which a role's name may not hold.

@@ -213,7 +213,7 @@ fn weigh(known: &BTreeSet<String>, answers: &[Answered]) -> Verdict {
                     continue;
                 }
             };
-            if let Some(why) = decision.and_then(|decision| decision.denial("the caller")) {
+            if let Some(why) = decision.and_then(AccessDecision::denial) {
                 verdict.denied.push((call.clone(), why));
             }
             let unknown = match decision {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::queue_setting::Setting;
+use super::queue_setting::{KEY, NAMESPACE};
 use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
 use super::{Case, Say, adoption, clusters, external, grants, hub, roles, router};
 use crate::error::{Hint, listed};
@@ -411,8 +411,8 @@ impl Probed {
             {
                 steps[0] = external::apply_again(scope, cluster, tags);
             }
-            if let (FindingCode::QueueNotRead | FindingCode::ProbeUnknown, Some(tags)) = (code, tags) {
-                steps.splice(..0, how_to_check(&self.queue, tags));
+            if matches!(code, FindingCode::QueueNotRead | FindingCode::ProbeUnknown) && tags.is_some() {
+                steps.splice(..0, how_to_check(&self.queue));
             }
         }
         Some(finding)
@@ -420,24 +420,13 @@ impl Probed {
 }
 
 /// How to check which queue a cluster's Karpenter reads.
-fn how_to_check(queue: &QueueName, tags: &Tags) -> [Hint; 2] {
-    let setting = Setting::of(tags.karpenter_version());
-    let (key, shows) = if setting == Setting::HelmValue {
-        (
-            "settings.interruptionQueue",
-            r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
-        )
-    } else {
-        (
-            "settings.aws.interruptionQueueName",
-            r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
-        )
-    };
-    let kubectl = format!("kubectl -n {}", setting.namespace());
+fn how_to_check(queue: &QueueName) -> [Hint; 2] {
+    let kubectl = format!("kubectl -n {NAMESPACE}");
+    let shows = r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#;
     [
         Hint::command(
             format!(
-                "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
+                "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {KEY}; a \
                  wrong key is ignored silently):"
             ),
             format!("{kubectl} {shows}"),
@@ -447,25 +436,4 @@ fn how_to_check(queue: &QueueName, tags: &Tags) -> [Hint; 2] {
             format!("{kubectl} logs deployment/karpenter --tail=200"),
         ),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::tags::KARPENTER_VERSION;
-
-    #[test]
-    fn the_check_fits_the_version() {
-        let queue = "karpenter-base".parse().unwrap();
-        for (version, says) in [
-            (None, "INTERRUPTION_QUEUE"),
-            (Some("0.31.0"), "karpenter-global-settings"),
-            (Some("1.6.3"), "INTERRUPTION_QUEUE"),
-        ] {
-            let tags = version.map(|version| Tags::default().with(KARPENTER_VERSION, version));
-            let [names, _] = how_to_check(&queue, &tags.unwrap_or_default());
-            assert!(names.command.unwrap().contains(says), "{version:?}");
-            assert!(names.text.contains("karpenter-base"), "{version:?}");
-        }
-    }
 }

@@ -12,8 +12,8 @@ use super::{Blocked, adoption, external};
 use crate::error::listed;
 use crate::message::{Message, MessageKind};
 use crate::model::{
-    Cluster, ClusterName, Desired, Fact, Grant, HubOptions, KarpenterVersion, Observed, QueueName, ResourceId,
-    RoleCandidates, RoleName, Scope, Settings, Tags,
+    Cluster, ClusterName, Desired, Fact, Grant, HubOptions, Observed, QueueName, ResourceId, RoleCandidates, RoleName,
+    Scope, Settings,
     policy::{QueueOrigin, without_ours, without_permissions},
     usual_roles,
 };
@@ -35,9 +35,6 @@ pub struct ClusterSummary {
     #[serde(rename = "controller_role_found_by", skip_serializing_if = "BTreeSet::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub found_by: BTreeSet<RoleSource>,
-    /// The version of its Karpenter, if that is known.
-    #[serde(skip)]
-    pub version: Option<KarpenterVersion>,
 }
 
 impl ClusterSummary {
@@ -48,7 +45,6 @@ impl ClusterSummary {
             queue_arn: scope.queue_arn(&cluster.queue),
             controller_role: cluster.controller_role.clone(),
             found_by: BTreeSet::new(),
-            version: cluster.karpenter_version,
         }
     }
 
@@ -61,7 +57,6 @@ impl ClusterSummary {
             queue,
             controller_role: roles::on_record(survey, name),
             found_by: BTreeSet::new(),
-            version: survey.queue_tags(name).and_then(Tags::karpenter_version),
         }
     }
 }
@@ -119,7 +114,6 @@ pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, rol
         cluster.granted = survey.controller_arn(&cluster.name, cluster.controller_role.as_ref()).map(str::to_owned);
     }
     if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
-        cluster.karpenter_version = live.tags.karpenter_version();
         cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
         cluster.owner_policy = live.policy.as_ref().and_then(without_ours);
     }
@@ -143,14 +137,12 @@ fn set(
     if setting.drop_old_senders == Some(true) {
         cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
     }
-    let version = setting.karpenter_version.or(cluster.karpenter_version);
     let is_by_queue = roles::grant(survey, name, Some(setting), &hub.options) == Grant::QueuePolicy;
     let role = cluster.controller_role.as_ref().filter(|_| is_by_queue);
     let granted = role.and_then(|role| survey.controller_arn(name, Some(role)));
     Cluster {
         origin,
         granted: granted.map(str::to_owned),
-        karpenter_version: version,
         tags: setting.tags(),
         untag: setting.untag.iter().cloned().collect(),
         ..cluster

@@ -3,16 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use super::target::{Target, Wish, checked_clusters};
+use super::target::{Target, Trial, Wish, checked_clusters};
 use super::{Case, Say, roles};
 use crate::error::{Hint, listed};
-use crate::iam::grants::{lets_role_receive, other_senders};
+use crate::iam::grants::other_senders;
 use crate::message::{Fix, Message, Subject};
 use crate::model::{
-    AccessDecision, Cluster, ClusterName, Desired, Fact, FieldName, FieldValue, FindingCode, Observed, Queue,
-    QueueField, QueueOwner, Resource, ResourceId, RoleName, Scope, Senders, Settings, Severity, Tags,
-    policy::{self, ASKS_EC2},
-    tags::{BUS, CLUSTER, CONTROLLER_ROLE, EXTERNAL},
+    Cluster, ClusterName, Desired, Fact, FieldName, FieldValue, FindingCode, Observed, Queue, QueueField, QueueOwner,
+    Resource, ResourceId, Scope, Senders, Settings, Severity, Tags, policy,
+    tags::{BUS, CLUSTER, EXTERNAL},
 };
 use crate::plan::{self, FieldChange};
 use crate::survey::Survey;
@@ -154,7 +153,10 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     let checked = checked_clusters(survey, target);
     for (name, queue) in checked.keys().filter_map(|name| Some((name, survey.external_queue(name)?))) {
         say.findings.extend(differences(case, name, queue));
-        permission(survey, name, queue, say);
+        // A probe tells more.
+        if target.trial != Trial::Probe {
+            permission(survey, name, queue, say);
+        }
     }
     for queue in survey.observed.resources().filter_map(Resource::as_queue) {
         let cluster = queue.tags.cluster_of(&scope.bus);
@@ -233,10 +235,7 @@ fn export(scope: &Scope, cluster: &ClusterName, tags: &Tags) -> String {
 fn differences(case: &Case<'_>, name: &ClusterName, queue: &Queue) -> Vec<Message> {
     let Case { survey, after, .. } = case;
     let (prefix, role) = (after.options.queue_prefix(), queue.tags.controller_role());
-    let cluster = Cluster {
-        karpenter_version: queue.tags.karpenter_version(),
-        ..Cluster::new(&survey.scope, &prefix, name.clone(), role)
-    };
+    let cluster = Cluster::new(&survey.scope, &prefix, name.clone(), role);
     let desired = cluster.desired(&survey.scope, after);
     let Some(wanted) = desired.resources().find_map(Resource::as_queue) else {
         return Vec::new();
@@ -303,78 +302,13 @@ fn text(value: &FieldValue) -> String {
     }
 }
 
-/// Whether the controller may read its queue: by what IAM simulates and the policy of the queue, else by what was deleted from the queue.
+/// Whether the controller reads its queue, by what was deleted from it.
 fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say) {
-    let role = queue.tags.controller_role();
-    let why = match &role {
-        None => format!("it lacks the tag `{CONTROLLER_ROLE}`"),
-        Some(role) => match simulated(survey, name, queue, role) {
-            Simulated::Open => return,
-            Simulated::Decided(why) => {
-                say.findings.extend(why.map(|why| denied(survey, name, queue, role, &why)));
-                return;
-            }
-            Simulated::Unknown => format!("IAM did not say what role `{role}` may do"),
-        },
-    };
     let activity = survey.queue_activity(&queue.name);
     if activity.is_asked() && activity.present().is_none_or(|seen| seen.deleted == 0) {
         say.warn(Hint::text(format!(
-            "unknown whether Karpenter of `{name}` may read external queue `{}`: {why}, and its metrics show no delete in the \
-             last day",
+            "unknown whether Karpenter of `{name}` may read external queue `{}`: its metrics show no delete in the last day",
             queue.name
         )));
     }
-}
-
-/// What IAM simulates for the role of an external queue, beside the queue's policy.
-enum Simulated {
-    Open,
-    /// Why the role may not read it, if so.
-    Decided(Option<String>),
-    Unknown,
-}
-
-fn simulated(survey: &Survey, name: &ClusterName, queue: &Queue, role: &RoleName) -> Simulated {
-    let known = match survey.listed_roles() {
-        Fact::NotAsked => return Simulated::Open,
-        listed => listed.present(),
-    };
-    if known.is_some_and(|roles| !roles.contains_key(role)) {
-        return Simulated::Decided(Some("the role does not exist".to_owned()));
-    }
-    // The list of roles has their ARNs.
-    let arn = known.and_then(|roles| Some(roles.get(role)?.arn.clone()));
-    let arn = arn.unwrap_or_else(|| survey.scope.roles_arn(role.as_str()));
-    let queue_arn = survey.scope.queue_arn(&queue.name);
-    let policy = queue.policy.as_ref();
-    let lets_receive = policy.is_some_and(|policy| lets_role_receive(policy, &queue_arn, &arn));
-    // The simulation does not know the policy of the queue.
-    let why = |decision: &AccessDecision| match decision {
-        AccessDecision::NoPolicy { .. } if lets_receive => None,
-        decision => decision.denial("the role"),
-    };
-    let access = known.map(|_| survey.controller_access(&(name.clone(), role.clone())));
-    match access {
-        Some(Fact::NotAsked) => Simulated::Open,
-        Some(Fact::Present(decisions)) => {
-            let of_queue = decisions.iter().filter(|(action, _)| *action != ASKS_EC2);
-            let denied = of_queue.filter_map(|(action, decision)| Some(format!("{action}: {}", why(decision)?)));
-            let denied: Vec<String> = denied.collect();
-            Simulated::Decided((!denied.is_empty()).then(|| denied.join("; ")))
-        }
-        Some(Fact::Absent | Fact::Unreadable(_)) | None if lets_receive => Simulated::Decided(None),
-        Some(Fact::Absent | Fact::Unreadable(_)) | None => Simulated::Unknown,
-    }
-}
-
-fn denied(survey: &Survey, name: &ClusterName, queue: &Queue, role: &RoleName, why: &str) -> Message {
-    let scope = &survey.scope;
-    let message = format!("role `{role}` may not read it: {why}");
-    Message::finding(scope, FindingCode::ExternalPermission, queue.name.clone(), message)
-        .of(Some(name.clone()))
-        .instead(
-            "the owner of the queue must grant the role what this prints, or correct the tag with the role:",
-            scope.kibus(format!("policy controller {name}")),
-        )
 }

@@ -10,8 +10,8 @@ use clap::builder::BoolishValueParser;
 use super::OfferedRouter;
 use crate::error::quoted;
 use crate::model::{
-    ClusterName, Grant, HubOptions, KarpenterVersion, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags,
-    UserTag, hub, tags::NAMESPACE, usual_roles,
+    ClusterName, Grant, HubOptions, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags, UserTag, hub,
+    tags::NAMESPACE, usual_roles,
 };
 use crate::survey::{Query, Survey};
 
@@ -95,9 +95,6 @@ pub struct ClusterSetting {
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true, hide_short_help = true)]
     pub no_eks_check: Option<bool>,
-    /// Version of Karpenter in the cluster; it selects the setting to print.
-    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
-    pub karpenter_version: Option<KarpenterVersion>,
     /// What grants the controller access: `role-policy`, an inline policy on its role, or `queue-policy`, a statement in the
     /// policy of the queue, which changes nothing in IAM [default: what the cluster has, else the option of the hub].
     #[arg(long, env = "KIBUS_GRANT", value_name = "POLICY", hide_short_help = true)]
@@ -137,10 +134,8 @@ impl ClusterSetting {
         let tags = self.tags().0.into_iter();
         let tags = tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}"))));
         let untag = self.untag.iter().map(|key| format!(" --untag {}", quoted(key)));
-        let version = self.karpenter_version.iter();
-        let version = version.map(|version| format!(" --karpenter-version {version}"));
         let grant = self.grant.iter().map(|grant| format!(" --grant {grant}"));
-        flags.map(|(_, flag)| flag.to_owned()).chain(tags).chain(untag).chain(version).chain(grant).collect()
+        flags.map(|(_, flag)| flag.to_owned()).chain(tags).chain(untag).chain(grant).collect()
     }
 
     /// The user's tags to add to the queue, or to change.
@@ -367,9 +362,8 @@ impl Target {
             guess.resources.extend(hub::ids(&survey.scope, given));
         }
         for (name, setting) in self.set() {
-            let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
             let by_queue = setting.grant == Some(Grant::QueuePolicy);
-            guess.listed_roles |= (asks_ec2 || by_queue) && setting.role != RoleOption::Unmanaged;
+            guess.listed_roles |= by_queue && setting.role != RoleOption::Unmanaged;
             match &setting.role {
                 RoleOption::Unmanaged => {}
                 // Of many, only those that need it are read.

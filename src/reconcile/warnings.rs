@@ -1,21 +1,17 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::blocked::permissions_for_eks;
 use super::hub::KeyProblem;
-use super::roles::{self, FoundRole, Stray};
-use super::target::{RoleOption, Target, Wish, checked_clusters};
+use super::roles::{self, Stray};
+use super::target::{RoleOption, Target, Wish};
 use super::{Case, Rule, Say, adoption, clusters, external, grants, hub, router};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::iam::operator_policy::printing;
 use crate::model::{
-    AccessDecision, ClusterName, Depth, Fact, Fault, KarpenterVersion, Queue, Resource, RoleName, Scope, duration_text,
-    policy::{ASKS_EC2, KEPT_DATA_KEY},
+    ClusterName, Depth, Fact, Fault, Queue, Resource, RoleName, Scope, duration_text, policy::KEPT_DATA_KEY,
 };
 use crate::plan::{Action, Change, finding};
-use crate::survey::Survey;
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
 pub(super) const WARNINGS: &[Rule] = &[
@@ -29,7 +25,6 @@ pub(super) const WARNINGS: &[Rule] = &[
     (Target::is_any, skipped_clusters),
     (Target::is_any, clusters_in_eks),
     (Target::is_any, own_role),
-    (Target::is_any, access_of_controllers),
     (Target::is_any, permission_taken),
     (Target::is_any, grants::warnings),
     (Target::is_any, roles_not_listed),
@@ -212,94 +207,6 @@ fn own_role(case: &Case<'_>, say: &mut Say) {
         say.warn(Hint::text(format!(
             "controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too"
         )));
-    }
-}
-
-const ASK_OTHERS: &str = "Let those who manage that allow it";
-
-/// The clusters of a target whose Karpenter also asks EC2, with their roles.
-fn asking_ec2(case: &Case<'_>) -> BTreeSet<(ClusterName, RoleName)> {
-    let asks_ec2 = |version: Option<KarpenterVersion>| version.is_some_and(KarpenterVersion::asks_ec2);
-    let set = case.set.iter().filter(|cluster| asks_ec2(cluster.karpenter_version));
-    let set = set.filter_map(|cluster| Some((cluster.name.clone(), cluster.controller_role.clone()?)));
-    let mut kept = checked_clusters(case.survey, case.target);
-    kept.retain(|_, tags| asks_ec2(tags.karpenter_version()));
-    let kept = kept.into_keys().filter_map(|name| match roles::find(case.survey, &name) {
-        FoundRole::One(role, _) => Some((name, role)),
-        _ => None,
-    });
-    set.chain(kept).collect()
-}
-
-/// What controller roles lack, beside the policy of kibus on them, as far as IAM says it: for each cluster whose Karpenter is known to
-/// be v1.12 or later, IAM is asked once, if that is allowed.
-fn access_of_controllers(case: &Case<'_>, say: &mut Say) {
-    let survey = case.survey;
-    let controllers = asking_ec2(case);
-    if controllers.is_empty() {
-        return;
-    }
-    // The list of roles has their ARNs.
-    let listed = survey.listed_roles().present();
-    let known = controllers.iter().filter(|(_, role)| listed.is_some_and(|roles| roles.contains_key(role)));
-    for of in known {
-        if let Some(decisions) = survey.controller_access(of).present() {
-            say.warn_all(lacks(survey, of, decisions));
-        }
-    }
-}
-
-fn lacks(
-    survey: &Survey,
-    (cluster, role): &(ClusterName, RoleName),
-    decisions: &BTreeMap<String, AccessDecision>,
-) -> Vec<Hint> {
-    let mut warnings = Vec::new();
-    let mut of_queue: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let is_granted = survey.controller_of(cluster).is_some();
-    for (action, decision) in decisions {
-        let Some(why) = decision.denial("the role") else {
-            continue;
-        };
-        if action == ASKS_EC2 {
-            let (unless, advice) = match decision {
-                AccessDecision::NoPolicy { keys } => {
-                    (unless(keys), "Allow it in a policy of the role, as Karpenter's own policies do")
-                }
-                _ => (String::new(), ASK_OTHERS),
-            };
-            warnings.push(Hint::text(format!(
-                "role `{role}` of cluster `{cluster}` lacks {action}: {why}{unless}. Karpenter asks EC2 with it for maintenance and \
-                 failed status checks from v1.12 on, and stops asking when it is denied. {advice}"
-            )));
-        // The policy of kibus, which may not be written yet, can change anything else. A denial is none of kibus's, and matters also
-        // where the policy of the queue allows the call.
-        } else if matches!(decision, AccessDecision::Boundary | AccessDecision::Organization)
-            || is_granted && matches!(decision, AccessDecision::Policies(_))
-        {
-            of_queue.entry(why).or_default().push(action);
-        }
-    }
-    let queue = survey.cluster_queue(cluster);
-    warnings.extend(of_queue.into_iter().map(|(why, actions)| {
-        Hint::text(format!(
-            "role `{role}` of cluster `{cluster}` cannot use queue `{queue}`, whatever its policies allow: {why} ({}). {ASK_OTHERS}",
-            actions.join(", ")
-        ))
-    }));
-    warnings
-}
-
-/// The keys that may decide about a call without a resource. Policies of Karpenter have many others, about tags and resources.
-fn unless(keys: &BTreeSet<String>) -> String {
-    let others = ["aws:RequestTag/", "aws:ResourceTag/", "aws:TagKeys"];
-    let keys = keys.iter().filter(|key| {
-        let is_other = others.iter().any(|other| key.starts_with(other));
-        key.starts_with("aws:") && !is_other
-    });
-    match keys.cloned().collect::<Vec<_>>().join(", ") {
-        keys if keys.is_empty() => keys,
-        keys => format!(", unless one that depends on {keys} does"),
     }
 }
 

@@ -13,10 +13,9 @@ use tokio::time::{Instant, interval_at};
 use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
 use crate::model::{
-    AccessDecision, Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact,
-    FunctionMapping, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Probed, QueueActivity,
-    QueueName, QueuePrefix, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes,
-    policy::{self, InlinePolicy},
+    Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact, FunctionMapping,
+    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Probed, QueueActivity, QueueName,
+    QueuePrefix, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes, policy::InlinePolicy,
 };
 use crate::probe;
 
@@ -242,33 +241,6 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         let read: Result<Vec<_>, Fault> = join_all(reads).await.into_iter().collect();
         // A policy that went between the two calls is gone.
         Ok(Some(named(read?.into_iter().flatten(), prefix)))
-    }
-
-    /// Who gets no answer about the first is not let ask about the others.
-    async fn controller_access(
-        &self,
-        survey: &Survey,
-        controllers: &BTreeSet<(ClusterName, RoleName)>,
-    ) -> Answers<(ClusterName, RoleName), BTreeMap<String, AccessDecision>> {
-        let listed = survey.known.listed_roles.present();
-        let ask = async |of: &(ClusterName, RoleName)| {
-            let calls = policy::controller_calls(&survey.scope, &survey.cluster_queue(&of.0));
-            let role = listed.and_then(|roles| roles.get(&of.1));
-            let arn = role.map_or("", |role| role.arn.as_str());
-            let answered = self.call(|| self.cloud.simulate(arn, &calls)).await;
-            let decided = answered.into_iter().filter_map(|answered| answered.decisions.ok());
-            let decided = decided.flatten().filter(|(call, _)| calls.calls.contains(call));
-            let decided: BTreeMap<_, _> = decided.map(|(call, decision)| (call.action, decision)).collect();
-            (of.clone(), Fact::of_option(Ok((!decided.is_empty()).then_some(decided))))
-        };
-        let mut answers = join_all(controllers.first().map(ask)).await;
-        let others = controllers.iter().skip(1);
-        answers.extend(if answers.iter().all(|(_, answer)| *answer == Fact::Absent) {
-            others.map(|of| (of.clone(), Fact::Absent)).collect()
-        } else {
-            join_all(others.map(ask)).await
-        });
-        answers
     }
 
     async fn simulated(

@@ -36,7 +36,6 @@ const PLACES: &[&str] = &[
     "policy operator --controller-role={}",
     "policy operator --tag=x={}",
     "add-cluster base --controller-role={}",
-    "add-cluster base --karpenter-version={}",
     "add-cluster base --grant={}",
     "add-cluster base --tag={}",
     "bootstrap-hub --tag=x={}",

@@ -42,7 +42,6 @@ impl PolicySimulator {
                 let condition = match *condition {
                     [] => json!({}),
                     ["with", key] => json!({"StringEquals": {key: "x"}}),
-                    ["with", key, value] => json!({"StringEquals": {key: value}}),
                     ["without", key] => json!({"StringNotEquals": {key: "x"}}),
                     _ => panic!("what is `policy {}`?", words.join(" ")),
                 };

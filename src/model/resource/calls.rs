@@ -186,7 +186,6 @@ calls! {
         UNTAG_RESOURCE = "cloudwatch:UntagResource", Update, Alarm;
     }
     ec2 {
-        DESCRIBE_INSTANCE_STATUS = "ec2:DescribeInstanceStatus", Read;
         DESCRIBE_INSTANCES = "ec2:DescribeInstances", Read;
         DESCRIBE_TAGS = "ec2:DescribeTags", Read;
     }

@@ -110,7 +110,6 @@ macro_rules! with_codes_of_kinds {
             FellOffTheBus("K316", Critical, "its events are dropped, and its Karpenter receives no interruption until the tags are restored");
             ExternalQueueDiffers("K320", Critical, "kibus does not change the queue of another tool, and events may be lost or late, or others may forge them");
             ExternalQueueName("K321", Critical, "the router sends to another queue, and this one receives nothing");
-            ExternalPermission("K322", Critical, "this Karpenter cannot read its queue, and receives no interruption");
             GrantNamesDeletedRole("K323", Critical, "the controller may not read its queue, and its Karpenter receives no interruption");
             SessionPolicy("K324", Warning, "the sessions of the role may do only what both the policy of the queue and the session policy allow");
             DrillLeft("K325", Warning, "a drill runs now, or one was cut off and left a role that may interrupt one instance");

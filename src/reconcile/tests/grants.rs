@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{
-    AccessDecision, Association, Fault, FaultKind, FindingCode, Grant, RoleName, tags::KARPENTER_VERSION,
-};
+use crate::model::{Association, Fault, FaultKind, FindingCode, Grant, RoleName};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 
@@ -145,35 +143,5 @@ fn the_option_of_the_hub_is_for_new_clusters() {
         assert_eq!(grants.count() == 1, by_queue, "{saved} {name}");
         let policies = intent.plan.changes.iter().filter(|change| matches!(change.id, ResourceId::RolePolicy(..)));
         assert_eq!(policies.count() == 1, !by_queue && name.as_str() == "new", "{saved} {name}");
-    }
-}
-
-/// The policy of the queue allows what no policy of the role allows, and not what one denies.
-#[test]
-fn a_denial_counts_where_the_queue_lets_the_controller_in() {
-    let by_queue = granted(&arn(), options(Some("512")));
-    let mut by_role = survey_of(options(Some("512")), &[]);
-    exists(&mut by_role, true);
-    for (mut survey, denials) in [(by_queue, 1), (by_role, 0)] {
-        let name: ClusterName = "base".parse().unwrap();
-        let queue = survey.cluster_queue(&name);
-        let mut found = survey.observed.queue(queue.clone()).unwrap().clone();
-        found.tags = found.tags.with(KARPENTER_VERSION, "1.12.0");
-        let found = Fact::Present(Resource::Queue(found));
-        survey.observed.insert(ResourceId::Queue(queue), found);
-        let decisions = [
-            ("sqs:ReceiveMessage", AccessDecision::NoPolicy { keys: BTreeSet::new() }),
-            ("sqs:DeleteMessage", AccessDecision::Policies(["guard".to_owned()].into())),
-        ];
-        let decisions = decisions.map(|(action, decision)| (action.to_owned(), decision));
-        let controller = (name, ROLE.parse().unwrap());
-        let decisions = Fact::Present(decisions.into());
-        survey.known.controller_access.insert(controller, decisions);
-        let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-        let said = intent.warnings.iter().filter(|hint| hint.text.contains("cannot use queue"));
-        let said: Vec<&str> = said.map(|hint| hint.text.as_str()).collect();
-        assert_eq!(said.len(), denials, "{said:?}");
-        let names_it = |text: &&str| text.contains("`guard` denies it (sqs:DeleteMessage)");
-        assert!(said.iter().all(names_it), "{said:?}");
     }
 }

@@ -162,7 +162,6 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
         controller_role: role.map(|role| role.parse().unwrap()),
         found_by: Default::default(),
-        version: None,
     };
     let third: ClusterName = "third".parse().unwrap();
     let intent = Intent {

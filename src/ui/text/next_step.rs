@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use super::layout::{Style, Table, by_count, escape, indented};
 use super::message::hint;
 use crate::error::{Hint, quoted};
-use crate::model::{ClusterName, Document, KarpenterVersion, first_of};
-use crate::reconcile::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
-use crate::reconcile::{ClusterSummary, NextStep};
+use crate::model::{ClusterName, Document, first_of};
+use crate::reconcile::{ClusterSummary, NextStep, queue_setting};
 
 /// The maximum length of a line of a command, with the margin.
 const WIDTH: usize = 100;
@@ -15,7 +14,7 @@ const WIDTH: usize = 100;
 const MARGIN: usize = 4;
 /// The space for ` \` at the end of a continued line.
 const GOES_ON: usize = 2;
-/// How many clusters of one version are listed.
+/// How many clusters are listed.
 const LISTED: usize = 20;
 /// The placeholder for the queue's name in a text for several clusters.
 const ANY_QUEUE: &str = "QUEUE";
@@ -24,9 +23,7 @@ const ANY_QUEUE: &str = "QUEUE";
 pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
         NextStep::Run(step) => hint(step),
-        NextStep::ConfigureKarpenter { controllers, check, older } => {
-            configure(controllers, check, older.as_deref(), width(style.width))
-        }
+        NextStep::ConfigureKarpenter { controllers, check } => configure(controllers, check, width(style.width)),
         NextStep::RemindOfSettings { controllers, show } => remind(controllers, show),
         NextStep::DetachPolicy(controllers) => format!(
             "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
@@ -38,26 +35,32 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], style: Style) -> String {
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The setting with the name of the queue: one text for all clusters of a version.
-fn configure(controllers: &[ClusterSummary], check: &str, older: Option<&str>, width: usize) -> String {
-    let mut text: Vec<String> = by_version(controllers)
-        .into_iter()
-        .map(|(version, group)| configure_version(version, &group, width, older))
-        .collect();
-    text.push(format!("Then check it:\n    {check}"));
-    text.join("\n")
+/// The setting with the name of the queue: one text for all clusters.
+fn configure(controllers: &[ClusterSummary], check: &str, width: usize) -> String {
+    let (whom, queue) = whom(controllers);
+    // Text under text always is YAML.
+    let values = serde_yaml::to_string(queue_setting::values(queue).value()).unwrap_or_default();
+    let mut lines = vec![
+        format!("Set the queue of {whom} in its Helm values:"),
+        indented(&values),
+        format!(
+            "To apply it now, if its release is karpenter in {}, with the installed VERSION:",
+            queue_setting::NAMESPACE
+        ),
+        indented(&shell(&queue_setting::helm_upgrade(queue), width)),
+    ];
+    lines.extend(queues(controllers));
+    lines.push(format!("Before Karpenter v0.33, the key is {}.", queue_setting::OLDER_KEY));
+    lines.push(format!("Then check it:\n    {check}"));
+    lines.join("\n")
 }
 
-/// The settings that should be in place, and where to find the rest.
+/// The setting that should be in place, and where to find the rest.
 fn remind(controllers: &[ClusterSummary], show: &str) -> String {
-    let mut lines = Vec::new();
-    for (version, group) in by_version(controllers) {
-        let (whom, queue) = whom(version, &group);
-        let settings = helm_settings(&QueueSetting::new(version, queue).values).join(" and ");
-        let end = if group.len() == 1 { "." } else { "," };
-        lines.push(format!("{whom} should have {settings} in its Helm values{end}"));
-        lines.extend(queues(&group));
-    }
+    let (whom, queue) = whom(controllers);
+    let end = if controllers.len() == 1 { "." } else { "," };
+    let mut lines = vec![format!("{whom} should have {} in its Helm values{end}", queue_setting::assignment(queue))];
+    lines.extend(queues(controllers));
     lines.push(format!("To see the commands:\n    {show}"));
     lines.join("\n")
 }
@@ -76,67 +79,27 @@ fn attach(clusters: &[ClusterSummary], policy: &Document) -> String {
 }
 
 /// Whose setting a text is about, and the queue in it.
-fn whom<'a>(version: Option<KarpenterVersion>, group: &[&'a ClusterSummary]) -> (String, &'a str) {
-    match group {
-        [one] => (format!("{} in {}", name(version), one.name), one.queue.as_str()),
-        _ => (name(version), ANY_QUEUE),
+fn whom(controllers: &[ClusterSummary]) -> (String, &str) {
+    match controllers {
+        [one] => (format!("Karpenter in {}", one.name), one.queue.as_str()),
+        _ => ("Karpenter".to_owned(), ANY_QUEUE),
     }
-}
-
-fn configure_version(
-    version: Option<KarpenterVersion>,
-    group: &[&ClusterSummary],
-    width: usize,
-    older: Option<&str>,
-) -> String {
-    let (whom, queue) = whom(version, group);
-    let setting = Setting::of(version);
-    let QueueSetting { values, commands } = QueueSetting::new(version, queue);
-    // Text under text always is YAML.
-    let values = serde_yaml::to_string(values.value()).unwrap_or_default();
-    let installed = match chart_version(version) {
-        Some(_) => "",
-        None => ", with the installed VERSION",
-    };
-    let mut lines = vec![
-        format!("Set the queue of {whom} in its Helm values:"),
-        indented(&values),
-        match setting {
-            Setting::ConfigMap => "To apply it now, without a Helm upgrade:".to_owned(),
-            Setting::Both | Setting::HelmValue => {
-                format!("To apply it now, if its release is karpenter in {}{installed}:", setting.namespace())
-            }
-        },
-        indented(&shell(&commands, width)),
-    ];
-    lines.extend(queues(group));
-    lines.push(match (setting, version) {
-        (Setting::ConfigMap, _) => {
-            "From v0.33 on this key is ignored silently; the key is settings.interruptionQueue.".to_owned()
-        }
-        (Setting::Both, _) => "From v0.33 on the first key is ignored silently; keep the second.".to_owned(),
-        (Setting::HelmValue, Some(_)) => {
-            "The older key settings.aws.interruptionQueueName is ignored silently by this version.".to_owned()
-        }
-        (Setting::HelmValue, None) => {
-            format!("Karpenter before v0.33 is configured differently. To see how:\n    {}", older.unwrap_or_default())
-        }
-    });
-    lines.join("\n")
 }
 
 /// The queue of each cluster, for a text for several clusters.
-fn queues(group: &[&ClusterSummary]) -> Vec<String> {
-    if group.len() < 2 {
+fn queues(controllers: &[ClusterSummary]) -> Vec<String> {
+    if controllers.len() < 2 {
         return Vec::new();
     }
+    let mut sorted: Vec<&ClusterSummary> = controllers.iter().collect();
+    sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     let mut table = Table::default();
-    for one in group.iter().take(LISTED) {
+    for one in sorted.iter().take(LISTED) {
         table.row([one.name.as_str(), one.queue.as_str()]);
     }
     let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4, None)];
-    if group.len() > LISTED {
-        lines.push(format!("    and {} more", group.len() - LISTED));
+    if sorted.len() > LISTED {
+        lines.push(format!("    and {} more", sorted.len() - LISTED));
     }
     lines
 }
@@ -158,43 +121,18 @@ pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-/// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version, with
-/// commands that fit into these columns.
-pub(in crate::ui) fn release_queues(controllers: &[ClusterSummary], columns: Option<usize>) -> Vec<Hint> {
-    by_version(controllers)
-        .into_iter()
-        .map(|(version, group)| {
-            let clusters = list(group.iter().map(|one| &one.name));
-            let karpenter = name(version);
-            let why = match version {
-                Some(version) if version.panics_without_queue() => "if its queue is missing, it panics at its next start",
-                Some(_) => "if its queue is missing, it logs an error and retries indefinitely",
-                None => {
-                    "if its queue is missing, Karpenter v0.33 to v1.3 panics at its next start; other versions log an error and \
-                     retry indefinitely"
-                }
-            };
-            Hint::command(
-                format!("first remove the queue from the settings of {karpenter} in {clusters}: {why}"),
-                shell(&QueueSetting::new(version, "").commands, width(columns)),
-            )
-        })
-        .collect()
-}
-
-fn by_version(controllers: &[ClusterSummary]) -> BTreeMap<Option<KarpenterVersion>, Vec<&ClusterSummary>> {
-    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for controller in controllers {
-        groups.entry(controller.version).or_default().push(controller);
-    }
-    for group in groups.values_mut() {
-        group.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
-    }
-    groups
-}
-
-fn name(version: Option<KarpenterVersion>) -> String {
-    version.map_or_else(|| "Karpenter".to_owned(), |version| format!("Karpenter {version}"))
+/// The step before queues are deleted: each Karpenter stops using its queue. The command fits into these columns.
+pub(in crate::ui) fn release_queues(controllers: &[ClusterSummary], columns: Option<usize>) -> Option<Hint> {
+    let clusters = list(controllers.iter().map(|one| &one.name));
+    (!controllers.is_empty()).then(|| {
+        Hint::command(
+            format!(
+                "first remove the queue from the settings of Karpenter in {clusters}: if its queue is missing, Karpenter v0.33 to \
+                 v1.3 panics at its next start; other versions log an error and retry indefinitely"
+            ),
+            shell(&queue_setting::helm_upgrade(""), width(columns)),
+        )
+    })
 }
 
 /// The names of clusters, shortened after a few.
@@ -209,29 +147,27 @@ fn width(columns: Option<usize>) -> usize {
     columns.map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 
-/// Commands for a shell, each over several lines if it is longer than `width` with its margin.
-fn shell(commands: &[Vec<String>], width: usize) -> String {
+/// A command for a shell, over several lines if it is longer than `width` with its margin.
+fn shell(command: &[String], width: usize) -> String {
+    let mut words = command.iter().peekable();
     let mut lines: Vec<String> = Vec::new();
-    for command in commands {
-        let mut words = command.iter().peekable();
-        let mut line = words.next().map(|program| quoted(program)).unwrap_or_default();
-        while let Some(word) = words.next() {
-            let mut part = quoted(word);
-            // An option stays with its value.
-            if word.starts_with('-')
-                && let Some(value) = words.next_if(|next| !next.starts_with('-'))
-            {
-                part = format!("{part} {}", quoted(value));
-            }
-            if MARGIN + line.len() + 1 + part.len() > width {
-                lines.push(format!("{line} \\"));
-                line = String::from(" ");
-            }
-            line.push(' ');
-            line.push_str(&part);
+    let mut line = words.next().map(|program| quoted(program)).unwrap_or_default();
+    while let Some(word) = words.next() {
+        let mut part = quoted(word);
+        // An option stays with its value.
+        if word.starts_with('-')
+            && let Some(value) = words.next_if(|next| !next.starts_with('-'))
+        {
+            part = format!("{part} {}", quoted(value));
         }
-        lines.push(line);
+        if MARGIN + line.len() + 1 + part.len() > width {
+            lines.push(format!("{line} \\"));
+            line = String::from(" ");
+        }
+        line.push(' ');
+        line.push_str(&part);
     }
+    lines.push(line);
     lines.join("\n")
 }
 

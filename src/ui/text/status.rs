@@ -168,7 +168,6 @@ mod tests {
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
             found_by: Default::default(),
-            version: None,
         }
     }
 
