@@ -11,9 +11,9 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
-use crate::cloud::{Fault, FaultKind, Read, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::error::Progress;
-use crate::model::{FieldValue, Resource, ResourceId, SettingsChange, tags::BUS};
+use crate::model::{FieldValue, Resource, tags::BUS};
 use crate::plan::{Action, Change, FieldChange, Plan, diff};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,16 +52,6 @@ impl Outcome {
 
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.unknown.is_empty() && self.not_tried.is_empty()
-    }
-
-    /// Whether all failures are creates of queues that were marked as being deleted and stay: they are to be planned anew.
-    pub fn queue_stays(&self, plan: &Plan) -> bool {
-        let stays = |(place, fault): &(usize, Fault)| {
-            let Change { action, id, .. } = &plan.changes[*place];
-            let creates = *action == Action::Create && matches!(id, ResourceId::Queue(_));
-            creates && fault.kind == FaultKind::Changed
-        };
-        !self.failed.is_empty() && self.failed.iter().all(stays)
     }
 
     fn untried(&mut self, place: usize) {
@@ -177,8 +167,8 @@ async fn completed(cloud: &impl Write, change: &Change, waiting: Waiting<'_>) ->
 fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
     let fields = diff(wanted, there, &BTreeSet::new());
     let ours = match (wanted.tags(), there.tags()) {
-        // One call writes all settings of a hub: others than these are those of another run.
-        _ if matches!(wanted, Resource::Parameter(_)) => fields.is_empty(),
+        // One call writes a whole parameter: another content is that of another run.
+        _ if is_of_parameter(wanted) => fields.is_empty(),
         (Some(wanted), Some(there)) => wanted.get(BUS).is_some() && wanted.get(BUS) == there.get(BUS),
         // A kind without tags counts only if it has all settings.
         _ => fields.is_empty(),
@@ -191,7 +181,7 @@ fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
 struct Queue {
     /// The changes that wait for nothing any more, each with whether it never waited. Those that waited come first: else a
     /// thousand queues would be created before the first policy is written, and the calls that AWS counts apart would follow
-    /// each other. What hands a permission over comes last: it waits for AWS, and one wait is long enough for all.
+    /// each other. What hands a permission over comes last: it waits for IAM, and one wait is long enough for all.
     free: BTreeSet<(bool, bool, usize)>,
     hands_over: Vec<bool>,
     /// How many changes each change waits for.
@@ -239,43 +229,18 @@ impl Queue {
     }
 }
 
-// Two runs, or a run and a person, may write the settings of one hub at the same time. The first creation wins, and later the
-// last write.
-
-/// Whether another run was the first to create the settings: nothing of the plan was applied.
-pub fn settings_race_is_lost(plan: &Plan, outcome: &Outcome) -> bool {
-    outcome.done.is_empty()
-        && outcome.failed.iter().any(|(place, fault)| {
-            let change = &plan.changes[*place];
-            let creates = change.action == Action::Create && matches!(change.id, ResourceId::Parameter(_));
-            creates && fault.kind == FaultKind::Exists
-        })
+/// Whether another run was the first to create the settings or a record: what this plan would follow from differs now.
+pub fn race_is_lost(plan: &Plan, outcome: &Outcome) -> bool {
+    let is_lost = |(place, fault): &(usize, Fault)| {
+        let change = &plan.changes[*place];
+        let creates = change.action == Action::Create && is_of_parameter(change.resource());
+        creates && fault.kind == FaultKind::Exists
+    };
+    !outcome.failed.is_empty() && outcome.failed.iter().all(is_lost)
 }
 
-/// The settings that an applied plan wrote, if they were written by someone else too since the plan was made, and who wrote
-/// them since. Every write counts one version, so more versions than writes of the plan are those of others, or writes of the
-/// plan that were sent again because an answer was lost. Those have the documents of the plan in the history.
-pub async fn overwritten_settings(plan: &Plan, cloud: &impl Read) -> Option<(ResourceId, Vec<SettingsChange>)> {
-    let is_settings = |change: &&Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
-    let change = plan.changes.iter().find(is_settings)?;
-    let version = |resource: &Resource| Some(resource.as_parameter()?.version);
-    let before = change.before.as_ref().and_then(version).unwrap_or(0);
-    let writes = plan.changes.iter().filter(is_settings);
-    let is_write = |change: &&Change| {
-        let is_value = change.fields.iter().any(|field| field.tag().is_none());
-        change.action == Action::Create || is_value
-    };
-    let writes = writes.filter(is_write);
-    let ours: Vec<_> = writes.filter_map(|change| change.resource().as_parameter()).collect();
-    // A read that misses the last write says nothing.
-    let now = cloud.read(&change.id).await.ok()??;
-    if version(&now)? <= before + ours.len() as u64 {
-        return None;
-    }
-    let changes = cloud.settings_changes(before).await;
-    let is_ours = |change: &SettingsChange| ours.iter().any(|written| written.settings == change.settings);
-    let all_ours = !changes.is_empty() && changes.iter().all(is_ours);
-    (!all_ours).then(|| (change.id.clone(), changes))
+fn is_of_parameter(resource: &Resource) -> bool {
+    matches!(resource, Resource::Parameter(_) | Resource::Record(_))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod pace;
 mod parameter;
 mod queue;
 mod read;
+mod record;
 mod role;
 mod role_policy;
 mod rule;
@@ -47,13 +48,13 @@ pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::{
-    BusName, QueueName, Resource, ResourceId, RoleName, Scope, Status, calls,
+    BusName, MOST_PAGES, QueueName, Resource, ResourceId, RoleName, Scope, Status, calls,
     calls::{iam, lambda},
 };
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
 use crate::wire::{ec2, sns};
-use error::{failed, rejected};
+use error::failed;
 use interceptor::{CallLog, FinalAnswers, NoEmptyAnswer};
 use pace::Pace;
 use wait::WaitReason;
@@ -64,6 +65,7 @@ use write::{Update, Writing};
 pub struct AwsCloud {
     scope: Scope,
     caller: String,
+    ahead: i64,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     /// The roles that this run has given a permissions boundary.
@@ -72,6 +74,8 @@ pub struct AwsCloud {
     roles_denied: Arc<OnceLock<Fault>>,
     /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
     last_versions: Arc<tokio::sync::Mutex<Option<alias::Versions>>>,
+    /// The deletes of records that wait for a call.
+    deletes: Arc<record::Deletes>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
     /// What was absent when it was read ahead of its create, with the time of the answer.
@@ -120,11 +124,13 @@ impl AwsCloud {
         Self {
             scope: session.scope(bus),
             caller: session.caller.clone(),
+            ahead: session.ahead,
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             bounded: Arc::default(),
             roles_denied: Arc::default(),
             last_versions: Arc::default(),
+            deletes: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
             absent: Arc::default(),
@@ -205,8 +211,7 @@ impl AwsCloud {
                 return Ok(all);
             }
         }
-        let message = format!("the list does not end after {MOST_PAGES} pages");
-        Err(rejected(action, message))
+        Err(Fault::endless(action))
     }
 
     /// The items of every page of a call of AWS JSON. `members` are the names of the list and of the token.
@@ -246,9 +251,6 @@ impl<T, E: ProvideErrorMetadata + StdError + 'static, F: Future<Output = Result<
 {
     type Error = E;
 }
-
-/// The most pages of one list. The shortest full pages have 50 items.
-const MOST_PAGES: usize = 1_000;
 
 /// The items of a page, and the token of the next one.
 type Page<I> = (Option<Vec<I>>, Option<String>);
@@ -342,6 +344,7 @@ macro_rules! kinds {
 // Each kind of resource with what its id consists of, the file that reads and writes it, and the status that is read with it.
 kinds! {
     Parameter(name) => parameter;
+    Record(name) => record;
     Queue(name) => queue with Queue;
     Role(name) => role;
     RolePolicy(role, name) => role_policy;
@@ -378,12 +381,18 @@ impl Write for AwsCloud {
         let cloud = Self { has_written: Arc::default(), ..self.clone() };
         let write = Writing { cloud: &cloud, waiting };
         if change.hands_over {
-            write.new_grant_applies().await?;
+            write.new_policy_applies().await?;
         }
         let answer = match (change.action, &change.before) {
             (Action::Update, Some(from)) => write.update(from, change.resource(), &change.fields).await,
             (Action::Delete, _) => write.delete(&change.id).await,
             _ => write.create(change.resource()).await,
+        };
+        let answer = match (&change.id, &change.cluster, change.action) {
+            (ResourceId::RolePolicy(..), Some(cluster), Action::Create | Action::Update) if answer.is_ok() => {
+                record::remains(&write, cluster).await
+            }
+            _ => answer,
         };
         if !change.hands_over {
             *locked(&self.last_write) = Instant::now();

@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::model::{
     Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping,
-    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Look, QueueActivity, QueueName,
-    QueuePrefix, Resource, ResourceId, RoleName, RouterDecision, RuleName, SettingsChange, Simulation, Status, Tags,
-    Topic, TopicAttributes, policy::InlinePolicy,
+    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Look, ParameterName,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Simulation, Status,
+    Tags, Topic, TopicAttributes, policy::InlinePolicy,
 };
 use crate::plan::Change;
 
@@ -45,8 +45,12 @@ macro_rules! questions {
             once {
                 /// The buses of the account and Region whose settings exist.
                 buses -> BTreeSet<BusName>;
+                /// The buses whose tag a queue has, as the tagging API knows them: late. One may have lost its settings.
+                tagged_buses -> BTreeSet<BusName>;
                 /// All roles of the account.
                 listed_roles -> BTreeMap<RoleName, ListedRole>;
+                /// The queues with the tags of a cluster of the bus, each with its tags, as the tagging API knows them: late.
+                tagged_queues -> BTreeMap<QueueName, Tags>;
                 eks_clusters -> BTreeSet<ClusterName>;
                 /// How many concurrent invocations of the account and Region are reserved for no function.
                 unreserved_concurrency -> u32;
@@ -65,9 +69,6 @@ macro_rules! questions {
                 live_test -> LiveTest;
             }
             each {
-                /// The queues that may belong to clusters of this bus: by tag, united with all that begin with the prefix. A hint
-                /// and never a proof; each is read before anything is planned for it.
-                cluster_queues(QueuePrefix) -> BTreeSet<QueueName>;
                 /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
                 queues(String) -> BTreeSet<QueueName>;
                 /// The queues that have this queue as their dead-letter queue, whoever manages them.
@@ -86,6 +87,10 @@ macro_rules! questions {
                 rule_tags(RuleName) -> Tags;
             }
             composed {
+                /// A queue that was marked as being deleted: absent once it is gone, and as it is if it stays.
+                leaving_queues(QueueName) -> Queue;
+                /// Whether the record of a cluster is still absent after some reads in ten seconds.
+                absent_records(ClusterName) -> bool;
                 /// The inline policies of a role with a name of this bus, by name.
                 roles(RoleName) -> RolePolicies;
                 /// All inline policies of a role, by name.
@@ -153,8 +158,14 @@ pub trait Read: Questions {
         async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
     }
 
-    /// The writes of the hub's settings after this version, as far as the caller may know them.
-    fn settings_changes(&self, version: u64) -> impl Future<Output = Vec<SettingsChange>> + Send;
+    /// Those of these records of clusters that exist, in few calls.
+    fn records(&self, names: &[ParameterName]) -> impl Future<Output = Result<Vec<Record>, Fault>> + Send;
+
+    /// A page of all records of clusters of the bus, and the token of the next one. A page may be empty and have one.
+    fn records_page(
+        &self,
+        token: Option<String>,
+    ) -> impl Future<Output = Result<(Vec<Record>, Option<String>), Fault>> + Send;
 
     /// The names of a role's inline policies, whoever wrote them.
     fn inline_policy_names(&self, role: &RoleName) -> impl Future<Output = Answer<BTreeSet<String>>> + Send;
@@ -193,7 +204,7 @@ pub trait Read: Questions {
         session_role(self.caller())?.parse().ok()
     }
 
-    /// The time of the local clock, in Unix seconds.
+    /// The time by AWS's clock, in Unix seconds.
     fn now(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default().as_secs()

@@ -14,8 +14,8 @@ use crate::cloud::{Fault, Probe, Questions, Read, Waiting, Write};
 use crate::dead_letters::DeadLetters;
 use crate::error::Error;
 use crate::model::{
-    BusName, Cluster, ClusterName, HubOptions, Resource, ResourceId, Role, Scope, Signal, Tags, default_queue_prefix,
-    hub, policy, sample_event, time_text,
+    BusName, ClusterName, HubOptions, Resource, ResourceId, Role, Scope, Signal, Tags, default_queue_template, hub,
+    policy, sample_event, time_text,
 };
 use crate::plan::Change;
 use crate::ui::json::DemoResult;
@@ -95,7 +95,7 @@ impl DemoAccount {
 
     /// Plays the Karpenter of a cluster: takes each message of its queue, and deletes it some seconds later.
     pub(crate) async fn play_karpenter(&self, cluster: &DemoCluster) -> Error {
-        let queue = self.scope.cluster_queue(&default_queue_prefix(), &cluster.name);
+        let queue = self.scope.cluster_queue(&default_queue_template(), &cluster.name);
         let take = async || {
             let taken = self.cloud.receive(&queue, 30).await?;
             if !taken.is_empty() {
@@ -118,11 +118,12 @@ impl DemoAccount {
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
         let Self { cloud, scope, .. } = self;
-        let queues = cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
+        let queues = cloud.queues(&String::new()).await.map_err(fault)?;
         let roles = cloud.listed_roles().await.map_err(fault)?.unwrap_or_default();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
-        let policies = |role| clusters.each_ref().map(|name| Cluster::policy_id(scope, name, role));
+        let policies = |role| clusters.each_ref().map(|name| scope.controller_policy_id(name, role));
         let mut ids = hub::ids(scope, [&HubOptions::all_parts()]);
+        ids.extend(clusters.iter().map(|name| ResourceId::Record(scope.record_parameter(name))));
         ids.extend(roles.keys().flat_map(policies));
         let queues = queues.into_iter().flatten().map(ResourceId::Queue);
         let mut found: BTreeSet<_> = queues.chain(roles.into_keys().map(ResourceId::Role)).collect();
@@ -222,7 +223,7 @@ impl<'a> Ledger<'a> {
             note(PROBE_QUEUE, PROBE, String::new());
         }
         // An empty queue is waited for.
-        let queue = |cluster: &DemoCluster| scope.cluster_queue(&default_queue_prefix(), &cluster.name);
+        let queue = |cluster: &DemoCluster| scope.cluster_queue(&default_queue_template(), &cluster.name);
         let all = clusters.map(async |cluster| cloud.receive_messages(&queue(cluster)).await);
         let all = try_join_all(all).await.map_err(fault)?;
         for (cluster, bodies) in clusters.iter().zip(all) {

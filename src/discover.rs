@@ -11,8 +11,8 @@ use serde::Serialize;
 use crate::error::{Hint, listed, quoted};
 use crate::export::Format;
 use crate::model::{
-    ClusterName, Fact, Fault, ListedTarget, QueueName, QueuePrefix, RoleCandidates, RoleName, default_queue_prefix,
-    first_of, rule_limit,
+    ClusterName, Fact, Fault, ListedTarget, QueueName, QueueTemplate, RoleCandidates, RoleName, default_queue_template,
+    first_of, rule_limit, template_of,
 };
 use crate::survey::{Query, Saved, Survey};
 use found::{concerning, found, is_of_kibus, queue, receivers, targets};
@@ -45,21 +45,8 @@ pub struct Discovery {
 }
 
 /// What [`discovery`] will certainly ask for.
-pub fn guess(survey: &Survey) -> Query {
-    Query { cluster_queues: [survey.queue_prefix()].into(), listed_roles: true, event_rules: true, ..Query::default() }
-}
-
-/// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
-/// node termination handler.
-pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
-    let receiver = receivers(survey).remove(queue).filter(|receiver| !receiver.is_of_handler);
-    receiver.is_some_and(|receiver| {
-        receiver.senders.iter().any(|sender| {
-            let pattern = &sender.pattern;
-            let is_for_karpenter = !pattern.signals.is_empty() && !pattern.is_broad && pattern.filters.is_empty();
-            is_for_karpenter || sender.attribution.origin.is_for_karpenter()
-        })
-    })
+pub fn guess() -> Query {
+    Query { records: true, listed_roles: true, event_rules: true, ..Query::default() }
 }
 
 /// What was found, or why the rules of the bus are unknown. With a format, the commands export the clusters instead of adding them.
@@ -67,7 +54,7 @@ pub fn discovery(survey: &Survey, format: Option<Format>) -> Result<Discovery, F
     if let Fact::Unreadable(fault) = survey.event_rules() {
         return Err(fault.clone());
     }
-    survey.discover();
+    survey.records();
     survey.listed_roles();
     let receivers = receivers(survey);
     for (queue, receiver) in &receivers {
@@ -129,7 +116,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
     let each = [
         ("the targets of rules", known.rule_targets.values().find_map(Fact::fault)),
         ("the tags of rules", known.rule_tags.values().find_map(Fact::fault)),
-        ("the clusters of the bus", survey.discovered().fault()),
+        ("the clusters of the bus", survey.records().fault()),
     ];
     let each = each.into_iter().filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
     let (queues, faults): (Vec<_>, Vec<_>) = survey.observed.faults().unzip();
@@ -148,13 +135,13 @@ fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<
         return Vec::new();
     }
     let mut hints = Vec::new();
-    let prefix = match survey.saved() {
+    let template = match survey.saved() {
         Saved::Absent => {
-            let (prefix, count) = most_common(&moves);
-            hints.push(bootstrap(survey, &prefix, count, moves.len()));
-            prefix
+            let (template, count) = most_common(&moves);
+            hints.push(bootstrap(survey, &template, count, moves.len()));
+            template
         }
-        Saved::Kept(_) | Saved::Bad(_) | Saved::Unreadable(_) => survey.queue_prefix(),
+        Saved::Kept(_) | Saved::Bad(_) | Saved::Unreadable(_) => survey.queue_template(),
     };
     let exported: Vec<_> = match format {
         Some(format) => moves.keys().map(|cluster| (format, *cluster)).collect(),
@@ -166,11 +153,11 @@ fn moves(survey: &Survey, queues: &[FoundQueue], format: Option<Format>) -> Vec<
         return hints;
     }
     let is_kept = |cluster: &&ClusterName| {
-        let queue = survey.scope.cluster_queue(&prefix, cluster);
+        let queue = survey.scope.cluster_queue(&template, cluster);
         moves[*cluster].get(&queue) == Some(&true)
     };
     let (kept, new): (Vec<_>, Vec<_>) = moves.keys().copied().partition(is_kept);
-    let text = "Take over these queues, so that no Karpenter setting changes:";
+    let text = "Make these queues kibus's own: no Karpenter setting changes, and their old rules no longer send:";
     hints.extend(add(survey, &kept, " --adopt", text));
     let text = "Register these clusters. Each receives a new queue, which its Karpenter settings must name:";
     hints.extend(add(survey, &new, "", text));
@@ -224,36 +211,34 @@ fn export(survey: &Survey, clusters: &[(Format, &ClusterName)], text: &str) -> V
     each.map(hint).collect()
 }
 
-/// The prefix that the queues of most clusters have before their names, and how many these are; of several, the default if it
-/// is among them.
-fn most_common(moves: &Moves<'_>) -> (QueuePrefix, usize) {
-    let mut counts: BTreeMap<QueuePrefix, usize> = BTreeMap::new();
+/// The template that names the queues of most clusters, and how many these are; of several, the default if it is among them.
+fn most_common(moves: &Moves<'_>) -> (QueueTemplate, usize) {
+    let mut counts: BTreeMap<QueueTemplate, usize> = BTreeMap::new();
     for (cluster, queues) in moves {
         for queue in queues.keys() {
-            let prefix = queue.as_str().strip_suffix(cluster.as_str());
-            if let Some(prefix) = prefix.and_then(|prefix| prefix.parse().ok()) {
-                *counts.entry(prefix).or_default() += 1;
+            if let Some(template) = template_of(queue, cluster) {
+                *counts.entry(template).or_default() += 1;
             }
         }
     }
-    let default = default_queue_prefix();
-    let most = counts.into_iter().max_by_key(|(prefix, count)| (*count, *prefix == default));
+    let default = default_queue_template();
+    let most = counts.into_iter().max_by_key(|(template, count)| (*count, *template == default));
     most.unwrap_or((default, 0))
 }
 
-/// The command for a hub with the prefix that the queues of this many of the clusters have.
-fn bootstrap(survey: &Survey, prefix: &QueuePrefix, count: usize, clusters: usize) -> Hint {
-    if *prefix == default_queue_prefix() {
+/// The command for a hub with the template that names the queues of this many of the clusters.
+fn bootstrap(survey: &Survey, template: &QueueTemplate, count: usize, clusters: usize) -> Hint {
+    if *template == default_queue_template() {
         return Hint::command("Create the hub:", survey.scope.kibus("bootstrap-hub"));
     }
-    let option = format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()));
+    let option = format!("bootstrap-hub --queue-name {}", quoted(template.as_str()));
     let of_all = match clusters {
         _ if count < clusters => format!("{count} of these {clusters} clusters use"),
         1 => "this cluster uses".to_owned(),
         _ => "these clusters use".to_owned(),
     };
     Hint::command(
-        format!("Create the hub. With this prefix, its queues have the names that {of_all} already:"),
+        format!("Create the hub. With this option, its queues have the names that {of_all} already:"),
         survey.scope.kibus(option),
     )
 }

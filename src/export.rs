@@ -6,8 +6,8 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::model::{
-    ClusterName, Document, Encryption, Queue, Scope, Settings, Signal, Tags, fill_template, hub, policy,
-    tags::{CLUSTER, CONTROLLER_ROLE, EXTERNAL},
+    ClusterName, ClusterRecord, Document, Encryption, Maker, Moment, Queue, RoleName, Scope, Settings, Signal, Tags,
+    fill_template, hub, policy, tags::CLUSTER,
 };
 
 /// The language of an export.
@@ -18,8 +18,6 @@ pub enum Format {
     /// A CloudFormation template.
     #[value(name = "cloudformation")]
     CloudFormation,
-    /// A manifest for the SQS controller of AWS Controllers for Kubernetes (ACK).
-    Ack,
 }
 
 /// The name of the tool.
@@ -28,7 +26,6 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Terraform => "Terraform",
             Self::CloudFormation => "CloudFormation",
-            Self::Ack => "ACK",
         })
     }
 }
@@ -45,41 +42,45 @@ pub struct Contract<'a> {
     scope: &'a Scope,
     settings: &'a Settings,
     cluster: &'a ClusterName,
-    role_arn: Option<&'a str>,
+    role: Option<&'a RoleName>,
+    /// The record that the tool makes.
+    record: Value,
     queue: Queue,
     queue_policy: Document,
     controller_policy: Document,
 }
 
 impl<'a> Contract<'a> {
-    /// The contract of a queue that a tool of this format owns. Without the ARN of the role, the tool asks for its name.
+    /// The contract of a queue that a tool of this format owns. Without the role, the tool asks for its name.
     pub fn new(
         scope: &'a Scope,
         settings: &'a Settings,
         cluster: &'a ClusterName,
-        role_arn: Option<&'a str>,
+        role: Option<&'a RoleName>,
         format: Format,
     ) -> Self {
         let options = &settings.options;
-        let name = scope.cluster_queue(&options.queue_prefix(), cluster);
-        let mut tags = Tags::of(&scope.bus)
-            .with(CLUSTER, cluster.as_str())
-            .with(EXTERNAL, format.word())
-            .with_all(&options.tags());
-        if let Some(role) = role_arn.and_then(|arn| scope.own_role(arn)) {
-            tags = tags.with_controller_role(&role);
-        }
+        let name = scope.cluster_queue(&options.queue_template(), cluster);
+        let tags = Tags::of_cluster(&scope.bus, cluster);
+        let record = ClusterRecord {
+            made_by: Maker::Tool(format.word()),
+            since: None,
+            external: true,
+            ..ClusterRecord::new(scope, options, cluster.clone(), Moment::default())
+        };
         let controller = policy::controller_policy(scope, &name, options.key());
         let old_keys = settings.old_keys();
         let controller = policy::with_old_keys(controller, policy::KeyUse::Receive, scope, &old_keys);
         let queue = hub::cluster_queue(scope, name, options, tags);
         Self {
+            // A record is a valid document.
+            record: serde_json::from_str(&record.document()).unwrap_or_default(),
             queue_policy: of_owner(queue.policy.clone().unwrap_or_else(|| Document::new(Value::Null))),
             controller_policy: of_owner(controller),
             scope,
             settings,
             cluster,
-            role_arn,
+            role,
             queue,
         }
     }
@@ -104,19 +105,23 @@ impl<'a> Contract<'a> {
         };
         let cluster = given("cluster", "Name of the EKS cluster", Some(self.cluster.as_str()));
         let about = "Name of the IAM role that the Karpenter controller runs as";
-        let controller_role = given("controller_role", about, self.role());
+        let controller_role = given("controller_role", about, self.role.map(RoleName::as_str));
         let mut tags = rewritten(&json!(self.queue.tags.0), &write);
         tags[CLUSTER] = "${local.cluster}".into();
-        tags[CONTROLLER_ROLE] = r#"${replace(local.controller_role, ",", ":")}"#.into();
+        let mut record = self.record.clone();
+        record["cluster"] = "${local.cluster}".into();
+        record["queue"] = "${local.queue_name}".into();
         let locals = json!({
             "cluster": cluster,
             "controller_policy": rewritten(self.controller_policy.value(), &write),
             "controller_role": controller_role,
-            "prefix": self.settings.options.queue_prefix(),
             "queue": self.attributes().map(|(name, value)| (name, rewritten(&value, &write))).collect::<Value>(),
             "queue_policy": rewritten(self.queue_policy.value(), &write),
+            "record": record,
+            "records_path": self.scope.records_path(),
             "region": self.scope.region,
             "tags": tags,
+            "template": self.settings.options.queue_template(),
         });
         let rest = include_str!("../templates/export/cluster.tf");
         format!("{variables}{}\n{rest}", block("locals", &locals))
@@ -134,49 +139,22 @@ impl<'a> Contract<'a> {
                 }
             }
         };
-        let parts = json!({ "Fn::Split": [",", { "Ref": "ControllerRole" }] });
-        let mut tags = rewritten(&json!(self.queue.tags.0), &write);
-        tags[CONTROLLER_ROLE] = json!({ "Fn::Join": [":", parts] });
+        let tags = rewritten(&json!(self.queue.tags.0), &write);
         let tags = tags.as_object().into_iter().flatten();
         let tags: Value = tags.map(|(key, value)| json!({ "Key": key, "Value": value })).collect();
         let mut values = vec![
-            ("controller_role", json!(self.role())),
+            ("controller_role", json!(self.role)),
             ("controller_policy", rewritten(self.controller_policy.value(), &write)),
             ("queue_name", json!(self.queue.name)),
             ("queue_policy", rewritten(self.queue_policy.value(), &write)),
+            ("record", self.record.to_string().into()),
+            ("record_name", self.scope.record_parameter(self.cluster).as_str().into()),
             ("region", json!(self.scope.region)),
             ("tags", tags),
         ];
         values.extend(self.attributes().map(|(name, value)| (name, rewritten(&value, &write))));
         let template = include_str!("../templates/export/cluster.cloudformation.json");
         yaml(&fill_template(template, &values))
-    }
-
-    /// As a manifest for ACK. The policy of the queue lets the role receive: ACK for IAM could only own the whole role.
-    pub fn ack(&self) -> String {
-        let mut queue_policy = self.queue_policy.clone();
-        let of_queue = |statement: &&Value| statement["Resource"].as_str().is_some_and(|arn| self.is_own_arn(arn));
-        let grants = self.controller_policy.statements().into_iter().filter(of_queue);
-        let grants = grants.map(|grant| {
-            let mut grant = grant.clone();
-            grant["Principal"] = json!({ "AWS": self.role_arn });
-            grant
-        });
-        if let Some(Value::Array(statements)) = queue_policy.value_mut().get_mut("Statement") {
-            statements.extend(grants);
-        }
-        let object_name = self.queue.name.as_str().to_lowercase().replace('_', "-");
-        let mut values = vec![
-            ("object_name", json!(object_name.trim_matches('-'))),
-            ("queue_name", json!(self.queue.name)),
-            ("queue_policy", json!(queue_policy.pretty())),
-            ("tags", json!(self.queue.tags.0)),
-        ];
-        values.extend(self.attributes().map(|(name, value)| match value {
-            Value::Null | Value::String(_) => (name, value),
-            other => (name, other.to_string().into()),
-        }));
-        yaml(&fill_template(include_str!("../templates/export/cluster.ack.json"), &values))
     }
 
     /// The attributes of the queue besides its name, its policy and its tags. It has no dead-letter queue.
@@ -193,6 +171,7 @@ impl<'a> Contract<'a> {
             redrive: _,
             policy: _,
             tags: _,
+            created: _,
         } = &self.queue;
         let managed = (*encryption == Encryption::SqsManaged).then_some(true);
         let redrive_allow = redrive_allow.as_ref().map(Document::value);
@@ -209,10 +188,6 @@ impl<'a> Contract<'a> {
         .into_iter()
     }
 
-    fn role(&self) -> Option<&str> {
-        self.role_arn.and_then(|arn| arn.rsplit('/').next())
-    }
-
     fn is_own_arn(&self, text: &str) -> bool {
         text == self.scope.queue_arn(&self.queue.name)
     }
@@ -226,7 +201,7 @@ pub fn hub(scope: &Scope, settings: &Settings) -> String {
     let hub = json!({
         "bus": scope.bus,
         "region": scope.region,
-        "queue_prefix": options.queue_prefix(),
+        "queue_template": options.queue_template(),
         "kms_key_arn": options.key(),
         "hub_queue_arn": scope.queue_arn(&scope.hub_queue()),
         "dead_letter_queue_arn": scope.queue_arn(&scope.dead_letter_queue()),
@@ -243,10 +218,7 @@ pub fn hub(scope: &Scope, settings: &Settings) -> String {
 fn of_owner(mut policy: Document) -> Document {
     let statements = policy.value_mut().get_mut("Statement").and_then(Value::as_array_mut);
     for sid in statements.into_iter().flatten().filter_map(|one| one.get_mut("Sid")) {
-        *sid = match sid.as_str().unwrap_or_default() {
-            "KibusCreated" => "TlsOnly".into(),
-            sid => sid.trim_start_matches("Kibus").into(),
-        };
+        *sid = sid.as_str().unwrap_or_default().trim_start_matches("Kibus").into();
     }
     policy
 }

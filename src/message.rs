@@ -402,7 +402,7 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
             Hint::text("wait, or request more concurrency for the account in Service Quotas")
         }
         FaultKind::NotManaged => {
-            Hint::text("use another bus, cluster or queue prefix, or delete the resource if nothing needs it")
+            Hint::text("use another bus, cluster or --queue-name, or delete the resource if nothing needs it")
         }
         FaultKind::ServiceDenied => {
             Hint::command("compare the router role and its policy with their desired state", scope.kibus("verify"))

@@ -14,6 +14,7 @@ pub mod options;
 pub mod policy;
 #[cfg(test)]
 pub(crate) mod readings;
+pub mod record;
 pub mod region;
 pub mod resource;
 pub mod router_batch;
@@ -28,39 +29,38 @@ pub mod tags;
 pub mod watch;
 
 pub use answer::{
-    AccessDecision, Answered, Call, Fact, Fault, FaultKind, Simulation, Slowdown, TopicAttributes, slowed_by,
+    AccessDecision, Answered, Call, Fact, Fault, FaultKind, MOST_PAGES, Simulation, Slowdown, TopicAttributes,
+    slowed_by,
 };
-pub use cluster::Cluster;
 pub use document::{Document, fill_template, principals, texts};
 pub use event_rule::{EventRule, ListedTarget, RulePattern, rule_limit};
-pub use hub::{Hub, default_queue_prefix};
+pub use hub::{Hub, default_queue_template};
 pub use instance::{Instance, NamedCluster};
 pub use karpenter::{
-    Association, RoleCandidates, RoleTemplate, is_usual_role, similar_roles, usual_queues, usual_roles,
+    Association, RoleCandidates, RoleTemplate, is_usual_role, similar_roles, template_of, usual_roles,
 };
 pub use name::{
     AccountId, BusName, ClusterName, FunctionName, InstanceId, KmsKey, LogGroupName, NameError, Partition,
-    PermissionsBoundary, QueueName, QueuePrefix, Region, RoleName, RolePath, RuleName, Topic,
+    PermissionsBoundary, QueueName, QueueTemplate, Region, RoleName, RolePath, RuleName, Topic,
 };
 pub use notation::{as_time, counted, duration_text, first_of, now, parse_duration, parse_time, time_text};
-pub use options::{
-    Alarms, Bounded, ClusterMetrics, Grant, HubOptions, OrNone, OutOfBounds, Senders, UserTag, tag_option,
-};
+pub use options::{Alarms, Bounded, ClusterMetrics, HubOptions, OrNone, OutOfBounds, UserTag, tag_option};
+pub use record::{ClusterRecord, Maker};
 pub use resource::finding_code::{self, FindingCode, Severity};
 pub use resource::{
     Alarm, AlarmField, AlarmName, Alias, AliasField, Architecture, Code, Dashboard, DashboardField, DashboardName,
     Desired, Edge, Effect, Encryption, EventSourceMapping, Field, FieldName, FieldValue, Function, FunctionField,
     FunctionMapping, FunctionPermission, FunctionSettings, Kind, LogGroup, LogGroupField, Logging, MappingField,
     NoRollbackVersion, Observed, Other, Ownership, Parameter, ParameterField, ParameterName, Particulars, PolicyName,
-    Queue, QueueField, QueueOwner, Redrive, Resource, ResourceId, Role, RoleField, RolePolicy, Rule, RuleField,
-    RuleTarget, Unit, calls,
+    Queue, QueueField, Record, RecordField, Redrive, Resource, ResourceId, Role, RoleField, RolePolicy, Rule,
+    RuleField, RuleTarget, Standing, Unit, calls,
 };
 pub use router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
 pub use router_function::{LiveTest, RouterHandler, SelfTestReport};
 pub use router_line::{NodePoolName, RouterLine};
 pub use scope::{GlobalOptions, Scope};
 pub(crate) use scope::{dns_suffix, partition_of};
-pub use settings::{BadSettings, Settings, SettingsChange, Until};
+pub use settings::{BadDocument, Moment, Settings};
 pub use signal::{Signal, SubjectMember, sample_event, short_name};
 pub use status::{
     Depth, DroppedClusters, DroppedEvents, Look, MappingState, ProbeResult, Probed, QueueActivity, Status, VersionState,

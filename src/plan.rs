@@ -11,10 +11,8 @@ pub use check::{check, check_managed, is_ours, rollback_conflicts};
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    AliasField, ClusterName, Desired, Fact, FieldName, FieldValue, Observed, PolicyName, Queue, Resource, ResourceId,
-    Scope, Tags,
-    policy::QueueOrigin,
-    tags::{BUS, CLUSTER, EXTERNAL, NAMESPACE},
+    AliasField, ClusterName, Desired, Fact, FieldName, FieldValue, Observed, PolicyName, Resource, ResourceId, Scope,
+    Tags, tags::NAMESPACE,
 };
 
 /// Changes, in an order in which they can be made.
@@ -231,7 +229,7 @@ fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
 ///
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
-pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> Plan {
+pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
     let owners = Owners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
@@ -243,9 +241,6 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> 
             (_, Fact::Unreadable(_)) => unknown.push(id.clone()),
             (None, Fact::Absent) | (_, Fact::NotAsked) => {}
             (Some(wanted), Fact::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
-            (Some(wanted), Fact::Present(observed)) if is_being_deleted(observed, wanted, now) => {
-                changes.push(Change::create(owners.of(wanted), wanted.clone()));
-            }
             (None, Fact::Present(observed)) => {
                 changes.push(Change::delete(owners.of(observed), observed.clone()));
             }
@@ -254,7 +249,7 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> 
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
-                    let cluster = owners.of_update(observed, &wanted);
+                    let cluster = owners.of(&wanted);
                     changes.extend(updates(cluster, observed.clone(), wanted, fields));
                 }
             }
@@ -264,33 +259,14 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed, now: u64) -> 
     order::ordered(scope, changes, unknown)
 }
 
-/// Notes which changes take away what the policy of a queue, or a policy on a role, grants the controller of the same cluster.
+/// Notes which changes take the policy of a cluster from a role while another role of the cluster has it.
 fn note_hand_overs(changes: &mut [Change], owners: &Owners<'_>, desired: &Desired) {
-    let by_queue = |one: &Resource| one.as_queue().is_some_and(|queue| queue.controller().is_some());
-    let granted = |grants: &dyn Fn(&Resource) -> bool| -> BTreeSet<ClusterName> {
-        let grants = desired.resources().filter(|one| grants(one));
-        grants.filter_map(|one| owners.of(one)).collect()
-    };
-    let (queues, roles) = (granted(&by_queue), granted(&|one| one.as_role_policy().is_some()));
+    let policies = desired.resources().filter(|one| one.as_role_policy().is_some());
+    let granted: BTreeSet<ClusterName> = policies.filter_map(|one| owners.of(one)).collect();
     for change in changes {
-        let is_of = |clusters: &BTreeSet<ClusterName>| change.cluster.as_ref().is_some_and(|of| clusters.contains(of));
-        change.hands_over = match (&change.before, &change.after) {
-            (Some(Resource::RolePolicy(_)), None) => is_of(&queues),
-            (Some(before), Some(after)) => by_queue(before) && !by_queue(after) && is_of(&roles),
-            _ => false,
-        };
+        let takes = matches!((&change.before, &change.after), (Some(Resource::RolePolicy(_)), None));
+        change.hands_over = takes && change.cluster.as_ref().is_some_and(|of| granted.contains(of));
     }
-}
-
-/// Whether SQS only still answers for a queue that a run of kibus has deleted. A create waits until it is gone; if it stays
-/// after all, it is planned again.
-fn is_being_deleted(observed: &Resource, wanted: &Resource, now: u64) -> bool {
-    let (Some(observed), Some(wanted)) = (observed.as_queue(), wanted.as_queue()) else {
-        return false;
-    };
-    let created = |queue: &Queue| queue.policy.as_ref().and_then(QueueOrigin::of) == Some(QueueOrigin::Created);
-    let is_same = [BUS, CLUSTER].iter().all(|key| observed.tags.get(key) == wanted.tags.get(key));
-    observed.tags.being_deleted(now) && is_same && created(observed) && created(wanted)
 }
 
 /// How many versions before the live one are kept.
@@ -357,12 +333,10 @@ pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>)
     changes
 }
 
-/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags. What
-/// another tool says of a queue stays while the queue is of a bus.
+/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags.
 fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
-    let is_of_kibus = |key: &str| key.starts_with(NAMESPACE) && !(key == EXTERNAL && wanted.get(BUS).is_some());
-    let leaves = |key: &&String| (is_of_kibus(key) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
-    let keys = wanted.0.keys().chain(observed.0.keys().filter(leaves));
+    let goes = |key: &&String| (key.starts_with(NAMESPACE) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
+    let keys = wanted.0.keys().chain(observed.0.keys().filter(goes));
     keys.filter(|key| wanted.get(key) != observed.get(key))
         .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
         .collect()
@@ -376,20 +350,14 @@ struct Owners<'a> {
 
 impl<'a> Owners<'a> {
     fn new(scope: &'a Scope, desired: &Desired, observed: &Observed) -> Self {
-        let queues = desired.resources().chain(observed.resources());
-        let clusters = queues.filter_map(|queue| queue.tags()?.cluster_of(&scope.bus));
+        let records = desired.resources().chain(observed.resources()).filter_map(Resource::as_record);
+        let clusters = records.filter_map(|record| scope.cluster_of_record(record.name.as_str()));
         let policies = clusters.map(|cluster| (scope.controller_policy(&cluster), cluster));
         Self { scope, policies: policies.collect() }
     }
 
     fn of(&self, resource: &Resource) -> Option<ClusterName> {
         resource.particulars().cluster(self.scope, &self.policies)
-    }
-
-    /// The owner of an update. A queue that leaves the bus is still its cluster's: the order of the steps depends on that.
-    fn of_update(&self, before: &Resource, after: &Resource) -> Option<ClusterName> {
-        let leaves = after.tags().is_some_and(|tags| !tags.belong_to(&self.scope.bus));
-        self.of(if leaves { before } else { after })
     }
 }
 

@@ -1,12 +1,10 @@
 //! Reconciliation: from what was read and what should be, the target, to an intent. This is the only place where desired
 //! state is made and guarded. Pure: it reads nothing, changes nothing and prints nothing.
 
-mod adoption;
 mod blocked;
 mod check;
 mod clusters;
 mod external;
-mod grants;
 mod guards;
 mod hub;
 pub mod queue_setting;
@@ -15,25 +13,24 @@ mod router;
 pub mod status;
 mod target;
 mod topics;
+mod unrecorded;
 mod warnings;
-
-use std::collections::BTreeSet;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, no_single_role, permissions_for_eks};
 pub use clusters::{ClusterSummary, check_names};
 pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards, saved_settings};
-pub use roles::SavedRoles;
+pub use roles::recorded_roles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{Adopt, Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
+pub use target::{Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
 
 use clusters::FoundBy;
 
 use crate::error::Hint;
 use crate::message::{self, Message, Subject};
 use crate::model::{
-    Cluster, ClusterName, Desired, Document, Fault, Observed, Queue, QueueField, ResourceId, Scope, Settings,
-    policy::{self, QueueOrigin},
+    ClusterName, ClusterRecord, Desired, Document, Fault, Observed, Queue, QueueField, Resource, ResourceId, Scope,
+    Settings, Standing, policy,
 };
 use crate::plan::{self, Action, Change, Plan, finding};
 use crate::survey::Survey;
@@ -142,15 +139,14 @@ struct Case<'a> {
     after: Settings,
     /// Whether the clusters that are not named follow a change of these settings.
     follow: bool,
-    set: Vec<Cluster>,
+    /// The records of the clusters that are set, as they are to be.
+    set: Vec<ClusterRecord>,
     found_by: FoundBy,
     desired: Desired,
     /// The answers that they are compared with.
     observed: Observed,
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
-    /// The queues of a hub that is removed whose policies do not say that kibus created them.
-    not_created: Vec<ResourceId>,
     plan: Plan,
 }
 
@@ -175,9 +171,9 @@ impl<'a> Case<'a> {
         if !target.is_check() {
             readable(&survey.scope, &observed)?;
         }
-        let [not_managed, not_created] = adoption::take_what_stays(survey, target, &mut observed);
+        let not_managed = take_what_stays(survey, target, &mut observed);
         Ok(Self {
-            plan: plan::plan(&survey.scope, &desired, &observed, survey.now),
+            plan: plan::plan(&survey.scope, &desired, &observed),
             survey,
             target,
             before,
@@ -188,7 +184,6 @@ impl<'a> Case<'a> {
             desired,
             observed,
             not_managed,
-            not_created,
         })
     }
 
@@ -209,6 +204,25 @@ impl<'a> Case<'a> {
         self.applied()
             .filter_map(|change| Some((change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?)))
     }
+}
+
+/// Takes from the answers about a bus that is removed what it does not manage, and gives that. If only queues are left of it, those
+/// that were marked before their delete are waited for.
+fn take_what_stays(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
+    if !matches!(target.hub, Wish::Remove) {
+        return Vec::new();
+    }
+    let is_ours = |one: &&Resource| plan::is_ours(&survey.scope, one, &survey.observed);
+    let (ours, others): (Vec<&Resource>, Vec<&Resource>) = observed.resources().partition(is_ours);
+    let queues: Option<Vec<&Queue>> = ours.into_iter().map(Resource::as_queue).collect();
+    for queue in queues.into_iter().flatten() {
+        survey.wait_for_leaving(&queue.name);
+    }
+    let not_managed: Vec<ResourceId> = others.into_iter().map(Resource::id).collect();
+    for id in &not_managed {
+        observed.remove(id);
+    }
+    not_managed
 }
 
 /// Fails if one of these could not be read.
@@ -293,7 +307,7 @@ fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
         }
         Wish::Leave if case.set.is_empty() => {
             let are = if names.len() == 1 { "is" } else { "are" };
-            format!("No changes. {} {are} not registered on bus {}.", names.join(", "), scope.bus)
+            format!("No changes. {} {are} not on bus {}.", names.join(", "), scope.bus)
         }
         Wish::Leave => match names.as_slice() {
             [one] => format!("No changes. {one} is up to date."),
@@ -307,7 +321,7 @@ fn next(case: &Case<'_>) -> Vec<NextStep> {
     let scope = &case.survey.scope;
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
     let mut left = removed(case);
-    left.retain(|one| roles::permitted(case.survey, &one.name).is_empty());
+    left.retain(|one| one.controller_role.is_none());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
     if case.set.is_empty() {
         return next;
@@ -331,8 +345,7 @@ fn next(case: &Case<'_>) -> Vec<NextStep> {
             controllers,
         });
     }
-    let registered = case.survey.registered();
-    if case.set.iter().any(|cluster| !registered.contains_key(&cluster.name)) {
+    if case.set.iter().any(|record| case.survey.record(&record.cluster).is_none()) {
         next.push(NextStep::Run(Hint::command(
             "Rules and queues of an earlier setup stay until you delete them. To find them:",
             scope.kibus("discover"),
@@ -390,7 +403,7 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
 /// The policy that controller roles need where kibus does not manage one. The clusters share it.
 fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
     let mut clusters: Vec<_> = set(case).collect();
-    clusters.retain(|cluster| cluster.controller_role.is_none());
+    clusters.retain(|cluster| cluster.controller_role.is_none() && !cluster.external);
     let queue = &clusters.first()?.queue;
     Some(NextStep::AttachPolicy {
         policy: policy::controller_policy(&case.survey.scope, queue, case.after.options.key()),
@@ -400,48 +413,40 @@ fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
 
 /// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
 fn release(case: &Case<'_>) -> Vec<ClusterSummary> {
-    let survey = case.survey;
-    let mut removed = removed(case);
-    removed.retain(|one| {
-        let queue = survey.observed.queue(one.queue.clone());
-        queue.is_some_and(|queue| queue.origin(&survey.scope) == Some(QueueOrigin::Created))
-    });
-    removed
+    let is_deleted = |record: &&ClusterRecord| matches!(case.survey.own_queue(record), Some((_, Standing::Ours)));
+    removed_records(case).filter(is_deleted).map(|record| ClusterSummary::of(&case.survey.scope, record)).collect()
 }
 
 /// The clusters that are removed and have queues of kibus.
 fn removed(case: &Case<'_>) -> Vec<ClusterSummary> {
-    let clusters = case.survey.clusters().into_keys();
-    let removed = clusters.filter(|name| !case.target.wants(name) && case.survey.external_queue(name).is_none());
-    removed.map(|name| ClusterSummary::read(case.survey, &name)).collect()
+    let own = removed_records(case).filter(|record| record.has_own_queue());
+    own.map(|record| ClusterSummary::of(&case.survey.scope, record)).collect()
+}
+
+fn removed_records<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a ClusterRecord> {
+    let recorded = case.survey.recorded().into_iter();
+    recorded.filter(|(name, _)| !case.target.wants(name)).map(|(_, record)| record)
 }
 
 fn set<'a>(case: &'a Case<'_>) -> impl Iterator<Item = ClusterSummary> + 'a {
     let scope = &case.survey.scope;
-    case.set.iter().map(|cluster| ClusterSummary::of(scope, cluster))
+    case.set.iter().map(|record| ClusterSummary::of(scope, record))
 }
 
 /// The clusters of a target, as lists show them.
 fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let (survey, target) = (case.survey, case.target);
-    let names: BTreeSet<ClusterName> = if case.follow || target.others == Wish::Remove || target.is_check() {
-        survey.registered().into_keys().collect()
-    } else {
-        BTreeSet::new()
+    let is_shown = |name: &ClusterName| match target.clusters.get(name) {
+        Some(Wish::Set(_)) => false,
+        Some(_) => true,
+        None => case.follow || target.is_of_all(),
     };
-    let others = names.iter().filter(|name| {
-        if target.is_check() {
-            target.checks(name)
-        } else {
-            !target.clusters.contains_key(*name) && survey.external_queue(name).is_none()
-        }
-    });
-    let read = target.removed().chain(others);
+    let read = survey.recorded().into_iter().filter(|(name, _)| is_shown(name));
     let set = set(case).map(|cluster| ClusterSummary {
         found_by: case.found_by.get(&cluster.name).cloned().unwrap_or_default(),
         ..cluster
     });
-    let mut all: Vec<_> = read.map(|name| ClusterSummary::read(survey, name)).chain(set).collect();
+    let mut all: Vec<_> = read.map(|(_, record)| ClusterSummary::read(survey, record)).chain(set).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }

@@ -92,13 +92,13 @@ impl<S> Router<S> {
         }
     }
 
-    /// The queue of a cluster, or the probe queue for a probe that names none. Nothing, if the prefix and the
+    /// The queue of a cluster, or the probe queue for a probe that names none. Nothing, if the template and the
     /// cluster's name make the name of a hub queue: the router would send to itself.
     fn destination(&self, cluster: Option<ClusterName>) -> Option<Destination> {
         let queue = match &cluster {
             None => self.scope.probe_queue(),
             Some(name) => {
-                let queue = self.scope.cluster_queue(&self.handler.prefix, name);
+                let queue = self.scope.cluster_queue(&self.handler.template, name);
                 if self.scope.hub_queues().contains(&queue) {
                     return None;
                 }

@@ -13,9 +13,9 @@ pub use reader::{Known, Query};
 use crate::cloud::{Fault, Probe, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
 use crate::model::{
-    BadSettings, BusName, ClusterName, Depth, Fact, HubOptions, MappingState, Observed, Queue, QueueName, QueuePrefix,
-    Resource, ResourceId, RoleName, RouterHandler, Scope, Settings, Status, Tags, VersionState, default_queue_prefix,
-    hub,
+    BadDocument, BusName, ClusterName, ClusterRecord, Depth, EventRule, Fact, HubOptions, MappingState, Observed,
+    Queue, QueueName, QueueTemplate, Resource, ResourceId, RoleName, RouterHandler, RuleName, RulePattern, Scope,
+    Settings, Signal, Standing, Status, VersionState, default_queue_template, hub,
 };
 
 /// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
@@ -27,10 +27,10 @@ pub struct Survey {
     pub caller: String,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
-    /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
+    /// When it was last extended, by AWS's clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
-    /// The prefix of cluster queues, if the hub has no settings.
-    pub new_prefix: Option<QueuePrefix>,
+    /// The names of cluster queues, if the hub has no settings.
+    pub new_template: Option<QueueTemplate>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
@@ -49,6 +49,8 @@ pub enum SlowStep {
     Watch,
     /// IAM is asked which calls it allows.
     Simulate,
+    /// A queue that was marked as being deleted still answers.
+    QueueLeaves,
     /// The bus, if so, and this many clusters are probed.
     Probe { bus: bool, clusters: usize },
     /// Results of probes are missing, after this time.
@@ -63,8 +65,8 @@ const ROUNDS: usize = 12;
 pub struct Endless(Box<Query>);
 
 /// Reads what `pass` asks for, with at most `limit` calls at once, and runs it again until it asks for nothing. Gives its last
-/// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the prefix
-/// that the survey begins with. What takes long is given to `report`. A survey that does not end is a bug of kibus.
+/// result. `guess` is read first, with the settings of the hub: what `pass` will certainly ask for, if the hub has the names
+/// of queues that the survey begins with. What takes long is given to `report`. A survey that does not end is a bug of kibus.
 pub async fn survey<T>(
     cloud: &(impl Read + Probe),
     mut survey: Survey,
@@ -76,7 +78,7 @@ pub async fn survey<T>(
     let reader = Reader::new(cloud, limit, report);
     cloud.caller().clone_into(&mut survey.caller);
     survey.caller_role = cloud.caller_role();
-    let prefix = survey.queue_prefix();
+    let template = survey.queue_template();
     let mut query = guess;
     // A survey that goes on has them.
     if !survey.observed.get(&survey.settings_id()).is_asked() {
@@ -84,8 +86,8 @@ pub async fn survey<T>(
     }
     for round in 0..ROUNDS {
         reader.answer(&mut survey, &query).await;
-        // Queues under another prefix are not those of the clusters that were asked about.
-        if round == 0 && survey.queue_prefix() != prefix {
+        // Queues with other names are not those of the clusters that were asked about.
+        if round == 0 && survey.queue_template() != template {
             survey.forget_clusters(&query);
         }
         let result = pass(&survey);
@@ -97,8 +99,18 @@ pub async fn survey<T>(
     Err(Endless(Box::new(query)))
 }
 
-pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
-    Ok(cloud.buses().await?.unwrap_or_default())
+/// The buses of the account and Region, and why those that have lost their settings are unknown, if they are.
+pub async fn buses(cloud: &impl Read) -> Result<(BTreeSet<BusName>, Option<Fault>), Fault> {
+    let (saved, tagged) = tokio::join!(cloud.buses(), cloud.tagged_buses());
+    let mut buses = saved?.unwrap_or_default();
+    let unknown = match tagged {
+        Ok(tagged) => {
+            buses.extend(tagged.unwrap_or_default());
+            None
+        }
+        Err(fault) => Some(fault),
+    };
+    Ok((buses, unknown))
 }
 
 /// All roles of the account, with their ARNs, which contain their paths.
@@ -114,7 +126,7 @@ impl Survey {
             caller: String::new(),
             caller_role: None,
             now: 0,
-            new_prefix: None,
+            new_template: None,
             observed: Observed::default(),
             status: BTreeMap::new(),
             known: Known::default(),
@@ -145,21 +157,67 @@ impl Survey {
         self.resource(&ResourceId::Queue(name.clone())).present()?.as_queue()
     }
 
-    /// Finds the queues that may be those of clusters, and reads them.
-    pub fn discover(&self) -> &Fact<BTreeSet<QueueName>> {
-        let found = self.cluster_queues(&self.queue_prefix());
-        let hub = self.scope.hub_queues();
-        let queues = found.present().into_iter().flatten();
-        for queue in queues.filter(|queue| !hub.contains(queue)) {
-            self.queue(queue);
+    /// Asks what becomes of a queue that a plan would create, and that still answers with the mark of a delete.
+    pub fn wait_for_leaving(&self, name: &QueueName) {
+        if self.queue(name).is_some_and(|queue| queue.tags.being_deleted(self.now)) {
+            self.leaving_queues(name);
         }
-        found
     }
 
-    /// The queues that discovery found.
-    pub fn discovered(&self) -> &Fact<BTreeSet<QueueName>> {
-        let found = self.known.cluster_queues.get(&self.queue_prefix());
-        found.unwrap_or(const { &Fact::NotAsked })
+    /// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule
+    /// of this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
+    fn other_rules(&self) -> BTreeSet<&RuleName> {
+        let all = self.event_rules().present().into_iter().flatten();
+        let own = Signal::ALL.map(|signal| self.scope.rule(signal));
+        let is_candidate = |rule: &&EventRule| {
+            let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
+            rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
+        };
+        all.filter(is_candidate).map(|rule| &rule.name).collect()
+    }
+
+    /// Those of them that send to a queue. What could not be read is left out: a check needs no permission for the rules of
+    /// others.
+    pub fn rules_of_queue(&self, queue: &QueueName) -> BTreeSet<RuleName> {
+        let arn = self.scope.queue_arn(queue);
+        let sends = |rule: &&RuleName| {
+            let mut targets = self.rule_targets(rule).present().into_iter().flatten();
+            targets.any(|target| target.arn == arn)
+        };
+        self.other_rules().into_iter().filter(sends).cloned().collect()
+    }
+
+    /// The record of a cluster, as far as it was read: one that is not in the whole list of records is absent.
+    pub fn record_answer(&self, cluster: &ClusterName) -> &Fact<Resource> {
+        let id = self.record_id(cluster);
+        let answer = self.observed.get(&id);
+        if !answer.is_asked() && self.known.records.present().is_some() {
+            return const { &Fact::Absent };
+        }
+        self.resource(&id)
+    }
+
+    pub fn record_id(&self, cluster: &ClusterName) -> ResourceId {
+        ResourceId::Record(self.scope.record_parameter(cluster))
+    }
+
+    /// The record of a cluster, if it was read and can be used: it names the queue that the hub computes.
+    pub fn record(&self, cluster: &ClusterName) -> Option<&ClusterRecord> {
+        let record = self.observed.resource(&self.record_id(cluster))?.as_record()?.record()?;
+        (record.queue == self.cluster_queue(cluster)).then_some(record)
+    }
+
+    /// The records that were read and can be used, by their clusters.
+    pub fn recorded(&self) -> BTreeMap<ClusterName, &ClusterRecord> {
+        let records = self.observed.resources().filter_map(|resource| resource.as_record()?.record());
+        let usable = records.filter_map(|record| self.record(&record.cluster));
+        usable.map(|record| (record.cluster.clone(), record)).collect()
+    }
+
+    /// The queue of a cluster, if it exists, and what it is to the bus; nothing if kibus does not manage it.
+    pub fn own_queue(&self, record: &ClusterRecord) -> Option<(&Queue, Standing)> {
+        let queue = self.queue(&record.queue).filter(|_| record.has_own_queue())?;
+        Some((queue, queue.standing(&self.scope, record)))
     }
 
     fn forget_clusters(&mut self, query: &Query) {
@@ -198,11 +256,11 @@ impl Survey {
         self.settings().map(|settings| &settings.options)
     }
 
-    /// Whether something of the hub exists without its settings, as far as it was read, and does not only wait for its delete.
+    /// Whether something of the hub exists without its settings, as far as it was read, besides queues that only wait for their
+    /// delete: those are gone with the settings.
     pub fn has_lost_settings(&self) -> bool {
-        let is_part = |part: &Resource| match part.tags() {
-            Some(tags) => tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now),
-            None => false,
+        let is_part = |part: &Resource| {
+            part.tags().is_some_and(|tags| tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now))
         };
         let ids = hub::ids(&self.scope, None);
         self.saved() == Saved::Absent && ids.iter().filter_map(|id| self.observed.resource(id)).any(is_part)
@@ -213,102 +271,19 @@ impl Survey {
         matches!(self.saved(), Saved::Bad(_)) || self.has_lost_settings()
     }
 
-    /// The prefix of cluster queues on this hub, as far as it is known.
-    pub fn queue_prefix(&self) -> QueuePrefix {
+    /// The names of cluster queues on this hub, as far as it is known.
+    pub fn queue_template(&self) -> QueueTemplate {
         let served = || {
             let function = self.observed.function(self.scope.router_function())?;
-            Some(RouterHandler::of(&function.settings)?.prefix)
+            Some(RouterHandler::of(&function.settings)?.template)
         };
-        let saved = self.options().map(HubOptions::queue_prefix);
-        let prefix = saved.or_else(|| self.new_prefix.clone());
-        prefix.or_else(served).unwrap_or_else(default_queue_prefix)
+        let saved = self.options().map(HubOptions::queue_template);
+        let template = saved.or_else(|| self.new_template.clone());
+        template.or_else(served).unwrap_or_else(default_queue_template)
     }
 
     pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
-        self.scope.cluster_queue(&self.queue_prefix(), cluster)
-    }
-
-    /// The tags of a cluster's queue, whoever manages it; `None` if it is absent or was not read.
-    pub fn queue_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        let queue = self.observed.queue(self.cluster_queue(cluster))?;
-        Some(&queue.tags)
-    }
-
-    /// What a queue has saved counts unless it is being deleted, or its policy has no statement of kibus.
-    pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        let queue = self.observed.queue(self.cluster_queue(cluster))?;
-        let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
-        counts.then_some(&queue.tags)
-    }
-
-    /// The queue of a cluster, if it is external: another tool manages it. A queue of the hub is none.
-    pub fn external_queue(&self, cluster: &ClusterName) -> Option<&Queue> {
-        let queue = self.observed.queue(self.cluster_queue(cluster))?;
-        let is_its = queue.tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster);
-        let is_of_hub = || self.scope.hub_queues().contains(&queue.name);
-        (is_its && queue.is_external(&self.scope.bus) && !is_of_hub()).then_some(queue)
-    }
-
-    /// The tags of the queue of a cluster, if it is registered.
-    pub fn registration(&self, cluster: &ClusterName) -> Option<&Tags> {
-        let external = || Some(&self.external_queue(cluster)?.tags);
-        let tags = self.saved_tags(cluster).or_else(external)?;
-        (tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster)).then_some(tags)
-    }
-
-    /// Whom the policy of the queue of a cluster lets use it as the controller: the ARN of a role, or the id of a deleted one. This is
-    /// the record of a grant in the policy of a queue.
-    pub fn controller_of(&self, cluster: &ClusterName) -> Option<&str> {
-        let queue = self.observed.queue(self.cluster_queue(cluster))?;
-        let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
-        queue.controller().filter(|_| counts)
-    }
-
-    /// The role that this is. Only the tag has the name of a deleted one.
-    pub fn granted_role(&self, cluster: &ClusterName) -> Option<RoleName> {
-        let own = self.scope.own_role(self.controller_of(cluster)?);
-        own.or_else(|| self.queue_tags(cluster)?.controller_role())
-    }
-
-    /// The ARN of the role of a cluster: as it is listed, else as the policy of the queue has it.
-    pub fn controller_arn(&self, cluster: &ClusterName, role: Option<&RoleName>) -> Option<&str> {
-        let listed = self.known.listed_roles.present();
-        let arn = role.and_then(|role| Some(listed?.get(role)?.arn.as_str()));
-        arn.or_else(|| self.controller_of(cluster))
-    }
-
-    /// The registered clusters among the queues that were read, with the tags of each queue.
-    pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
-        let mut clusters = self.clusters();
-        clusters.retain(|_, tags| !tags.being_deleted(self.now));
-        clusters
-    }
-
-    /// The clusters that have a queue, registered or being deleted: one with the tags of the bus, and either a statement of kibus
-    /// in its policy or the tag of an external one. A tag alone makes no queue one that kibus changes.
-    pub fn clusters(&self) -> BTreeMap<ClusterName, &Tags> {
-        let known = self.tagged().filter(|(_, queue)| self.is_of_cluster(queue));
-        known.map(|(cluster, queue)| (cluster, &queue.tags)).collect()
-    }
-
-    fn is_of_cluster(&self, queue: &Queue) -> bool {
-        queue.origin(&self.scope).is_some() || queue.is_external(&self.scope.bus)
-    }
-
-    /// The clusters whose queues have the tags of the bus and are not external, without a statement of kibus in their policies.
-    pub fn only_tagged(&self) -> BTreeMap<ClusterName, &Queue> {
-        let others = self.tagged().filter(|(_, queue)| !self.is_of_cluster(queue));
-        others.filter(|(_, queue)| !queue.tags.being_deleted(self.now)).collect()
-    }
-
-    /// The queues with the tags of a cluster of the bus. Kibus did not create one that has another name.
-    fn tagged(&self) -> impl Iterator<Item = (ClusterName, &Queue)> {
-        let prefix = self.queue_prefix();
-        let queues = self.observed.resources().filter_map(Resource::as_queue);
-        queues.filter_map(move |queue| {
-            let cluster = queue.tags.cluster_of(&self.scope.bus)?;
-            (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, queue))
-        })
+        self.scope.cluster_queue(&self.queue_template(), cluster)
     }
 
     /// How many messages a queue held when it was read.
@@ -340,6 +315,6 @@ pub enum Saved<'a> {
     Absent,
     Unreadable(&'a Fault),
     /// The parameter holds something else.
-    Bad(&'a BadSettings),
+    Bad(&'a BadDocument),
     Kept(&'a Settings),
 }

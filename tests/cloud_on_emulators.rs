@@ -7,7 +7,8 @@ use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
 use kibus::drill::DrillCloud;
 use kibus::model::{
-    Architecture, Code, Desired, Document, Encryption, HubOptions, OrNone, Redrive, Resource, Settings, Signal, Until,
+    Architecture, ClusterName, ClusterRecord, Code, Desired, Document, Encryption, HubOptions, Moment, OrNone, Redrive,
+    Resource, Settings, Signal,
 };
 use kibus::plan::{Change, diff};
 use serde_json::json;
@@ -93,6 +94,10 @@ async fn law(kind: Kind) {
     bench.reach(&bench.hub(with_this_path)).await;
     bench.reach(&bench.hub(HubOptions::default())).await;
     bench.reach(&Desired::default()).await;
+    // None is deleted while a cluster is recorded.
+    for parameter in hub.resources().filter(|one| matches!(one, Resource::Parameter(_))) {
+        bench.create_and_delete_each(&variants(parameter)).await;
+    }
     bench.reach(&bench.hub(all_options())).await;
 }
 
@@ -105,18 +110,24 @@ impl Bench {
             }
         };
         let made = async {
-            // A new queue without the tags of the bus is one that another program has created meanwhile.
-            let ours = |variant: &Resource| match variant {
-                Resource::Queue(queue) => queue.tags.belong_to(&self.scope.bus),
-                _ => true,
-            };
-            for (number, (field, variant)) in variants.iter().enumerate().filter(|(_, (_, variant))| ours(variant)) {
-                if let Some(elsewhere) = elsewhere(variant, number) {
-                    self.create_and_delete(field, &elsewhere).await;
-                }
+            if !matches!(resource, Resource::Parameter(_)) {
+                self.create_and_delete_each(&variants).await;
             }
         };
         join(changed, made).await;
+    }
+
+    async fn create_and_delete_each(&self, variants: &[(String, Resource)]) {
+        // A new queue without the tags of the bus is one that another program has created meanwhile.
+        let ours = |variant: &Resource| match variant {
+            Resource::Queue(queue) => queue.tags.belong_to(&self.scope.bus),
+            _ => true,
+        };
+        for (number, (field, variant)) in variants.iter().enumerate().filter(|(_, (_, variant))| ours(variant)) {
+            if let Some(elsewhere) = elsewhere(variant, number) {
+                self.create_and_delete(field, &elsewhere).await;
+            }
+        }
     }
 
     async fn update_and_back(&self, resource: &Resource, field: &str, variant: &Resource) {
@@ -162,7 +173,6 @@ fn all_options() -> HubOptions {
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
         heartbeat: Some(true),
-        lock_queues: Some(false),
         ..HubOptions::default()
     }
 }
@@ -176,8 +186,14 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.settings("options.tag", |s| s.options.tag = all_options().tag);
             variants.settings("pinned_version", |s| s.pinned_version = Some(1));
             variants.settings("old_keys", |s| {
-                s.old_keys.insert(KEY.parse().unwrap(), Until(1_800_000_000));
+                s.old_keys.insert(KEY.parse().unwrap(), Moment(1_800_000_000));
             });
+        }
+        Resource::Record(_) => {
+            variants.record("role", |r| r.role = Some("a,b".parse().unwrap()));
+            variants.record("former_roles", |r| r.former_roles = ["c", "d"].map(|role| role.parse().unwrap()).into());
+            variants.record("external", |r| r.external = true);
+            variants.record("queue_tags", |r| drop(r.tags.insert("a/b".to_owned(), "ü x".to_owned())));
         }
         Resource::Queue(_) => {
             variants.queue("retention", |q| q.retention -= 60);
@@ -301,6 +317,13 @@ impl Variants {
         });
     }
 
+    fn record(&mut self, field: &str, change: impl FnOnce(&mut ClusterRecord)) {
+        self.change(field, |resource| match resource {
+            Resource::Record(record) => change(record.content.as_mut().unwrap()),
+            other => panic!("{} is of another kind", other.id()),
+        });
+    }
+
     fn change(&mut self, field: &str, change: impl FnOnce(&mut Resource)) {
         let mut variant = self.0.clone();
         change(&mut variant);
@@ -317,6 +340,11 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
     let name = format!("{}-{number}", resource.id().name());
     match &mut copy {
         Resource::Parameter(r) => r.name = name.parse().unwrap(),
+        Resource::Record(r) => {
+            let cluster: ClusterName = name.rsplit('/').next()?.parse().unwrap();
+            r.name = name.parse().unwrap();
+            r.content.as_mut().ok()?.cluster = cluster;
+        }
         Resource::Queue(r) => r.name = name.parse().unwrap(),
         Resource::Role(r) => r.name = name.parse().unwrap(),
         Resource::RolePolicy(r) => r.name = name.parse().unwrap(),

@@ -25,10 +25,10 @@ fn without_chance(output: &str) -> String {
     };
     // `  11-24 03:12:41   spot   i-...   delivered in 84 ms`, and the slowest of a cluster.
     let is_event = |line: &str| line.split_whitespace().nth(1).is_some_and(|time| time.split(':').count() == 3);
-    // `    3s  ✓ warning at the hub, delivered to karpenter-tenant-1 in 79 ms`
+    // `    3s  ✓ warning at the hub, delivered to karpenter-tenant-1 in 79 ms`. Karpenter and EC2 are watched side by side.
     let step = |line: &str| {
         let (_, rest) = line.split_once("s  ✓ ")?;
-        Some(format!("{} TIME", rest.trim_end_matches(|c: char| c.is_ascii_digit() || " ms".contains(c))))
+        Some(format!("  TIME {}", rest.trim_end_matches(|c: char| c.is_ascii_digit() || " .ms".contains(c))))
     };
     // `Spot instance i-... · ip-... · m5.large, us-east-1a · pool default, 1 of 1 node · 3s old`
     let word = |text: &str| {

@@ -211,20 +211,22 @@ async fn versions_are_listed_once_for_the_alias_and_the_permissions() {
 }
 
 #[tokio::test]
-async fn clusters_are_found_by_tag_and_by_prefix() {
+async fn records_are_found_by_name_and_by_path_and_queues_by_their_tags() {
     let (emulator, bench, _) = hub_on_ministack().await;
     let sqs = aws_sdk_sqs::Client::new(&emulator.sdk());
-    for name in ["karpenter-untagged", "unrelated"] {
-        sqs.create_queue().queue_name(name).send().await.unwrap();
+    for (name, tags) in [("karpenter-untagged", &[][..]), ("theirs", &[("kibus:bus", "kibus"), ("kibus:cluster", "x")])]
+    {
+        let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        sqs.create_queue().queue_name(name).set_tags(Some(tags)).send().await.unwrap();
     }
-    for (prefix, expected) in [
-        ("karpenter-", vec!["karpenter-base", "karpenter-untagged", "kibus-probe"]),
-        ("unrelated", vec!["karpenter-base", "kibus-probe", "unrelated"]),
-    ] {
-        let found = bench.cloud.cluster_queues(&prefix.parse().unwrap()).await.unwrap();
-        let found: Vec<_> = found.iter().flatten().map(|name| name.as_str()).collect();
-        assert_eq!(found, expected, "prefix {prefix}");
-    }
+    let tagged = bench.cloud.tagged_queues().await.unwrap().unwrap();
+    let tagged: Vec<&str> = tagged.keys().map(|name| name.as_str()).collect();
+    assert_eq!(tagged, ["karpenter-base", "kibus-probe", "theirs"]);
+    let [base, missing] = ["base", "missing"].map(|name| bench.scope.record_parameter(&name.parse().unwrap()));
+    let (all, next) = bench.cloud.records_page(None).await.unwrap();
+    assert_eq!((all.iter().map(|one| &one.name).collect::<Vec<_>>(), next), (vec![&base], None));
+    assert!(all[0].record().is_some(), "{all:?}");
+    assert_eq!(bench.cloud.records(&[missing, base]).await, Ok(all));
     assert_eq!(
         bench.cloud.listed_roles().await.unwrap().unwrap().into_keys().collect::<Vec<_>>(),
         [bench.scope.router_role()]

@@ -1,10 +1,11 @@
 //! Any command may be stopped after any step, or fail at any call. Repeated, it continues where it stopped, and the plan
-//! after it is empty. Tested on a cloud in memory, for many accounts and commands.
+//! after it is empty. Nothing is changed that no record calls kibus's own. Tested on a cloud in memory, for many accounts and
+//! commands.
 
 mod account;
 mod command;
-mod grants;
 mod interruption;
+mod records;
 mod rounds;
 mod settings;
 mod several_hubs;

@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kibus::cloud::Read;
-use kibus::model::{
-    Document, HubOptions, Resource, hub,
-    policy::{is_locked, requires_tags},
-};
+use kibus::model::{Document, HubOptions, Resource, hub, policy::requires_tags};
 use serde_json::{Value, json};
 
 use bench::{Bench, planned};
@@ -28,7 +25,8 @@ struct Case {
 
 fn cases() -> Vec<Case> {
     // Three options are in the handler.
-    const HANDLERS: [&str; 2] = ["kibus/a-/metrics=nodepool/notify=team-a", "kibus/b-/metrics=none/notify=team-b"];
+    const HANDLERS: [&str; 2] =
+        ["kibus/a-{cluster}/metrics=nodepool/notify=team-a", "kibus/{cluster}-b/metrics=none/notify=team-b"];
     const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
     const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
@@ -59,18 +57,18 @@ fn cases() -> Vec<Case> {
         ),
         case("role-path", role, "path", json!("/"), ("/a/", json!("/a/")), ("/b/", json!("/b/"))),
         case(
-            "queue-prefix",
+            "queue-name",
             function,
             "handler",
-            json!("kibus/karpenter-"),
-            ("a-", json!(HANDLERS[0])),
-            ("b-", json!(HANDLERS[1])),
+            json!("kibus/karpenter-{cluster}"),
+            ("a-{cluster}", json!(HANDLERS[0])),
+            ("{cluster}-b", json!(HANDLERS[1])),
         ),
         case(
             "cluster-metrics",
             function,
             "handler",
-            json!("kibus/karpenter-"),
+            json!("kibus/karpenter-{cluster}"),
             ("nodepool", json!(HANDLERS[0])),
             ("none", json!(HANDLERS[1])),
         ),
@@ -78,7 +76,7 @@ fn cases() -> Vec<Case> {
             "notify",
             function,
             "handler",
-            json!("kibus/karpenter-"),
+            json!("kibus/karpenter-{cluster}"),
             ("team-a", json!(HANDLERS[0])),
             ("team-b", json!(HANDLERS[1])),
         ),
@@ -111,8 +109,6 @@ fn cases() -> Vec<Case> {
             ("yes", json!(true)),
             ("0", none),
         ),
-        // The field is the whole policy.
-        case("lock-queues", hub, "policy", json!(true), ("no", json!(false)), ("1", json!(true))),
         case(
             "tag-conditions",
             ("role-policy", "kibus-router-us-west-2"),
@@ -129,7 +125,7 @@ fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Va
     let saved = |(flag, value): (&str, &str)| {
         let value = match (flag, value.split_once('=')) {
             ("tag", Some((key, value))) => json!({ key: value }),
-            ("rebalance" | "heartbeat" | "dashboard" | "lock-queues" | "tag-conditions", _) => {
+            ("rebalance" | "heartbeat" | "dashboard" | "tag-conditions", _) => {
                 json!(["yes", "1"].contains(&value))
             }
             _ => json!(value),
@@ -150,7 +146,7 @@ fn every_option_has_a_case() {
         retention,
         permissions_boundary,
         role_path,
-        queue_prefix,
+        queue_name,
         memory,
         arch,
         reserved_concurrency,
@@ -161,20 +157,19 @@ fn every_option_has_a_case() {
         dashboard,
         // Clusters have these.
         reader_alarms: _,
-        grant: _,
-        lock_queues,
         tag_conditions,
         cluster_metrics,
         notify,
+        unknown,
     } = serde_json::from_value(options(values)).unwrap();
-    assert_eq!(arch, None);
+    assert!(arch.is_none() && unknown.is_empty(), "{unknown:?}");
     let has_case = [
         tag.is_some(),
         kms_key.is_some(),
         retention.is_some(),
         permissions_boundary.is_some(),
         role_path.is_some(),
-        queue_prefix.is_some(),
+        queue_name.is_some(),
         memory.is_some(),
         reserved_concurrency.is_some(),
         log_retention.is_some(),
@@ -182,12 +177,11 @@ fn every_option_has_a_case() {
         alarms.is_some(),
         heartbeat.is_some(),
         dashboard.is_some(),
-        lock_queues.is_some(),
         tag_conditions.is_some(),
         cluster_metrics.is_some(),
         notify.is_some(),
     ];
-    assert_eq!(has_case, [true; 17]);
+    assert_eq!(has_case, [true; 16]);
 }
 
 /// The value of a case's field in a plan.
@@ -196,7 +190,6 @@ fn shown(plan: &BTreeMap<(String, String, String), Value>, case: &Case) -> Value
     let value = plan.get(&(kind.to_owned(), name.to_owned(), path.to_owned()));
     match value.cloned().unwrap_or_default() {
         policy @ Value::Object(_) if path == "document" => json!(requires_tags(&Document::new(policy))),
-        policy @ Value::Object(_) if path == "policy" => json!(is_locked(&Document::new(policy))),
         body @ Value::Object(_) if path == "body" => json!(body["widgets"].is_array()),
         value => value,
     }
@@ -247,14 +240,12 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     }
     let empty: Vec<(String, &str)> = environment.iter().map(|(name, _)| (name.clone(), "")).collect();
     assert_eq!(dry(&[], &empty), BTreeMap::new(), "an empty variable counts as unset");
-    let unprefixed = dry(&["--queue-prefix="], &[]);
-    let handler = cases.iter().find(|case| case.flag == "queue-prefix").unwrap();
-    assert_eq!(shown(&unprefixed, handler), json!("kibus//metrics=none/notify=team-b"), "an empty flag is a value");
+    assert_eq!(bench.run(&["bootstrap-hub", "--queue-name="], &[]).status.code(), Some(64), "an empty flag is a value");
 
     // Someone else writes other options.
     let fixed = fixed.iter().map(|case| (case.flag, case.given.0));
     let saved = options(cases.iter().map(|case| (case.flag, case.environment.0)).chain(fixed));
-    bench.write_settings(&json!({ "format": 1, "options": saved }).to_string()).await;
+    bench.write_options(&saved).await;
     let by_parameter = dry(&[], &[]);
     for case in &cases {
         let expected = case.environment.1.clone();
@@ -307,7 +298,7 @@ async fn cluster_options_follow_the_same_order_and_the_role_is_kept() {
     let dry = |more: &[&str], environment: &[(&str, &str)]| {
         let arguments: Vec<&str> = ["add-cluster", "base", "--dry-run"].iter().chain(more).copied().collect();
         let plan = planned(&bench.json(&arguments, environment).0);
-        plan.get(&("queue".to_owned(), "karpenter-base".to_owned(), "tags.kibus:controller-role".to_owned())).cloned()
+        plan.get(&("record".to_owned(), "/kibus/kibus/clusters/base".to_owned(), "role".to_owned())).cloned()
     };
     let role = Some(json!("KarpenterServiceAccount-base"));
     assert_eq!(dry(&[], &[]), role, "by default");
@@ -373,7 +364,7 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     assert_eq!(dry(&flags, &arm64), (json!("x86_64"), json!("9.1.1")), "from flags");
 
     bench.done(&["bootstrap-hub", "--yes"]);
-    bench.write_settings(r#"{"format": 1, "options": {"arch": "arm64"}}"#).await;
+    bench.write_options(&json!({ "arch": "arm64" })).await;
     let before = dry(&["--router-binary", &theirs], &[]);
     assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the parameter");
     assert_eq!(dry(&["--arch=x86_64"], &[]), (Value::Null, Value::Null), "a flag, after that");

@@ -6,8 +6,8 @@ use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use kibus::cloud::Read;
 use kibus::iam::operator_policy;
 use kibus::model::{
-    Cluster, Code, Desired, Document, Fact, GlobalOptions, Hub, HubOptions, KmsKey, Observed, OrNone, Partition,
-    Region, Scope, hub, policy,
+    ClusterRecord, Code, Desired, Document, Fact, GlobalOptions, Hub, HubOptions, KmsKey, Moment, Observed, OrNone,
+    Partition, Region, Scope, policy,
 };
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
@@ -53,9 +53,9 @@ fn options(scope: &Scope) -> HubOptions {
 }
 
 fn cluster(scope: &Scope, options: &HubOptions) -> Desired {
-    let role = Some("r".parse().unwrap());
-    let cluster = Cluster::new(scope, &hub::default_queue_prefix(), "base".parse().unwrap(), role);
-    cluster.desired(scope, &options.clone().into())
+    let mut record = ClusterRecord::new(scope, options, "base".parse().unwrap(), Moment(1));
+    record.role = Some("r".parse().unwrap());
+    record.desired(scope, &options.clone().into())
 }
 
 fn key(options: &HubOptions) -> Option<&KmsKey> {
@@ -78,7 +78,7 @@ fn arns(text: &str) -> (BTreeSet<&str>, usize) {
 
 fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
     let absent: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
-    plan(scope, desired, &absent, 0)
+    plan(scope, desired, &absent)
 }
 
 #[test]
@@ -98,6 +98,8 @@ fn every_arn_is_in_the_callers_partition() {
                     queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
                     controller_role: None,
+                    external: false,
+                    damage: None,
                 }],
                 ..HubReport::of(&scope)
             }],
@@ -158,9 +160,9 @@ async fn a_hub_in_each_partition_matches_its_plan() {
         let options = options(&bench.scope);
         let code = Code::of_archive("0.1.0", sha256(ARCHIVES[0]));
         let mut desired = Hub::new(&bench.scope, options.clone(), code).desired();
-        let queue_only = |resource: &kibus::model::resource::Resource| resource.tags().is_some();
         // The controller role does not exist.
-        desired.extend(cluster(&bench.scope, &options).resources().filter(|r| queue_only(r)).cloned().collect());
+        let cluster = cluster(&bench.scope, &options);
+        desired.extend(cluster.resources().filter(|one| one.as_role_policy().is_none()).cloned().collect());
         bench.reach(&desired).await;
         for resource in desired.resources() {
             let read = bench.cloud.read(&resource.id()).await.unwrap();

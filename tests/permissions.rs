@@ -11,7 +11,6 @@ mod discover;
 mod drill;
 mod eks;
 mod emulators_own;
-mod granted;
 mod many_clusters;
 mod parameters;
 mod queue_locks;
@@ -24,6 +23,8 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
+use kibus::iam::grants::matches_action;
+use kibus::model::resource::calls::CALLS;
 use kibus::model::{Document, GlobalOptions, Scope, Tags};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
@@ -37,8 +38,10 @@ use crate::support::inventory::Inventory;
 use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
-/// customer key, and the third for the tags in `GetFunction`. The last says who else wrote settings at the same time.
-const NO_CALL: [&str; 4] = ["iam:PassRole", "kms:Decrypt", "lambda:ListTags", "ssm:GetParameterHistory"];
+/// customer key, the third for the tags in `GetFunction`, and the fourth for those of a new parameter. The last says who else
+/// wrote a parameter at the same time.
+const NO_CALL: [&str; 5] =
+    ["iam:PassRole", "kms:Decrypt", "lambda:ListTags", "ssm:AddTagsToResource", "ssm:GetParameterHistory"];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
@@ -169,7 +172,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("dead-letters").await;
     operator.kibus("dead-letters --redrive --yes").await;
     operator.kibus("dead-letters --purge --yes").await;
-    a_queue_is_adopted_and_handed_back(&mut operator, &sqs).await;
+    queues_of_others_are_recorded(&mut operator, &sqs).await;
 
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();
@@ -283,12 +286,15 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     }
 }
 
-/// A queue of another tool is taken over, and handed back.
-async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &Sqs) {
-    let call = sqs.create_queue().queue_name("karpenter-adopted");
+/// A queue of another tool becomes kibus's own and is removed, and another one stays its owner's.
+async fn queues_of_others_are_recorded(operator: &mut Operator<'_>, sqs: &Sqs) {
+    sqs.create_queue().queue_name("karpenter-adopted").send().await.unwrap();
+    let call = sqs.create_queue().queue_name("karpenter-external");
+    let call = call.tags("kibus:bus", "kibus").tags("kibus:cluster", "external");
     let url = call.send().await.unwrap().queue_url.unwrap();
-    operator.kibus("add-cluster adopted --no-controller-role --adopt=unproven --yes").await;
-    operator.kibus("remove-cluster adopted --yes").await;
+    operator.kibus("add-cluster adopted --no-controller-role --adopt --yes").await;
+    operator.kibus("add-cluster external --external --yes").await;
+    operator.kibus("remove-cluster adopted external --yes").await;
     sqs.delete_queue().queue_url(url).send().await.unwrap();
 }
 
@@ -365,11 +371,17 @@ fn bounded(document: &Value) -> Vec<&str> {
     conditions.filter_map(|condition| condition["iam:PermissionsBoundary"].as_str()).collect()
 }
 
+/// The actions of a document. A shortened one names some by a pattern.
 fn actions(document: &Value) -> BTreeSet<String> {
     let statements = document["Statement"].as_array().unwrap();
     let named = statements.iter().flat_map(|statement| match &statement["Action"] {
         Value::Array(actions) => actions.clone(),
         action => vec![action.clone()],
     });
-    named.map(|action| action.as_str().unwrap().to_owned()).collect()
+    let named = named.map(|action| action.as_str().unwrap().to_owned());
+    let meant = |named: String| {
+        let calls = CALLS.iter().filter(|call| matches_action(&named, call.action)).map(|call| call.action.to_owned());
+        if named.contains('*') { calls.collect() } else { vec![named] }
+    };
+    named.flat_map(meant).collect()
 }

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use kibus::iam::grants::{matches, matches_action};
 use kibus::model::{
-    Cluster, Code, Document, GlobalOptions, Hub, HubOptions, QueueName, Resource, Scope, Senders, Signal,
-    policy::{
-        QueueOrigin, adopted_queue_policy, bus_of_queue_policy, cluster_queue_policy, without_ours, without_permissions,
-    },
+    ClusterRecord, Code, Document, GlobalOptions, Hub, HubOptions, Moment, QueueName, Resource, Scope, Signal,
+    policy::{cluster_queue_policy, has_lock},
     texts,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn scope() -> Scope {
     Scope {
@@ -23,17 +21,16 @@ fn scope() -> Scope {
 }
 
 /// The policies of all queues, with the longest names.
-fn policies(lock: Option<bool>) -> BTreeMap<QueueName, Document> {
+fn policies() -> BTreeMap<QueueName, Document> {
     let scope = scope();
     let options = HubOptions {
-        queue_prefix: Some("p".repeat(40).parse().unwrap()),
+        queue_name: Some(format!("{{cluster}}{}", "p".repeat(50)).parse().unwrap()),
         rebalance: Some(true),
-        lock_queues: lock,
         ..HubOptions::default()
     };
     let hub = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa"));
     let name = "c".repeat(100).parse().unwrap();
-    let cluster = Cluster::new(&scope, &options.queue_prefix(), name, None);
+    let cluster = ClusterRecord::new(&scope, &options, name, Moment(1));
     let mut desired = hub.desired();
     desired.extend(cluster.desired(&scope, &options.into()));
     let policy = |resource: &Resource| match resource {
@@ -72,12 +69,6 @@ impl Sender {
             ("aws:SecureTransport", "true".to_owned()),
         ];
         Self { context: context.into(), service: Some(name), own_policies_allow: false }
-    }
-
-    /// The same for a resource of this account, as far as AWS says so.
-    pub(crate) fn of_account(mut self, account: &str) -> Self {
-        self.context.insert("aws:SourceAccount", account.to_owned());
-        self
     }
 
     /// Whether it may send to a queue with this policy (IAM user guide, "Policy evaluation logic", within one account). A
@@ -143,118 +134,70 @@ fn only_the_bus_sends_to_its_queues() {
     };
     let our_rule = scope.rule(Signal::SpotInterruption);
     let nothing = Sender::default();
-    let (hub, clusters, nowhere, everywhere) = ([true, false], [false, true], [false; 2], [true; 2]);
-    for (sender, request, locked, unlocked) in [
-        ("a user", iam("user/dev"), nowhere, everywhere),
-        ("the root user", iam("root"), nowhere, everywhere),
-        ("another role", iam("role/deploy"), nowhere, everywhere),
-        ("the router", iam(&format!("role/{role}")), clusters, everywhere),
-        ("the router at a path", iam(&format!("role/x/y/{role}")), clusters, everywhere),
-        ("a role whose name ends alike", iam(&format!("role/x-{role}")), nowhere, everywhere),
-        ("a role whose name begins alike", iam(&format!("role/{role}-x")), nowhere, everywhere),
-        ("a role at a path that is named alike", iam(&format!("role/{role}/x")), nowhere, everywhere),
-        ("a user with the name of the role", iam(&format!("user/{role}")), nowhere, everywhere),
+    let (hub, clusters, nowhere) = ([true, false], [false, true], [false; 2]);
+    for (sender, request, expected) in [
+        ("a user", iam("user/dev"), nowhere),
+        ("the root user", iam("root"), nowhere),
+        ("another role", iam("role/deploy"), nowhere),
+        ("the router", iam(&format!("role/{role}")), clusters),
+        ("the router at a path", iam(&format!("role/x/y/{role}")), clusters),
+        ("a role whose name ends alike", iam(&format!("role/x-{role}")), nowhere),
+        ("a role whose name begins alike", iam(&format!("role/{role}-x")), nowhere),
+        ("a role at a path that is named alike", iam(&format!("role/{role}/x")), nowhere),
+        ("a user with the name of the role", iam(&format!("user/{role}")), nowhere),
         (
             "such a role of another account",
             Sender::principal(format!("arn:aws:iam::999999999999:role/{role}")),
             nowhere,
-            everywhere,
         ),
-        ("a rule of this bus", events(our_rule.as_str()), hub, hub),
-        ("another rule", events("Karpenter-SpotInterruption"), nowhere, nowhere),
+        ("a rule of this bus", events(our_rule.as_str()), hub),
+        ("another rule", events("Karpenter-SpotInterruption"), nowhere),
         (
             "another service for such a resource",
             Sender::service("sns.amazonaws.com", scope.rule_arn(&our_rule)),
             nowhere,
-            nowhere,
         ),
-        ("nobody: an unsigned request", nothing, nowhere, nowhere),
+        ("nobody: an unsigned request", nothing, nowhere),
     ] {
-        for (lock, expected) in [(None, locked), (Some(true), locked), (Some(false), unlocked)] {
-            for (queue, policy) in policies(lock) {
-                let of_hub = queue == scope.hub_queue() || queue == scope.dead_letter_queue();
-                let expected = expected[usize::from(!of_hub)];
-                assert_eq!(request.may_send(&policy), expected, "{sender} to {queue}, lock {lock:?}");
-            }
+        for (queue, policy) in policies() {
+            let of_hub = queue == scope.hub_queue() || queue == scope.dead_letter_queue();
+            assert_eq!(request.may_send(&policy), expected[usize::from(!of_hub)], "{sender} to {queue}");
         }
     }
 }
 
-const OWNER: &str = r#"{"Version":"2008-10-17","Id":"EC2InterruptionPolicy","Statement":[
-    {"Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},"Action":"sqs:SendMessage",
-     "Resource":"*"},
-    {"Sid":"DenyHTTP","Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*",
-     "Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}"#;
-
-/// The old rules of an adopted queue still send, and of all others only the router.
+/// The label of `AddPermission` becomes the Sid of a statement that allows, so a Sid alone is no lock.
 #[test]
-fn an_adopted_queue_is_locked_too() {
+fn a_lock_is_exactly_the_denial_of_this_bus() {
     let scope = scope();
-    let role = scope.router_role();
     let queue = scope.probe_queue();
-    let owner = Document::parse(OWNER).unwrap();
-    let policy = |senders| adopted_queue_policy(&scope, &queue, senders, Some(&owner));
-    let iam = |resource: &str| Sender::principal(format!("arn:aws:iam::111122223333:{resource}"));
-    let rule = || {
-        let rule = "arn:aws:events:ap-southeast-4:111122223333:rule/Karpenter-SpotInterruption";
-        Sender::service("events.amazonaws.com", rule.to_owned())
-    };
-    for (sender, request, locked, unlocked) in [
-        ("a user", iam("user/dev"), false, true),
-        ("another role", iam("role/deploy"), false, true),
-        ("the router", iam(&format!("role/{role}")), true, true),
-        ("the router at a path", iam(&format!("role/x/{role}")), true, true),
-        ("an old rule", rule().of_account("111122223333"), true, true),
-        ("an old rule, without an account", rule(), true, true),
-        ("a rule of another account", rule().of_account("999999999999"), false, true),
-        (
-            "another service",
-            Sender::service("sns.amazonaws.com", String::new()).of_account("111122223333"),
-            false,
-            false,
-        ),
-        ("nobody: an unsigned request", Sender::default(), false, false),
-    ] {
-        for (senders, expected) in [(Senders::Locked, locked), (Senders::ByTheirPolicies, unlocked)] {
-            assert_eq!(request.may_send(&policy(senders)), expected, "{sender}, {senders:?}");
-        }
-    }
-    let policy = policy(Senders::Locked);
-    assert_eq!(without_ours(&policy), Some(owner.clone()), "what is left when it is handed back");
-    let dropped = adopted_queue_policy(&scope, &queue, Senders::Locked, without_permissions(&owner).as_ref());
-    assert!(!rule().may_send(&dropped), "its senders are dropped");
-    assert_eq!(dropped.statements()[0]["Sid"], "DenyHTTP", "a denial of the owner stays");
-}
-
-/// The label of `AddPermission` becomes the Sid of a statement that allows: none can make kibus delete a queue.
-#[test]
-fn a_policy_says_how_kibus_came_by_a_queue() {
-    use QueueOrigin::{Adopted, Created};
-    let scope = scope();
-    let created = cluster_queue_policy(&scope, &scope.probe_queue(), Senders::Locked);
-    let adopted = adopted_queue_policy(&scope, &scope.probe_queue(), Senders::Locked, None);
-    let with = |policy: &Document, sid: &str, effect: &str| {
-        let mut policy = policy.clone();
-        let statement = serde_json::json!({"Sid": sid, "Effect": effect});
+    let ours = cluster_queue_policy(&scope, &queue);
+    let with = |statement: Value| {
+        let mut policy = ours.clone();
         policy.value_mut()["Statement"].as_array_mut().unwrap().push(statement);
         policy
     };
-    let owner = Document::parse(OWNER).unwrap();
-    for (case, policy, origin) in [
-        ("created", created.clone(), Some(Created)),
-        ("adopted", adopted.clone(), Some(Adopted)),
-        ("of another tool", owner.clone(), None),
-        ("of another tool, labeled", with(&owner, "KibusCreated", "Allow"), Some(Adopted)),
-        ("created, labeled", with(&created, "KibusAdopted", "Allow"), Some(Adopted)),
-        ("created, with another label", with(&created, "KibusX", "Allow"), Some(Created)),
-        ("adopted, labeled", with(&adopted, "KibusCreated", "Allow"), Some(Adopted)),
-        ("one statement of kibus is left", with(&owner, "KibusRouterOnly", "Deny"), Some(Adopted)),
-    ] {
-        assert_eq!(QueueOrigin::of(&policy), origin, "{case}");
-    }
+    let changed = |pointer: &str, value: Value| {
+        let mut policy = ours.clone();
+        let lock = policy.value_mut()["Statement"].as_array_mut().unwrap();
+        let lock = lock.iter_mut().find(|statement| statement["Sid"] == "KibusRouterOnly").unwrap();
+        *lock.pointer_mut(pointer).unwrap() = value;
+        policy
+    };
     let two = Scope { bus: "two".parse().unwrap(), ..scope.clone() };
-    assert_eq!(bus_of_queue_policy(&two, &created), Some(scope.bus.clone()), "the lock names the router of the bus");
-    assert_eq!(bus_of_queue_policy(&scope, &owner), None);
+    for (case, policy, is_locked) in [
+        ("its own", ours.clone(), true),
+        ("with more that allows", with(json!({"Sid": "x", "Effect": "Allow", "Principal": "*"})), true),
+        ("with a label like it", with(json!({"Sid": "KibusRouterOnly", "Effect": "Allow"})), true),
+        ("under another name", changed("/Sid", json!("Lock")), false),
+        ("that allows", changed("/Effect", json!("Allow")), false),
+        ("of other actions", changed("/Action", json!("sqs:ReceiveMessage")), false),
+        ("under another condition", changed("/Condition", json!({})), false),
+        ("of another queue", cluster_queue_policy(&scope, &scope.hub_queue()), false),
+        ("of another bus", cluster_queue_policy(&two, &queue), false),
+    ] {
+        assert_eq!(has_lock(&scope, &queue, &policy), is_locked, "{case}");
+    }
 }
 
 /// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its
@@ -262,7 +205,7 @@ fn a_policy_says_how_kibus_came_by_a_queue() {
 #[test]
 fn what_has_no_context_is_not_denied_at_the_dead_letter_queue() {
     let itself = Sender { own_policies_allow: true, ..Sender::default() };
-    assert!(itself.may_send(&policies(None)[&scope().dead_letter_queue()]));
+    assert!(itself.may_send(&policies()[&scope().dead_letter_queue()]));
 }
 
 fn count(value: &Value) -> usize {
@@ -277,7 +220,7 @@ fn count(value: &Value) -> usize {
 /// S8: the quotas of policies in the SQS developer guide. More than half of each stays free.
 #[test]
 fn s8_a_policy_uses_less_than_half_of_each_limit() {
-    for policy in policies(None).into_values() {
+    for policy in policies().into_values() {
         let statements = policy.statements();
         let actions = statements.iter().map(|statement| count(&statement["Action"])).max();
         let conditions: usize = statements.iter().map(|statement| operators(statement)).sum();
@@ -297,7 +240,7 @@ fn operators(statement: &Value) -> usize {
 /// S7: a principal of IAM that was just created is refused for some seconds; a service never is.
 #[test]
 fn s7_principals_are_services_or_everyone() {
-    for policy in policies(None).into_values() {
+    for policy in policies().into_values() {
         for statement in policy.statements() {
             let principal = &statement["Principal"];
             let services = principal.as_object().is_some_and(|of| of.keys().eq(["Service"]));

@@ -19,7 +19,7 @@ const TABLES: [(char, u32); 14] = [
     ('H', 13),
     ('R', 10),
     ('P', 13),
-    ('N', 6),
+    ('N', 8),
 ];
 
 /// A row of the document.

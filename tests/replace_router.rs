@@ -231,7 +231,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let role = Change::create(None, Resource::Role(role));
     hub.stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     hub.kibus("add-cluster base --yes").is(0, &[]);
-    let queue = hub.stage.cloud.scope().cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
+    let queue = hub.stage.cloud.scope().cluster_queue(&hub::default_queue_template(), &"base".parse().unwrap());
 
     // A reader like Karpenter: it receives all messages and deletes unknown ones.
     let over = Arc::new(AtomicBool::new(false));
@@ -257,5 +257,5 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
 
     let missing = hub.kibus("verify --probe other");
     missing.is(2, &[]);
-    assert!(missing.out.contains("K110  cluster other: not registered"), "{missing:?}");
+    assert!(missing.out.contains("K116  cluster other: not recorded"), "{missing:?}");
 }

@@ -149,7 +149,7 @@ fn the_printed_steps_work_in_the_sandbox() {
     let add = after(&hub, "Next:");
     assert_eq!(add, "add-cluster NAME --no-controller-role --no-eks-check --sandbox");
     let (added, _) = sandbox.kibus(&format!("{} --yes", add.replace("NAME", "base")));
-    assert!(added.contains("Created 1 in"), "{added}");
+    assert!(added.contains("Created 2 in"), "{added}");
     let (verified, _) = sandbox.kibus("verify --sandbox");
     assert_eq!(verified, "No findings. Hub kibus and 1 cluster are up to date.\n");
     let (script, said) = sandbox.kibus("sandbox env");

@@ -89,7 +89,6 @@ macro_rules! scenarios {
 scenarios! {
     abandoned_probe
     adopt
-    adopted_queue
     alarms
     aws_like
     bad_input
@@ -111,19 +110,16 @@ scenarios! {
     export
     external
     failed_states
-    fallen_clusters
     faulty_hub
     first_hub
     foreign_version
     function_policy
-    grant
     interrupted
     interrupted_redrive
     json
     killed
     killed_removal
     killed_teardown
-    lost_queues
     many_clusters
     marked_queues
     message_size
@@ -137,16 +133,14 @@ scenarios! {
     notices
     not_ours
     old_keys
-    orphans
     other_mappings
     partition
     policy
     probes
-    queue_locks
+    records
     redrive
     reserve_used_up
     retagged
-    retagged_clusters
     revisions
     router_binaries
     self_test

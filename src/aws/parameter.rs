@@ -1,5 +1,5 @@
-//! The parameter with the settings of a hub. Creating is atomic: without `Overwrite`, Parameter Store refuses a name that
-//! exists (Systems Manager API reference, `PutParameter`).
+//! Parameters of Parameter Store: the one with the settings of a hub, and what its writes share with those of records. Creating
+//! is atomic: without `Overwrite`, Parameter Store refuses a name that exists (Systems Manager API reference, `PutParameter`).
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,14 @@ use super::invoke::pass_self_test;
 use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, alias};
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::{
-    BusName, Parameter, ParameterField, ParameterName, Settings, Tags, calls::ssm, resource::SETTINGS_PATH,
+    BusName, ClusterRecord, MOST_PAGES, Parameter, ParameterField, ParameterName, Settings, Tags, calls::ssm,
+    resource::SETTINGS_PATH,
 };
 
 const PUT: &str = ssm::PUT_PARAMETER;
-pub(super) const LIST: [&str; 2] = ["Parameters", "NextToken"];
+const LIST: [&str; 2] = ["Parameters", "NextToken"];
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -33,22 +34,19 @@ struct Held {
     version: u64,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Put {
+    version: u64,
+}
+
 pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Parameter>, Fault> {
-    let tags = async {
-        let answer = cloud.json::<Value>(&cloud.ssm, ssm::LIST_TAGS_FOR_RESOURCE, resource(name));
-        if_present(answer.await)
-    };
-    let (Some(held), Some(tags)) = tokio::try_join!(held(cloud, name), tags)? else {
-        return Ok(None);
-    };
-    let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
-    let tags = tags["TagList"].as_array().into_iter().flatten();
-    let tags = tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?)));
-    Ok(Some(Parameter {
+    let held = held(cloud, name).await?;
+    Ok(held.map(|held| Parameter {
         name: name.clone(),
         settings: Settings::read(&held.value),
         version: held.version,
-        tags: tags.collect(),
+        tags_of_new: Tags::default(),
     }))
 }
 
@@ -59,58 +57,64 @@ async fn held(cloud: &AwsCloud, name: &ParameterName) -> Result<Option<Held>, Fa
 }
 
 pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
-    let input = json!({ "Path": SETTINGS_PATH });
+    // A slash at the end would be part of what AWS compares with a policy.
+    let input = json!({ "Path": SETTINGS_PATH.trim_end_matches('/') });
     let parameters = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETERS_BY_PATH, input, LIST).await?;
     let bus = |found: &Value| found["Name"].as_str()?.strip_prefix(SETTINGS_PATH)?.parse().ok();
     Ok(parameters.iter().filter_map(bus).collect())
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, parameter: &Parameter) -> Result<(), Fault> {
-    let mut input = written(parameter)?;
-    input["Tags"] = listed(&parameter.tags);
-    cloud
-        .settled(PUT, WaitReason::ParameterLeaving, || async {
-            match send(cloud, PUT, &input).await {
-                // The name of a parameter that was deleted moments ago.
-                Err(fault) if fault.kind == FaultKind::Exists && held(cloud, &parameter.name).await?.is_none() => {
-                    Ok(None)
-                }
-                answer => answer.map(Some),
-            }
-        })
-        .await
+    put_new(cloud, &parameter.name, document(parameter)?, &parameter.tags_of_new).await
 }
 
 /// A version that becomes pinned passes its self-test before anything is written.
-pub(super) async fn update(
-    cloud: &Writing<'_>,
-    Update { from, to, fields }: Update<'_, Parameter>,
-) -> Result<(), Fault> {
-    let Changes { fields, tags } = Changes::<ParameterField>::among(PUT, fields)?;
-    let (mut untag, mut tag) = (resource(&to.name), resource(&to.name));
-    untag["TagKeys"] = json!(tags.remove);
-    tag["Tags"] = listed(&tags.set);
-    // The value lists the user's tags: what it does not list any more is never removed.
-    if !tags.remove.is_empty() {
-        send(cloud, ssm::REMOVE_TAGS_FROM_RESOURCE, &untag).await?;
+pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Parameter>) -> Result<(), Fault> {
+    let Update { from, to, fields } = update;
+    let Changes { fields: _, tags: _ } = Changes::<ParameterField>::among(PUT, fields)?;
+    let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
+    if let Some(version) = pinned(to).filter(|version| pinned(from) != Some(*version)) {
+        passes(cloud, version).await?;
     }
-    // One value holds all fields.
-    if !fields.is_empty() {
-        let pinned = |parameter: &Parameter| parameter.settings().and_then(|settings| settings.pinned_version);
-        if let Some(version) = pinned(to).filter(|version| pinned(from) != Some(*version)) {
-            passes(cloud, version).await?;
-        }
-        let mut input = written(to)?;
-        input["Overwrite"] = true.into();
-        cloud.until_seen(PUT, &[], || send(cloud, PUT, &input)).await?;
-    }
-    if !tags.set.0.is_empty() {
-        send(cloud, ssm::ADD_TAGS_TO_RESOURCE, &tag).await?;
-    }
-    Ok(())
+    put_over(cloud, &to.name, document(to)?, from.version).await
 }
 
+/// Deletes the settings of a hub, unless a record of kibus remains: a cluster that another run has added meanwhile.
 pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
+    let action = ssm::DELETE_PARAMETER;
+    cloud
+        .settled(action, WaitReason::RecordsLeaving, || async {
+            Ok(added_meanwhile(cloud).await?.is_none().then_some(()))
+        })
+        .await
+        .map_err(|fault| match fault.kind {
+            FaultKind::Unsettled { .. } => {
+                let message = "another run has added a cluster to this hub meanwhile; the settings of the hub stay";
+                Fault { kind: FaultKind::Changed, message: message.to_owned(), ..fault }
+            }
+            _ => fault,
+        })?;
+    delete_one(cloud, name).await
+}
+
+/// A record that kibus made, if one remains. One that another tool made may outlive its hub.
+async fn added_meanwhile(cloud: &AwsCloud) -> Result<Option<ParameterName>, Fault> {
+    let mut token = None;
+    for _ in 0..MOST_PAGES {
+        let (records, next) = cloud.records_page(token).await?;
+        let of_kibus = |content: &ClusterRecord| content.is_of_kibus();
+        if let Some(record) = records.into_iter().find(|record| record.record().is_none_or(of_kibus)) {
+            return Ok(Some(record.name));
+        }
+        token = next;
+        if token.is_none() {
+            return Ok(None);
+        }
+    }
+    Err(Fault::endless(ssm::GET_PARAMETERS_BY_PATH))
+}
+
+async fn delete_one(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
     let input = json!({ "Name": name.as_str() });
     let action = ssm::DELETE_PARAMETER;
     if_present(cloud.until_seen(action, &[], || send(cloud, action, &input)).await).map(drop)
@@ -126,31 +130,70 @@ async fn passes(cloud: &Writing<'_>, version: u64) -> Result<(), Fault> {
     pass_self_test(cloud, version, &settings, state).await
 }
 
-/// The part of the request that is the same for a create and an update.
-fn written(parameter: &Parameter) -> Result<Value, Fault> {
-    let Parameter {
-        name,
-        settings,
-        version: _, // Parameter Store counts
-        tags: _,    // set at the creation, or by calls of their own
-    } = parameter;
-    let settings = settings.as_ref().map_err(|bad| rejected(PUT, bad.to_string()))?;
-    // Without a tier, the default of the account decides, and another one costs.
-    Ok(json!({ "Name": name.as_str(), "Type": "String", "Tier": "Standard", "Value": settings.document() }))
+fn document(parameter: &Parameter) -> Result<String, Fault> {
+    let settings = parameter.settings.as_ref().map_err(|bad| rejected(PUT, bad.to_string()))?;
+    Ok(settings.document())
 }
 
-fn listed(tags: &Tags) -> Value {
+/// Creates a parameter; fails if it exists.
+pub(super) async fn put_new(
+    cloud: &Writing<'_>,
+    name: &ParameterName,
+    value: String,
+    tags: &Tags,
+) -> Result<(), Fault> {
+    let mut input = written(name, value);
     let tag = |(key, value): (&String, &String)| json!({ "Key": key, "Value": value });
-    tags.0.iter().map(tag).collect()
+    input["Tags"] = tags.0.iter().map(tag).collect();
+    cloud
+        .settled(PUT, WaitReason::ParameterLeaving, || async {
+            match send(cloud, PUT, &input).await {
+                // The name of a parameter that was deleted moments ago.
+                Err(fault) if fault.kind == FaultKind::Exists && held(cloud, name).await?.is_none() => Ok(None),
+                answer => answer.map(Some),
+            }
+        })
+        .await
 }
 
-/// What a call about tags is about.
-fn resource(name: &ParameterName) -> Value {
-    json!({ "ResourceType": "Parameter", "ResourceId": name.as_str() })
+/// Writes a parameter over the version that was read. Every write counts one version, so a higher one shows another writer,
+/// unless all of them wrote this value: the SDK repeats a write whose answer is lost.
+pub(super) async fn put_over(cloud: &Writing<'_>, name: &ParameterName, value: String, read: u64) -> Result<(), Fault> {
+    let mut input = written(name, value.clone());
+    input["Overwrite"] = true.into();
+    let put = || cloud.json::<Put>(&cloud.ssm, PUT, input.clone());
+    let Put { version } = cloud.until_seen(PUT, &[], put).await?;
+    if version == read + 1 {
+        return Ok(());
+    }
+    if version <= read {
+        let message = "it was deleted since the plan was made, and this command has written it again";
+        return Err(Fault::new(FaultKind::Changed, PUT, message));
+    }
+    let history = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETER_HISTORY, json!({ "Name": name.as_str() }), LIST);
+    // It only tells who it was, so a denial is an empty answer.
+    let history = history.await.unwrap_or_default();
+    let of_others = |one: &&Value| one["Version"].as_u64() > Some(read) && one["Value"].as_str() != Some(&value);
+    let others: Vec<&Value> = history.iter().filter(of_others).collect();
+    if others.is_empty() && !history.is_empty() {
+        return Ok(());
+    }
+    let by = others.iter().rev().find_map(|one| one["LastModifiedUser"].as_str()).unwrap_or("someone else");
+    let message = format!(
+        "{} has written it since the plan was made; what this command wrote is in it now, and `aws ssm get-parameter-history` \
+         shows the other value",
+        by.escape_debug()
+    );
+    Err(Fault::new(FaultKind::Changed, PUT, message))
+}
+
+fn written(name: &ParameterName, value: String) -> Value {
+    // Without a tier, the default of the account decides, and another one costs.
+    json!({ "Name": name.as_str(), "Type": "String", "Tier": "Standard", "Value": value })
 }
 
 /// Makes a call whose answer has nothing of interest.
-async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(), Fault> {
+pub(super) async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(), Fault> {
     let answer = cloud.json::<IgnoredAny>(&cloud.ssm, action, input.clone());
     answer.await.map(drop)
 }
@@ -158,16 +201,9 @@ async fn send(cloud: &AwsCloud, action: &'static str, input: &Value) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{HubOptions, scope::tests::scope};
 
     #[test]
     fn a_write_names_the_tier_that_costs_nothing() {
-        let parameter = Parameter {
-            name: scope().settings_parameter(),
-            settings: Ok(HubOptions::default().into()),
-            version: 0,
-            tags: Tags::default(),
-        };
-        assert_eq!(written(&parameter).unwrap()["Tier"], "Standard");
+        assert_eq!(written(&"/kibus/kibus".parse().unwrap(), "{}".to_owned())["Tier"], "Standard");
     }
 }

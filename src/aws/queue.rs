@@ -14,14 +14,14 @@ use super::error::if_present;
 use super::interceptor::AnswerDate;
 use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
-use super::{AwsCloud, document};
+use super::{AwsCloud, document, record};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::{
     Depth, Document, Encryption, FieldName, FieldValue, Queue, QueueField, QueueName, Redrive, Tags,
     calls::sqs,
     cluster::TAGS_REMEMBERED,
-    resource::LARGEST_EVENT,
+    resource::{AGE_SLACK, LARGEST_EVENT},
     tags::{BUS, CLUSTER, DELETING, MARK_COUNTS},
 };
 use crate::plan::FieldChange;
@@ -32,12 +32,8 @@ const CREATE: &str = sqs::CREATE_QUEUE;
 /// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
 const ROUTER_LEARNS: (&str, Duration) = (
     "the router may not deliver to this queue yet; until it does, others may still send",
-    TAGS_REMEMBERED.saturating_add(Duration::from_secs(10)),
+    TAGS_REMEMBERED.saturating_add(Duration::from_secs(30)),
 );
-
-/// By how much a new queue may seem older than the request for it: SQS gives whole seconds, and its servers have clocks of
-/// their own. A deleted queue is older by the time that it existed.
-const AGE_SLACK: Duration = Duration::from_secs(5);
 
 /// SQS accepts a delete at once and takes up to a minute for it; until then it may answer for the queue (SQS API reference,
 /// `DeleteQueue`). The pause between two creates meanwhile.
@@ -79,7 +75,7 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
 pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
     let began = Instant::now();
-    let mut reported = false;
+    let mut has_waited = false;
     loop {
         let answer = request(cloud, queue).await;
         let (found, age) = match &answer {
@@ -90,33 +86,30 @@ pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fau
             Err(_) => return answer,
         };
         let is_marked = found.get(DELETING).is_some();
-        let is_older = age.is_some_and(|age| age > began.elapsed() + AGE_SLACK);
+        let is_older = age.is_some_and(|age| age > began.elapsed() + Duration::from_secs(AGE_SLACK));
         if [BUS, CLUSTER].iter().any(|key| found.get(key) != queue.tags.get(key)) {
             return answer.and_then(|()| Err(not_managed()));
         }
-        if is_marked && !found.being_deleted(cloud.now()) {
-            return Err(stays(cloud, &url).await);
+        if !is_marked && !is_older {
+            answer?;
+            return if has_waited { still_recorded(cloud, queue).await } else { Ok(()) };
         }
-        // Without a mark, another run has created it since the plan.
-        if !is_marked && (!is_older || began.elapsed() >= MARK_COUNTS) {
-            return answer;
+        if began.elapsed() >= MARK_COUNTS {
+            let message = "a queue of this name exists, which was made or marked as being deleted before";
+            return Err(Fault::new(FaultKind::Changed, CREATE, message));
         }
-        if !std::mem::replace(&mut reported, true) {
+        if !std::mem::replace(&mut has_waited, true) {
             cloud.waiting.report(STILL_ANSWERS.0);
         }
         cloud.pause(STILL_ANSWERS.1, CREATE, STILL_ANSWERS.0).await?;
     }
 }
 
-/// Removes an old mark: the delete was not requested, or someone else has set the mark.
-async fn stays(cloud: &AwsCloud, url: &str) -> Fault {
-    let untag = cloud.sqs.untag_queue().queue_url(url).tag_keys(DELETING);
-    match cloud.call(sqs::UNTAG_QUEUE, || untag.clone().send()).await {
-        Ok(_) => {
-            let message = "the queue was marked as being deleted, and still exists";
-            Fault::new(FaultKind::Changed, CREATE, message)
-        }
-        Err(fault) => fault,
+/// Fails if the record of the queue's cluster is gone.
+async fn still_recorded(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
+    match queue.tags.cluster_of(&cloud.scope.bus) {
+        Some(cluster) => record::remains(cloud, &cluster).await,
+        None => Ok(()),
     }
 }
 
@@ -142,13 +135,11 @@ fn not_managed() -> Fault {
 async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {
     let call = cloud.sqs.create_queue().queue_name(&queue.name).set_attributes(Some(attributes_of_new(queue)));
     let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-    let unseen: Vec<WaitReason> = names_principal(queue).into_iter().collect();
-    cloud.seen(CREATE, &unseen, || call.clone().send()).await.map(drop)
+    cloud.write(CREATE, || call.clone().send()).await
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
-/// stop those who sent to it before. A queue that leaves the bus loses its tags last: until then, they say that the rest
-/// is to be done.
+/// stop those who sent to it before.
 pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Result<(), Fault> {
     let (action, queue) = (sqs::SET_QUEUE_ATTRIBUTES, update.to);
     let Changes { fields, tags } = Changes::among(action, update.fields)?;
@@ -156,8 +147,7 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
     // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
     // user guide, "Troubleshoot IAM").
     let has_new_tags = !tags.set.0.is_empty() && cloud.scope.region.has_queue_tag_conditions();
-    let unseen = has_new_tags.then_some(WaitReason::TagsUnknown);
-    let unseen: Vec<WaitReason> = unseen.into_iter().chain(names_principal(queue)).collect();
+    let unseen: &[WaitReason] = if has_new_tags { &[WaitReason::TagsUnknown] } else { &[] };
     let untag = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove.clone()));
     let tag = cloud.sqs.tag_queue().queue_url(&url).set_tags(Some(tags.set.0.clone().into_iter().collect()));
     let write_tags = tags.write(
@@ -173,21 +163,12 @@ pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Queue>) -> Re
             cloud.pause(ROUTER_LEARNS.1, action, ROUTER_LEARNS.0).await?;
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url).set_attributes(Some(attributes_of(queue, &fields)));
-        let answer = cloud.seen(action, &unseen, || call.clone().send());
+        let answer = cloud.seen(action, unseen, || call.clone().send());
         answer.await.map(drop)
     };
-    if tags.remove.iter().any(|key| key == BUS) {
-        write_attributes.await?;
-        write_tags.await
-    } else {
-        write_tags.await?;
-        write_attributes.await
-    }
-}
-
-/// SQS may not accept a policy yet that names a role which was made moments ago.
-fn names_principal(queue: &Queue) -> Option<WaitReason> {
-    queue.controller().map(|_| WaitReason::QueuePrincipalUnknown)
+    write_tags.await?;
+    write_attributes.await?;
+    still_recorded(cloud, queue).await
 }
 
 /// Whether a change takes a policy away that lets others send to the queue, and the new policy does not.
@@ -241,7 +222,8 @@ async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fa
 fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, Depth) {
     // A removed attribute may come back as empty text.
     let text = |attribute| attributes.get(&attribute).map(String::as_str).filter(|text| !text.is_empty());
-    let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let number64 = |attribute| text(attribute).and_then(|text| text.parse::<u64>().ok()).unwrap_or_default();
+    let number = |attribute| u32::try_from(number64(attribute)).unwrap_or_default();
     let queue = Queue {
         name: name.clone(),
         retention: number(Attribute::MessageRetentionPeriod),
@@ -254,6 +236,7 @@ fn described(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Ta
         encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
         policy: text(Attribute::Policy).map(document::read),
         tags,
+        created: number64(Attribute::CreatedTimestamp),
     };
     (queue, depth(attributes))
 }

@@ -19,14 +19,15 @@ use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
-use super::{AwsCloud, parameter, simulate, taken};
+use super::{AwsCloud, record, simulate, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::{
     Answered, Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping,
-    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, QueueActivity, QueueName, QueuePrefix,
-    ResourceId, RoleName, RuleName, Settings, SettingsChange, Simulation, Tags, Topic, TopicAttributes,
-    calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, ssm, tag},
+    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName,
+    Record, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes,
+    calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, tag},
     karpenter::SERVICE_ACCOUNT,
+    now,
     policy::InlinePolicy,
     tags,
 };
@@ -88,17 +89,17 @@ impl Read for AwsCloud {
         self.read_one(id).await
     }
 
-    async fn settings_changes(&self, version: u64) -> Vec<SettingsChange> {
-        let (input, list) = (json!({ "Name": self.scope.settings_parameter().as_str() }), parameter::LIST);
-        let history = self.json_pages(&self.ssm, ssm::GET_PARAMETER_HISTORY, input, list).await;
-        // It is asked only to tell people, so a denial is an empty answer.
-        let history = history.unwrap_or_default().into_iter();
-        let later = history.filter(|written| written["Version"].as_u64() > Some(version));
-        let change = |written: Value| SettingsChange {
-            settings: Settings::read(written["Value"].as_str().unwrap_or_default()),
-            by: written["LastModifiedUser"].as_str().map(str::to_owned),
-        };
-        later.map(change).collect()
+    async fn records(&self, names: &[ParameterName]) -> Result<Vec<Record>, Fault> {
+        let calls = names.chunks(record::AT_ONCE).map(|names| record::several(self, names));
+        Ok(try_join_all(calls).await?.into_iter().flatten().collect())
+    }
+
+    async fn records_page(&self, token: Option<String>) -> Result<(Vec<Record>, Option<String>), Fault> {
+        record::page(self, token).await
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(now() / 1_000 + self.ahead).unwrap_or_default()
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
@@ -309,36 +310,31 @@ fn whole(sum: f64) -> u64 {
     sum.round() as u64
 }
 
-/// The tagging API is late with new and with deleted queues; the list has only names.
-///
-/// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed
-/// to call it, and it has no FIPS host in any partition (botocore, endpoints.json).
-async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-    let prefix = prefix.to_string();
-    let (tagged, listed) = tokio::join!(tagged_queues(cloud), queues(cloud, &prefix));
-    let mut queues = listed?;
-    match tagged {
-        Ok(tagged) => queues.extend(tagged),
-        Err(fault) if !prefix.is_empty() => tracing::debug!("without {}: {}", fault.action, fault.message),
-        Err(fault) => {
-            let message = format!("{}; with an empty queue prefix, kibus needs this call", fault.message);
-            return Err(Fault { message, ..fault });
-        }
-    }
-    Ok(queues)
+async fn tagged_buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
+    let tagged = tagged(cloud, json!([{ "Key": tags::BUS }])).await?;
+    Ok(tagged.iter().filter_map(|(_, of)| of.get(tags::BUS)?.parse().ok()).collect())
 }
 
 /// The queues with the tags of a cluster of the bus.
-async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
-    let bus = json!({ "Key": tags::BUS, "Values": [cloud.scope.bus.as_str()] });
+async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeMap<QueueName, Tags>, Fault> {
     // A tag without a value stands for every value.
-    let filters = json!([bus, { "Key": tags::CLUSTER }]);
+    let filters = json!([{ "Key": tags::BUS, "Values": [cloud.scope.bus.as_str()] }, { "Key": tags::CLUSTER }]);
+    Ok(tagged(cloud, filters).await?.into_iter().collect())
+}
+
+/// The queues that the tagging API knows with these tags. It is late with new and with deleted queues.
+async fn tagged(cloud: &AwsCloud, filters: Value) -> Result<Vec<(QueueName, Tags)>, Fault> {
     let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters });
     let list = ["ResourceTagMappingList", "PaginationToken"];
     let queues = cloud.json_pages(&cloud.tagging, tag::GET_RESOURCES, input, list).await?;
-    // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
-    let name = |queue: &Value| queue["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok();
-    Ok(queues.iter().filter_map(name).collect())
+    let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
+    let queue = |found: &Value| {
+        // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
+        let name = found["ResourceARN"].as_str()?.rsplit(':').next()?.parse().ok()?;
+        let tags = found["Tags"].as_array().into_iter().flatten();
+        Some((name, tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?))).collect()))
+    };
+    Ok(queues.iter().filter_map(queue).collect())
 }
 
 #[expect(clippy::ptr_arg, reason = "this is the key of the question")]
@@ -444,22 +440,21 @@ async fn associations(cloud: &AwsCloud, cluster: &ClusterName) -> Result<Option<
         };
         let namespace = summary["namespace"].as_str().unwrap_or_default().to_owned();
         let role = role_of(cloud, cluster, id).await?;
-        Ok(role.map(|(role_arn, has_session_policy)| Association { namespace, role_arn, has_session_policy }))
+        Ok(role.map(|role_arn| Association { namespace, role_arn }))
     });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
 
-/// The ARN of the role of an association, and whether it has a session policy. With a target role, pods have the credentials of that one (API reference of EKS,
+/// The ARN of the role of an association. With a target role, pods have the credentials of that one (API reference of EKS,
 /// `PodIdentityAssociation`).
-async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<(String, bool)>, Fault> {
+async fn role_of(cloud: &AwsCloud, cluster: &ClusterName, association: &str) -> Result<Option<String>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations", association];
     let send = || cloud.eks.get("DescribePodIdentityAssociation", &path, &[]);
     // One that went between the two calls has no role any more.
     let answer: Option<Value> = if_present(cloud.call(eks::DESCRIBE_POD_IDENTITY_ASSOCIATION, send).await)?;
     Ok(answer.and_then(|answer| {
         let text = |name: &str| answer["association"][name].as_str();
-        let role = text("targetRoleArn").or(text("roleArn"))?;
-        Some((role.to_owned(), text("policy").is_some_and(|policy| !policy.is_empty())))
+        Some(text("targetRoleArn").or(text("roleArn"))?.to_owned())
     }))
 }
 

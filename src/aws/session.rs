@@ -29,11 +29,11 @@ use http::Uri;
 use tokio::sync::watch;
 
 use super::error::{failed, rejected};
-use super::interceptor::{CallLog, FinalAnswers};
+use super::interceptor::{AnswerDate, CallLog, FinalAnswers};
 use super::pace::Pace;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
-use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts};
+use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts, now};
 use crate::wire::custom_endpoint;
 
 /// The longest time of a call.
@@ -91,6 +91,8 @@ pub struct Session {
     pub partition: Partition,
     pub region: Region,
     pub caller: String,
+    /// By how many seconds AWS's clock is ahead of the local one.
+    pub(super) ahead: i64,
 }
 
 impl Connect {
@@ -126,9 +128,9 @@ impl Connect {
             _ => refused(&fault, config.endpoint_url(), self.profile.as_deref()),
         };
         let pace = Arc::default();
-        let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
+        let ([account, caller], ahead) = identity(&pace, &config, FIRST).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
-        Ok(Session { account: account.parse()?, partition, region, caller, config, pace })
+        Ok(Session { account: account.parse()?, partition, region, caller, ahead, config, pace })
     }
 
     async fn shared_config(&self) -> SdkConfig {
@@ -187,8 +189,8 @@ impl Session {
     }
 }
 
-/// The account and the ARN of the caller.
-async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
+/// The account and the ARN of the caller, and by how much AWS's clock is ahead of the local one.
+async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<([String; 2], i64), Fault> {
     let action = sts::GET_CALLER_IDENTITY;
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
@@ -199,9 +201,17 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
         )
         .build();
     let sts = aws_sdk_sts::Client::from_conf(config);
-    let attempt = || async { sts.get_caller_identity().send().await.map_err(|e| failed(action, &e)) };
+    let date = AnswerDate::default();
+    let attempt = || async {
+        let call = sts.get_caller_identity().customize().interceptor(date.clone());
+        call.send().await.map_err(|e| failed(action, &e))
+    };
     let answer = pace.call(action, Waiting::unattended(), attempt).await?;
-    answer.account.zip(answer.arn).ok_or_else(|| rejected(action, "the answer names no account"))
+    let ahead = date.seconds().map_or(0, |aws| aws - now() / 1_000);
+    let (Some(account), Some(caller)) = (answer.account, answer.arn) else {
+        return Err(rejected(action, "the answer names no account"));
+    };
+    Ok(([account, caller], ahead))
 }
 
 /// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A

@@ -67,11 +67,6 @@ where
 fn too_early(unseen: &[WaitReason], fault: &Fault) -> Option<WaitReason> {
     unseen.iter().copied().find(|reason| match reason {
         WaitReason::BoundaryUnknown | WaitReason::TagsUnknown => fault.is_denied(),
-        WaitReason::QueuePrincipalUnknown => fault.code.as_deref().is_some_and(|code| {
-            let says = |text: &str| fault.message.contains(text);
-            code::is_invalid_attribute(code) && says("Invalid value for the parameter Policy")
-                || code::is_server_error(code)
-        }),
         _ => fault.kind == FaultKind::Gone,
     })
 }
@@ -156,6 +151,8 @@ macro_rules! reasons {
 // refusal shows counts.
 reasons! {
     ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
+    RecordsLeaving, 10, "Parameter Store still lists records of this hub";
+    RecordUnknown, 10, "Parameter Store does not find the record of the cluster";
     QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds",
         if |it| it.is(code::is_deleted_recently);
     QueueUnknown, 20, "SQS does not find the new queue yet";
@@ -187,8 +184,6 @@ reasons! {
     TagsUnknown, 2 * 60, "denied; AWS may not see the new tags of the queue yet";
     PrincipalUnknown, 2 * 60, "IAM does not find a principal of the policy yet",
         if |it| (it.is(code::is_invalid_parameter) || it.is(code::is_malformed_policy)) && it.says("nvalid principal");
-    // SQS has one answer for it and for a malformed policy, or fails (cdkd, retryable errors).
-    QueuePrincipalUnknown, 60, "SQS does not accept the new role in the policy of the queue yet";
     PoliciesLeaving, 2 * 60, "IAM has not removed the policies of the role yet",
         if |it| it.is(code::is_delete_conflict) && it.says("must delete policies first");
     RuleUnknown, 2 * 60, "EventBridge does not find the new rule yet";

@@ -7,7 +7,7 @@ use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting, pause, retried};
 use super::{AwsCloud, Sent, locked};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::{FieldName, FieldValue, Tags, calls::sqs};
+use crate::model::{FieldName, FieldValue, Tags, calls::iam};
 use crate::plan::FieldChange;
 
 /// The cloud during one write, and who hears what the write waits for and may stop it.
@@ -87,12 +87,12 @@ impl Writing<'_> {
         self.settled(action, reason, is_gone).await
     }
 
-    /// Waits until AWS applies what was written before, so that a controller may lose its old grant: a change of a queue takes up
-    /// to a minute (SQS API reference, `SetQueueAttributes`), and for one of IAM there is no number.
-    pub(super) async fn new_grant_applies(&self) -> Result<(), Fault> {
+    /// Waits until IAM applies what was written before, so that the former role of a controller may lose its policy. AWS gives no
+    /// number for it (IAM user guide, "Troubleshoot IAM").
+    pub(super) async fn new_policy_applies(&self) -> Result<(), Fault> {
         const REASON: &str =
-            "AWS may not apply the controller's new grant yet; until it does, the controller needs the old one";
-        const WAIT: Duration = Duration::from_secs(60);
+            "IAM may not apply the policy of the new role yet; until it does, the former role keeps its own";
+        const WAIT: Duration = Duration::from_secs(15);
         self.waiting.report(REASON);
         loop {
             let left = WAIT.saturating_sub(locked(&self.last_write).elapsed());
@@ -100,7 +100,7 @@ impl Writing<'_> {
                 return Ok(());
             }
             let stopped = |fault| Fault { kind: FaultKind::NotBegun, ..fault };
-            self.pause(left, sqs::SET_QUEUE_ATTRIBUTES, REASON).await.map_err(stopped)?;
+            self.pause(left, iam::DELETE_ROLE_POLICY, REASON).await.map_err(stopped)?;
         }
     }
 

@@ -1,12 +1,12 @@
 //! The words for what goes wrong between a command and the cloud.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::hub::ConnectedHub;
 use crate::apply::Outcome;
-use crate::error::{Error, ErrorKind, listed};
+use crate::error::{Error, ErrorKind};
 use crate::message::explanation;
-use crate::model::{Fault, FaultKind, ResourceId, SettingsChange, counted, first_of};
+use crate::model::{Fault, FaultKind, ResourceId, counted, first_of};
 use crate::plan::{Action, Change, Plan};
 
 /// A call that is not about one resource failed.
@@ -88,18 +88,6 @@ fn other_run(change: &Change, fault: &Fault) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Another run or person wrote the settings of a hub while this command ran.
-pub(super) fn settings_changed(hub: &ConnectedHub, id: &ResourceId, changes: &[SettingsChange]) -> Error {
-    let who: BTreeSet<&str> = changes.iter().filter_map(|change| change.by.as_deref()).collect();
-    let mut error = Error::failed(format!("{id} has changed since this command read it"));
-    if !who.is_empty() {
-        error = error.note(format!("written since by {}", listed(who)));
-    }
-    error
-        .note("the last write counts, so one of the two is lost")
-        .hint_command("to apply this command to the settings as they are now:", hub.scope.again(""))
 }
 
 /// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.

@@ -96,7 +96,7 @@ pub(super) async fn extended<T>(
         let text = slow_step(step);
         match step {
             SlowStep::Glance | SlowStep::Watch | SlowStep::Simulate => {}
-            SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
+            SlowStep::QueueLeaves | SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
     };
@@ -109,6 +109,9 @@ fn slow_step(step: SlowStep) -> String {
     match step {
         SlowStep::Glance => "messages wait: checking whether they are received".to_owned(),
         SlowStep::Watch => "messages wait: watching for a minute whether they are received".to_owned(),
+        SlowStep::QueueLeaves => {
+            "a queue that was marked as being deleted still answers: waiting until it is gone".to_owned()
+        }
         SlowStep::Simulate => "asking IAM which calls it allows".to_owned(),
         SlowStep::Probe { bus, clusters } => {
             let clusters = (clusters > 0).then(|| counted(clusters, "cluster"));
@@ -311,29 +314,18 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
         let plan = &result.intent.plan;
-        let why = if apply::settings_race_is_lost(plan, outcome) {
-            Some("another run has created the settings of this hub meanwhile")
-        } else {
-            outcome.queue_stays(plan).then_some("a queue that was marked as being deleted still exists")
-        };
-        result.raced = why.is_some();
-        if let Some(why) = why {
-            hub.ui.note(&format!("{why}; planning again"), &[]);
+        result.raced = apply::race_is_lost(plan, outcome);
+        if result.raced {
+            hub.ui.note("another run has created what this plan would create meanwhile; planning again", &[]);
         }
         result.error = match took {
             None => Some(failure::abandoned(hub, plan, interrupted, outcome)),
-            Some(_) if outcome.is_complete() => overwritten(hub, plan).await,
+            Some(_) if outcome.is_complete() => None,
             Some(_) => Some(failure::unfinished(hub, plan, outcome, interrupted)),
         };
         result.took = took.filter(|_| outcome.is_complete());
     }
     Ok(())
-}
-
-/// The error if someone else has written the settings of a hub since this command read them: one of the two is lost.
-async fn overwritten(hub: &ConnectedHub, plan: &Plan) -> Option<Error> {
-    let (id, changes) = apply::overwritten_settings(plan, &hub.cloud).await?;
-    Some(failure::settings_changed(hub, &id, &changes))
 }
 
 /// Applies the plan of a hub. Returns how long it took.

@@ -142,8 +142,6 @@ pub(super) struct Sender<'a> {
 /// A queue of this account and Region, by the rules of others that send to it, in the order of their names.
 pub(super) struct Receiver<'a> {
     pub(super) senders: Vec<Sender<'a>>,
-    /// The node termination handler, if it reads the queue: it has a usual name, or also receives events of EC2 Auto Scaling.
-    pub(super) is_of_handler: bool,
     origin: Origin,
     is_for_karpenter: bool,
 }
@@ -177,17 +175,13 @@ impl<'a> Receiver<'a> {
     fn new(name: &QueueName, mut senders: Vec<Sender<'a>>) -> Self {
         senders.sort_by(|a, b| a.rule.name.cmp(&b.rule.name));
         let text = name.as_str().to_lowercase();
+        // The queue of the node termination handler has a usual name, or also receives events of EC2 Auto Scaling.
         let is_of_handler = text.ends_with("-nth")
             || text.contains("termination-handler")
             || senders.iter().any(|sender| sender.pattern.of_auto_scaling);
         let origin = if is_of_handler { Origin::NodeTerminationHandler } else { most(&senders) };
         let is_for_karpenter = origin.is_for_karpenter() || names_karpenter(name, &senders);
-        Self {
-            senders,
-            is_of_handler,
-            origin,
-            is_for_karpenter: is_for_karpenter && origin != Origin::NodeTerminationHandler,
-        }
+        Self { senders, origin, is_for_karpenter: is_for_karpenter && origin != Origin::NodeTerminationHandler }
     }
 }
 
@@ -249,12 +243,13 @@ fn one(
     receiver: &Receiver<'_>,
     receivers: &BTreeMap<QueueName, Receiver<'_>>,
 ) -> FoundQueue {
-    let saved = survey.observed.queue(name.clone()).and_then(|queue| queue.tags.cluster_of(&survey.scope.bus));
+    let mut recorded = survey.recorded().into_iter();
+    let saved = recorded.find_map(|(cluster, record)| (record.queue == *name).then_some(cluster));
     let is_of_bus = saved.is_some();
     let mut by_tool = receiver.senders.iter().map(|sender| &sender.attribution.cluster);
     let cluster = saved.or_else(|| by_tool.find_map(Clone::clone));
     let cluster = cluster.filter(|_| receiver.is_for_karpenter);
-    let is_registered = |cluster| survey.registered().contains_key(cluster);
+    let is_registered = |cluster| survey.record(cluster).is_some();
     let registered = cluster.as_ref().is_some_and(is_registered);
     let (mut rules, mut owned) = (Vec::new(), OwnedRules::new());
     for sender in &receiver.senders {
@@ -493,7 +488,7 @@ mod tests {
                 others: Vec::new(),
                 attribution: Attribution { origin, cluster: None, stack: None },
             };
-            let receiver = Receiver { senders: Vec::new(), is_of_handler: false, origin, is_for_karpenter };
+            let receiver = Receiver { senders: Vec::new(), origin, is_for_karpenter };
             assert_eq!(why_kept(&sender, &others, &receiver).as_deref(), expected, "{case}");
         }
     }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    Cluster, ClusterName, Code, Depth, Document, EventRule, FaultKind, Hub, HubOptions, Queue, QueueActivity, Resource,
-    ResourceId, RuleName, Status, default_queue_prefix, hub, scope::tests::scope,
+    ClusterName, ClusterRecord, Code, Depth, Document, EventRule, FaultKind, Hub, HubOptions, Moment, Queue,
+    QueueActivity, Resource, ResourceId, RuleName, Status, hub, scope::tests::scope,
 };
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
@@ -40,7 +40,7 @@ fn empty() -> Survey {
     for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
         survey.observed.insert(id, Fact::Absent);
     }
-    survey.known.cluster_queues.insert(survey.queue_prefix(), Fact::Present(BTreeSet::new()));
+    survey.known.records = Fact::Present(BTreeSet::new());
     survey.known.listed_roles = Fact::Present(BTreeMap::new());
     survey.known.event_rules = Fact::Present(Vec::new());
     survey
@@ -77,11 +77,11 @@ fn add_template(survey: &mut Survey, cluster: &str) {
     }
 }
 
-/// A survey with a hub and the registered cluster `base`.
+/// A survey with a hub and the recorded cluster `base`.
 fn with_hub() -> Survey {
     let mut survey = empty();
     let options = HubOptions::default();
-    let base = Cluster::new(&scope(), &default_queue_prefix(), "base".parse().unwrap(), None);
+    let base = ClusterRecord::new(&scope(), &options, "base".parse().unwrap(), Moment(0));
     let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     desired.extend(base.desired(&scope(), &options.clone().into()));
     for resource in desired.resources().cloned() {

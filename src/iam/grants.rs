@@ -6,106 +6,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::model::{
-    Document,
-    calls::{kms, sqs, sts},
-    policy::{is_locked, is_ours},
+    AccountId, Document,
+    calls::{sqs, sts},
+    policy::{is_locked, is_ours, statements_of_others},
     principals, texts,
 };
-
-/// The ARNs of the queues that a policy allows to receive from, with their wildcards. The resource `*` names no queue.
-pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
-    policy
-        .statements()
-        .into_iter()
-        .filter(|statement| statement["Effect"] == "Allow" && has_action(statement, sqs::RECEIVE_MESSAGE))
-        .flat_map(|statement| texts(statement.get("Resource")))
-        .filter(|arn| arn.split(':').nth(2) == Some("sqs"))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// What a Karpenter controller does with its queue.
-const RECEIVES: [&str; 3] = [sqs::DELETE_MESSAGE, sqs::GET_QUEUE_URL, sqs::RECEIVE_MESSAGE];
-
-/// Whether the policy of a queue, by its ARN, lets a role of its account use the queue as a Karpenter controller does. Within an
-/// account that is enough, unless another policy denies it or a permissions boundary limits the role (IAM user guide, "Policy
-/// evaluation for requests within a single account").
-pub fn lets_role_receive(policy: &Document, queue: &str, role: &str) -> bool {
-    lets_role(policy, &RECEIVES, RoleCall { role, on: queue, via: &[] })
-}
-
-/// Whether the policy of a key, by its ARN, itself lets a role decrypt through a service that has these names.
-pub fn lets_role_decrypt(policy: &Document, key: &str, role: &str, via: &[String]) -> bool {
-    lets_role(policy, &[kms::DECRYPT], RoleCall { role, on: key, via })
-}
-
-/// A call by a role, on a resource and through a service.
-#[derive(Clone, Copy)]
-struct RoleCall<'a> {
-    role: &'a str,
-    on: &'a str,
-    via: &'a [String],
-}
-
-/// Whether the policy allows every action and denies none, by the statements that certainly apply.
-fn lets_role(policy: &Document, actions: &[&str], call: RoleCall<'_>) -> bool {
-    let statements = policy.statements();
-    let says = |effect: &str, action: &str| {
-        let of_effect = |statement: &&&Value| statement["Effect"] == effect;
-        let mut all = statements.iter().filter(of_effect);
-        all.any(|statement| applies_to_role(statement, action, call))
-    };
-    actions.iter().all(|action| says("Allow", action) && !says("Deny", action))
-}
-
-fn applies_to_role(statement: &Value, action: &str, call: RoleCall<'_>) -> bool {
-    // An account that is allowed decides by its identity policies. One that is denied is denied with its roles.
-    let is_denied_account = |name: &str| {
-        let account = call.role.split(':').nth(4);
-        let names_account = Some(name) == account || (name.ends_with(":root") && name.split(':').nth(4) == account);
-        statement["Effect"] == "Deny" && names_account
-    };
-    let names = |who: &Value| {
-        let of_aws = texts(who.get("AWS").or(Some(who)));
-        let names_it = |name: &&str| *name == "*" || *name == call.role || is_denied_account(name);
-        of_aws.iter().any(names_it)
-    };
-    let is_one_of = |member: &str, not_member: &str, is: &dyn Fn(&str) -> bool| {
-        let any = |value: &Value| texts(Some(value)).into_iter().any(is);
-        let (of, but) = (statement.get(member), statement.get(not_member));
-        of.is_some_and(any) || but.is_some_and(|but| !any(but))
-    };
-    let principal = statement.get("Principal").is_some_and(names);
-    let all_but = statement.get("NotPrincipal").is_some_and(|who| !names(who));
-    let conditions = statement["Condition"].as_object();
-    (principal || all_but)
-        && is_one_of("Action", "NotAction", &|pattern| matches_action(pattern, action))
-        && is_one_of("Resource", "NotResource", &|pattern| matches(pattern, call.on))
-        && conditions.is_none_or(|all| all.iter().all(|(operator, keys)| holds_for_role(operator, keys, call)))
-}
-
-/// Whether a condition certainly holds for the sessions of a role.
-fn holds_for_role(operator: &str, keys: &Value, call: RoleCall<'_>) -> bool {
-    let (is, wanted): (fn(&str, &str) -> bool, _) = match operator {
-        "StringEquals" | "Bool" => (|value, text| value == text, true),
-        "ArnEquals" | "StringLike" | "ArnLike" => (matches, true),
-        "StringNotEquals" => (|value, text| value == text, false),
-        "ArnNotEquals" | "StringNotLike" | "ArnNotLike" => (matches, false),
-        _ => return false,
-    };
-    let account = call.role.split(':').nth(4).unwrap_or_default();
-    keys.as_object().into_iter().flatten().all(|(key, values)| {
-        let any = |text: &str| texts(Some(values)).iter().any(|value| is(value, text)) == wanted;
-        match key.to_lowercase().as_str() {
-            "aws:principalarn" => any(call.role),
-            "aws:principalaccount" | "kms:calleraccount" => any(account),
-            "aws:principalisawsservice" => any("false"),
-            "aws:securetransport" => any("true"),
-            "kms:viaservice" => call.via.iter().any(|name| any(name)),
-            _ => false,
-        }
-    })
-}
 
 /// Whom the policy of a queue allows to send, in statements of others. One for all but some actions may allow it too.
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
@@ -114,38 +19,77 @@ pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     of_others.flat_map(principals).map(str::to_owned).collect()
 }
 
-/// The services that the queue policies of Karpenter's tools let send.
-const SERVICES: [&str; 2] = ["events.amazonaws.com", "sqs.amazonaws.com"];
-
-/// What else they let these services do (the CDK's `grantSendMessages`). Both only read, and neither reads a message.
-const READS: [&str; 2] = [sqs::GET_QUEUE_ATTRIBUTES, sqs::GET_QUEUE_URL];
-
-/// The statements of others that allow more than a service of Karpenter's tools to send: each by its Sid, or by its principals.
-pub fn other_permissions(policy: &Document) -> BTreeSet<String> {
-    let statements = policy.statements().into_iter();
-    let others = statements.filter(|statement| {
-        statement["Effect"] == "Allow" && !is_ours(statement) && !lets_only_services_send(statement)
-    });
-    let named = others.flat_map(|statement| match statement["Sid"].as_str() {
-        Some(sid) if !sid.is_empty() => vec![sid],
-        _ => principals(statement),
-    });
-    named.map(|name| name.escape_debug().to_string()).collect()
+/// What the policy of a queue opens beside what kibus would write, or may.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Opening {
+    /// A principal that is neither a service nor of the account may use the queue.
+    Foreign(String),
+    /// A service may send for any account.
+    Service(String),
+    /// A statement whose effect on the router, the controller or others is unknown.
+    Unclear(String),
 }
 
-fn lets_only_services_send(statement: &Value) -> bool {
-    let kinds = statement["Principal"].as_object();
-    let is_of_services = kinds.is_some_and(|kinds| kinds.keys().eq(["Service"]));
-    let is_one_of = |names: &[&str], name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-    let actions = texts(statement.get("Action"));
-    let may = |action: &&str| is_one_of(&[sqs::SEND_MESSAGE], action) || is_one_of(&READS, action);
-    let are_known = |principals: Vec<&str>| principals.iter().all(|principal| SERVICES.contains(principal));
-    is_of_services
-        && statement.get("NotPrincipal").is_none()
-        && statement.get("NotAction").is_none()
-        && are_known(principals(statement))
-        && actions.iter().all(may)
-        && has_action(statement, sqs::SEND_MESSAGE)
+/// What the policy of a queue opens that `wanted` does not have. What cannot be judged is unclear, and never passed over.
+pub fn openings(policy: &Document, wanted: &Document, account: &AccountId) -> BTreeSet<Opening> {
+    let others = statements_of_others(policy, wanted).into_iter();
+    others.flat_map(|statement| opening(statement, account)).collect()
+}
+
+/// Whether the conditions of a statement let a service act for this account alone; `None` if that is unclear.
+fn is_for_account(statement: &Value, account: &AccountId) -> Option<bool> {
+    let operators = match statement.get("Condition") {
+        None => return Some(false),
+        Some(conditions) => conditions.as_object()?,
+    };
+    let mut is_for_account = false;
+    for (operator, keys) in operators {
+        for (key, value) in keys.as_object()? {
+            let values = texts(Some(value));
+            let (key, of_account): (_, for<'a> fn(&'a str) -> Option<&'a str>) = match key.to_lowercase().as_str() {
+                // It says how a request comes, and not for whom.
+                "aws:securetransport" if operator == "Bool" => continue,
+                "aws:sourceaccount" => ("Account", |account| Some(account)),
+                "aws:sourcearn" => ("Arn", |arn| arn.split(':').nth(4)),
+                _ => return None,
+            };
+            let compares = match operator.as_str() {
+                "StringEquals" => true,
+                "ArnEquals" | "ArnLike" | "StringLike" => key == "Arn",
+                _ => false,
+            };
+            if !compares || values.is_empty() || values.iter().any(|one| of_account(one) != Some(account.as_str())) {
+                return None;
+            }
+            is_for_account = true;
+        }
+    }
+    Some(is_for_account)
+}
+
+fn opening(statement: &Value, account: &AccountId) -> Vec<Opening> {
+    const USES: [&str; 4] = [sqs::SEND_MESSAGE, sqs::RECEIVE_MESSAGE, sqs::DELETE_MESSAGE, sqs::GET_QUEUE_URL];
+    let sid = statement["Sid"].as_str().filter(|sid| !sid.is_empty()).unwrap_or("a statement without a Sid");
+    let is_negative = ["NotAction", "NotPrincipal", "NotResource"].iter().any(|member| statement.get(member).is_some());
+    let uses = is_negative || USES.iter().any(|action| has_action(statement, action));
+    let has_conditions = statement.get("Condition").is_some();
+    if !uses {
+        return Vec::new();
+    }
+    if statement["Effect"] != "Allow" || is_negative {
+        return vec![Opening::Unclear(sid.to_owned())];
+    }
+    let is_service = |who: &str| who.ends_with(".amazonaws.com") || who.ends_with(".amazonaws.com.cn");
+    let is_own = |who: &str| who == account.as_str() || who.split(':').nth(4) == Some(account.as_str());
+    let others = principals(statement).into_iter().filter(|who| !is_own(who));
+    others
+        .filter_map(|who| match is_for_account(statement, account) {
+            Some(true) if is_service(who) => None,
+            Some(false) if is_service(who) => Some(Opening::Service(who.to_owned())),
+            _ if !has_conditions => Some(Opening::Foreign(who.to_owned())),
+            _ => Some(Opening::Unclear(format!("{sid}, which allows {who} under conditions"))),
+        })
+        .collect()
 }
 
 /// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.
@@ -249,91 +193,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_names_the_queues_that_it_opens() {
-        const Q: &str = "arn:aws:sqs:us-west-2:111122223333:q";
-        for (name, statement, named) in [
-            ("one action", json!({"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": Q}), true),
-            ("a list", json!({"Effect": "Allow", "Action": ["x:y", "SQS:receivemessage"], "Resource": [Q]}), true),
-            ("a wildcard", json!({"Effect": "Allow", "Action": "sqs:Rec*", "Resource": Q}), true),
-            ("every action", json!({"Effect": "Allow", "Action": "*", "Resource": Q}), true),
-            ("another action", json!({"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": Q}), false),
-            ("a denial", json!({"Effect": "Deny", "Action": "sqs:ReceiveMessage", "Resource": Q}), false),
-            ("everything", json!({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}), false),
-            ("no queue", json!({"Effect": "Allow", "Action": "*", "Resource": "arn:aws:s3:::bucket"}), false),
-            ("no resource", json!({"Effect": "Allow", "Action": "*", "NotResource": Q}), false),
-        ] {
-            let queues = queues_received_from(&Document::new(json!({"Statement": [statement]})));
-            assert_eq!(queues.contains(Q), named, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_queue_policy_lets_a_role_receive_or_not() {
-        const Q: &str = "arn:aws:sqs:us-west-2:111122223333:q";
-        const ROLE: &str = "arn:aws:iam::111122223333:role/team/base";
-        let actions = json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]);
-        let allow = json!({"Effect": "Allow", "Principal": {"AWS": ROLE}, "Action": actions, "Resource": Q});
-        let deny = json!({"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": Q});
-        let with = |statement: &Value, changes: Value| {
-            let mut statement = statement.clone();
-            let members = statement.as_object_mut().unwrap();
-            members.extend(changes.as_object().unwrap().clone());
-            members.retain(|_, value| !value.is_null());
-            statement
-        };
-        let allows = |changes| json!([with(&allow, changes)]);
-        let denies = |changes| json!([allow, with(&deny, changes)]);
-        let when = |operator: &str, key: &str, value: &str| json!({"Condition": {operator: {key: value}}});
-        for (case, statements, lets) in [
-            ("the statement", allows(json!({})), true),
-            ("no list", allow.clone(), true),
-            ("every action", allows(json!({"Action": "SQS:*"})), true),
-            ("all but sends", allows(json!({"Action": null, "NotAction": "sqs:SendMessage"})), true),
-            ("everyone", allows(json!({"Principal": "*"})), true),
-            ("several roles", allows(json!({"Principal": {"AWS": ["arn:aws:iam::1:root", ROLE]}})), true),
-            ("all but another role", allows(json!({"Principal": null, "NotPrincipal": {"AWS": "x"}})), true),
-            ("its own ARN", allows(when("ArnEquals", "aws:PrincipalArn", ROLE)), true),
-            (
-                "two statements",
-                json!([
-                    with(&allow, json!({"Action": "sqs:ReceiveMessage"})),
-                    with(&allow, json!({"Action": ["sqs:Delete*", "sqs:GetQueueUrl"]})),
-                ]),
-                true,
-            ),
-            ("nothing", json!([]), false),
-            ("one action less", allows(json!({"Action": ["sqs:DeleteMessage", "sqs:ReceiveMessage"]})), false),
-            ("another path", allows(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:role/base"}})), false),
-            ("the id of a deleted role", allows(json!({"Principal": {"AWS": "AROAEXAMPLE"}})), false),
-            (
-                "the account, which decides by its policies",
-                allows(json!({"Principal": {"AWS": "111122223333"}})),
-                false,
-            ),
-            ("a service", allows(json!({"Principal": {"Service": "*"}})), false),
-            ("another queue", allows(json!({"Resource": format!("{Q}2")})), false),
-            ("another condition", allows(when("StringEquals", "aws:SourceVpc", "vpc-1")), false),
-            ("calls without TLS", allows(when("Bool", "aws:SecureTransport", "false")), false),
-            ("denied to all", denies(json!({})), false),
-            ("one action denied", denies(json!({"Action": "sqs:DeleteMessage"})), false),
-            ("denied to the account", denies(json!({"Principal": {"AWS": "arn:aws:iam::111122223333:root"}})), false),
-            (
-                "denied to all but another",
-                denies(when("ArnNotLike", "aws:PrincipalArn", "arn:aws:iam::*:role/x")),
-                false,
-            ),
-            ("denied without TLS", denies(when("Bool", "aws:SecureTransport", "false")), true),
-            ("denied to all but it", denies(when("ArnNotLike", "aws:PrincipalArn", ROLE)), true),
-            ("denied to another account", denies(json!({"Principal": {"AWS": "999999999999"}})), true),
-            ("sends denied", denies(json!({"Action": "sqs:SendMessage"})), true),
-            ("denied on what kibus does not evaluate", denies(when("IpAddress", "aws:SourceIp", "10.0.0.0/8")), true),
-        ] {
-            let policy = Document::new(json!({ "Statement": statements }));
-            assert_eq!(lets_role_receive(&policy, Q, ROLE), lets, "{case}");
-        }
-    }
-
-    #[test]
     fn senders_that_kibus_did_not_mean_are_found() {
         let all = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
         let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
@@ -369,54 +228,93 @@ mod tests {
     }
 
     #[test]
-    fn an_adopted_queue_keeps_what_tools_of_karpenter_write() {
-        let both = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
+    fn what_a_policy_opens_is_foreign_of_a_service_or_unclear() {
+        let service = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
         let events = json!({"Service": "events.amazonaws.com"});
-        let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
-        let with = |mut statement: Value, member: &str, value: Value| {
-            statement[member] = value;
+        let account = |account: &str| json!({ "AWS": format!("arn:aws:iam::{account}:root") });
+        let of = |effect: &str, principal: &Value, action: &str, condition: Option<Value>| {
+            let mut statement = json!({"Effect": effect, "Principal": principal, "Action": action, "Resource": "*"});
+            if let Some(condition) = condition {
+                statement["Condition"] = condition;
+            }
             statement
         };
-        let send = json!("sqs:SendMessage");
-        for (case, statement, named) in [
-            ("Karpenter's template", allow(&both, send.clone()), None),
-            ("another case", allow(&events, json!(["SQS:sendmessage"])), None),
-            ("the CDK", allow(&events, json!(["sqs:SendMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"])), None),
-            ("only reads", allow(&events, json!("sqs:GetQueueUrl")), Some("events.amazonaws.com")),
-            ("every action", allow(&events, json!("sqs:*")), Some("events.amazonaws.com")),
+        let sends = |principal: &Value, condition| of("Allow", principal, "sqs:SendMessage", condition);
+        let rule = |account: &str| format!("arn:aws:events:us-west-2:{account}:rule/a");
+        let foreign = |who: &str| Opening::Foreign(who.to_owned());
+        let of_service = |who: &str| Opening::Service(who.to_owned());
+        let both = || vec![of_service("events.amazonaws.com"), of_service("sqs.amazonaws.com")];
+        let unnamed = || vec![Opening::Unclear("a statement without a Sid".to_owned())];
+        let limited = |who: &str| {
+            vec![Opening::Unclear(format!("a statement without a Sid, which allows {who} under conditions"))]
+        };
+        let (own, other) = ("111122223333", "999999999999");
+        let tls_only = json!({"Bool": {"aws:SecureTransport": "true"}});
+        for (case, statement, expected) in [
+            ("Karpenter's template", sends(&service, None), both()),
+            ("every action, in any case", of("Allow", &service, "SQS:*", None), both()),
+            ("everyone", sends(&json!("*"), None), vec![foreign("*")]),
+            ("every principal of AWS", sends(&json!({"AWS": "*"}), None), vec![foreign("*")]),
+            ("another account", sends(&account(other), None), vec![foreign("arn:aws:iam::999999999999:root")]),
+            ("a reader", of("Allow", &json!({"AWS": other}), "sqs:ReceiveMessage", None), vec![foreign(other)]),
+            ("this account", sends(&account(own), None), vec![]),
+            ("this account, by its number", sends(&json!({ "AWS": own }), None), vec![]),
+            ("an action that opens nothing", of("Allow", &json!("*"), "sqs:GetQueueAttributes", None), vec![]),
             (
-                "another service",
-                allow(&json!({"Service": "sns.amazonaws.com"}), send.clone()),
-                Some("sns.amazonaws.com"),
+                "a rule of this account",
+                sends(&events, Some(json!({"ArnEquals": {"aws:SourceArn": rule(own)}}))),
+                vec![],
             ),
-            ("an account", allow(&json!({"AWS": "999999999999"}), send.clone()), Some("999999999999")),
+            ("for this account", sends(&events, Some(json!({"StringEquals": {"AWS:sourceaccount": [own]}}))), vec![]),
             (
-                "a service and an account",
-                allow(&json!({"AWS": "9", "Service": "events.amazonaws.com"}), send.clone()),
-                Some("9"),
-            ),
-            ("everyone", allow(&json!("*"), send.clone()), Some("*")),
-            (
-                "a reader, by its Sid",
-                with(allow(&json!({"AWS": "9"}), json!("sqs:ReceiveMessage")), "Sid", json!("Read")),
-                Some("Read"),
+                "a rule of another account",
+                sends(&events, Some(json!({"ArnEquals": {"aws:SourceArn": [rule(own), rule(other)]}}))),
+                limited("events.amazonaws.com"),
             ),
             (
-                "all but some actions",
-                with(allow(&events, send.clone()), "NotAction", json!("sqs:x")),
-                Some("events.amazonaws.com"),
+                "any rule",
+                sends(&events, Some(json!({"StringLike": {"aws:SourceArn": "*"}}))),
+                limited("events.amazonaws.com"),
             ),
+            (
+                "no rule of this account",
+                sends(&events, Some(json!({"ArnNotEquals": {"aws:SourceArn": rule(own)}}))),
+                limited("events.amazonaws.com"),
+            ),
+            (
+                "another key beside it",
+                sends(&events, Some(json!({"StringEquals": {"aws:SourceAccount": own, "aws:PrincipalOrgID": "o"}}))),
+                limited("events.amazonaws.com"),
+            ),
+            ("TLS only", sends(&events, Some(tls_only.clone())), vec![of_service("events.amazonaws.com")]),
+            ("no condition", sends(&events, Some(json!({}))), vec![of_service("events.amazonaws.com")]),
+            ("conditions of another form", sends(&events, Some(json!("x"))), limited("events.amazonaws.com")),
+            ("everyone, under conditions", sends(&json!("*"), Some(tls_only)), limited("*")),
+            ("a denial", of("Deny", &json!("*"), "sqs:*", None), unnamed()),
+            ("a denial of what no one needs", of("Deny", &json!("*"), "sqs:DeleteQueue", None), vec![]),
             (
                 "all but some principals",
                 json!({"Effect": "Allow", "NotPrincipal": events, "Action": "sqs:SendMessage"}),
-                Some("*"),
+                unnamed(),
             ),
-            ("a denial", with(allow(&json!("*"), send.clone()), "Effect", json!("Deny")), None),
-            ("kibus's own", with(allow(&json!("*"), send.clone()), "Sid", json!("KibusX")), None),
+            (
+                "all but some actions",
+                json!({"Sid": "A", "Effect": "Allow", "Principal": "*", "NotAction": "sqs:DeleteQueue"}),
+                vec![Opening::Unclear("A".to_owned())],
+            ),
+            (
+                "Karpenter's denial",
+                of("Deny", &json!("*"), "sqs:*", Some(json!({"Bool": {"aws:SecureTransport": false}}))),
+                vec![],
+            ),
         ] {
-            let found = other_permissions(&Document::new(json!({ "Statement": [statement] })));
-            assert_eq!(found.contains(named.unwrap_or_default()), named.is_some(), "{case}: {found:?}");
-            assert_eq!(found.is_empty(), named.is_none(), "{case}: {found:?}");
+            // What kibus would write opens nothing, whatever it is called.
+            let wanted = json!({"Sid": "KibusTlsOnly", "Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*",
+                "Condition": {"Bool": {"aws:SecureTransport": "false"}}});
+            let wanted = Document::new(json!({ "Statement": [wanted] }));
+            let policy = Document::new(json!({ "Statement": [statement] }));
+            let found = openings(&policy, &wanted, &own.parse().unwrap());
+            assert_eq!(found, expected.into_iter().collect(), "{case}");
         }
     }
 

@@ -49,7 +49,7 @@ const ORDINARY: &str = include_str!("../../templates/policies/operator.json");
 /// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
 pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
-    let prefix = options.queue_prefix();
+    let template = options.queue_template();
     let hub = scope.queue_arn(&scope.hub_queue());
     // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
     // conditions on tags.
@@ -58,14 +58,14 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     } else {
         vec![hub, scope.queue_arn(&scope.dead_letter_queue())]
     };
-    queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)]);
+    queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&template)]);
     let rules = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Heartbeat);
     let rules: Vec<_> = rules.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
     let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
     let mut values = vec![
         ("queue_arns", queues.into()),
-        ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
+        ("cluster_queues_arn", scope.queues_arn(&template).into()),
         ("rule_arns", rules.into()),
         ("sources", sources.into_iter().collect()),
         ("probe_source", PROBE_SOURCE.into()),

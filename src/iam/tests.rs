@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use serde_json::json;
 
-use super::grants::{lets_role_decrypt, lets_role_receive, matches, other_senders, queues_received_from};
+use super::grants::{lets_anyone_send, matches, names_service_account, openings, other_senders};
 use super::operator_policy::{RolePattern, operator};
 use super::service_access::lets_rules_in;
 use crate::model::{
-    Document, HubOptions, QueueName, QueuePrefix, Senders, Signal, policy,
+    Document, HubOptions, QueueName, QueueTemplate, Signal, policy,
     readings::{any_policy, any_text},
     region::WITHOUT_QUEUE_TAG_CONDITIONS,
     scope::tests::{scope, scope_in},
@@ -23,35 +22,12 @@ proptest! {
         let rules = [scope().rule_arn(&scope().rule(Signal::Probe))];
         let _ = (
             lets_rules_in(&policy, &scope().account, &rules),
-            queues_received_from(&policy),
             other_senders(&policy),
+            lets_anyone_send(&policy),
+            openings(&policy, &policy::cluster_queue_policy(&scope(), &"q".parse().unwrap()), &scope().account),
+            names_service_account(&policy, "arn:aws:iam::111122223333:oidc-provider/x", "karpenter"),
             pattern.parse::<RolePattern>(),
         );
-    }
-}
-
-#[test]
-fn the_statements_of_a_grant_let_the_role_in_and_no_other() {
-    for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
-        let [role, other] = ["team/r", "r"].map(|role| scope.roles_arn(role));
-        let queue: QueueName = "karpenter-base".parse().unwrap();
-        let arn = scope.queue_arn(&queue);
-        for senders in [Senders::Locked, Senders::ByTheirPolicies] {
-            let created = policy::cluster_queue_policy(&scope, &queue, senders);
-            let adopted = policy::adopted_queue_policy(&scope, &queue, senders, Some(&created));
-            for of_queue in [created, adopted] {
-                assert!(!lets_role_receive(&of_queue, &arn, &role));
-                let of_queue = policy::with_controller(of_queue, &scope, &queue, &role);
-                assert!(lets_role_receive(&of_queue, &arn, &role));
-                assert!(!lets_role_receive(&of_queue, &arn, &other));
-            }
-        }
-        let statement = policy::controller_key_statement(&scope, &[role.clone(), "x".to_owned()].into());
-        let of_key = Document::new(json!({ "Statement": [statement.value()] }));
-        let lets = |role: &str, via: &[String]| lets_role_decrypt(&of_key, "key", role, via);
-        assert!(lets(&role, &scope.sqs_services()));
-        assert!(!lets(&other, &scope.sqs_services()));
-        assert!(!lets(&role, &["sqs.eu-west-1.amazonaws.com".to_owned()]));
     }
 }
 
@@ -68,8 +44,8 @@ fn sends_by_name(policy: &Document, arn: &str) -> bool {
     sends("Allow") && !sends("Deny")
 }
 
-fn with_prefix(prefix: &QueuePrefix) -> HubOptions {
-    HubOptions { queue_prefix: Some(prefix.clone()), ..HubOptions::default() }
+fn naming(template: &QueueTemplate) -> HubOptions {
+    HubOptions { queue_name: Some(template.clone()), ..HubOptions::default() }
 }
 
 /// S14: the list of Regions decides unless the option does.
@@ -95,16 +71,16 @@ fn the_option_decides_on_tag_conditions_in_any_region() {
 #[test]
 fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
     let longest = "c".repeat(100).parse().unwrap();
-    for prefix in ["karpenter-", "kibus-", "k"] {
-        let prefix: QueuePrefix = prefix.parse().unwrap();
+    for template in ["karpenter-{cluster}", "kibus-{cluster}", "{cluster}-hub", "k{cluster}b"] {
+        let template: QueueTemplate = template.parse().unwrap();
         for region in WITHOUT_QUEUE_TAG_CONDITIONS.into_iter().chain(["us-west-2", "eu-west-1"]) {
             let scope = scope_in("aws", region);
-            let policy = policy::router_policy(&scope, &with_prefix(&prefix));
+            let policy = policy::router_policy(&scope, &naming(&template));
             let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
             let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
             for queue in [
-                scope.cluster_queue(&prefix, &"base".parse().unwrap()),
-                scope.cluster_queue(&prefix, &longest),
+                scope.cluster_queue(&template, &"base".parse().unwrap()),
+                scope.cluster_queue(&template, &longest),
                 scope.probe_queue(),
             ] {
                 assert_eq!(may_send(&queue), by_name, "{region} {queue}");
@@ -117,17 +93,15 @@ fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
     }
 }
 
-/// The next bootstrap of a hub from before the prefix was in the policy replaces it in one call: every cluster queue
-/// must be in both, or events are lost until the clusters are added again.
 #[test]
-fn the_policy_by_prefix_has_every_queue_of_the_bus() {
+fn the_policy_of_the_router_has_every_queue_of_the_bus() {
     let longest = "c".repeat(100).parse().unwrap();
-    for prefix in ["karpenter-", ""] {
-        let prefix: QueuePrefix = prefix.parse().unwrap();
-        let policy = policy::router_policy(&scope(), &with_prefix(&prefix));
+    for template in ["karpenter-{cluster}", "{cluster}", "{cluster}-karpenter"] {
+        let template: QueueTemplate = template.parse().unwrap();
+        let policy = policy::router_policy(&scope(), &naming(&template));
         for queue in [
-            scope().cluster_queue(&prefix, &"base".parse().unwrap()),
-            scope().cluster_queue(&prefix, &longest),
+            scope().cluster_queue(&template, &"base".parse().unwrap()),
+            scope().cluster_queue(&template, &longest),
             scope().probe_queue(),
         ] {
             for sid in ["KibusSendToClusters", "KibusAskWhoseQueue"] {

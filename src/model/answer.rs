@@ -117,10 +117,18 @@ impl Fault {
         Self { kind, action: action.to_owned(), code: None, message: message.into() }
     }
 
+    /// A list with a token for yet another page, after so many that it is none of AWS.
+    pub fn endless(action: &str) -> Self {
+        Self::new(FaultKind::Rejected, action, format!("the list does not end after {MOST_PAGES} pages"))
+    }
+
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }
 }
+
+/// The most pages of one list. The shortest full pages have ten items.
+pub const MOST_PAGES: usize = 1_000;
 
 /// How many calls of each service AWS has throttled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::model::{
     Alarms, Alias, Code, Desired, Document, Encryption, EventSourceMapping, Function, FunctionSettings, HubOptions,
-    KmsKey, LogGroup, Logging, Observed, OrNone, Parameter, Queue, QueueName, QueuePrefix, Redrive, Resource,
+    KmsKey, LogGroup, Logging, Observed, OrNone, Parameter, Queue, QueueName, QueueTemplate, Redrive, Resource,
     ResourceId, Role, RolePolicy, RouterHandler, Rule, RuleName, RuleTarget, Scope, Settings, Signal, Tags,
     fill_template,
     policy::{self, KeyUse},
@@ -63,7 +63,7 @@ impl Hub {
                 name: self.scope.settings_parameter(),
                 settings: Ok(self.settings.clone()),
                 version: 0,
-                tags: self.tags(),
+                tags_of_new: self.tags(),
             }),
             Resource::Queue(self.dead_letter_queue()),
             Resource::Queue(self.hub_queue()),
@@ -168,7 +168,7 @@ impl Hub {
 
     fn queue_policy(&self, queue: &QueueName) -> Document {
         let rules: BTreeSet<RuleName> = self.signals().map(|signal| self.scope.rule(signal)).collect();
-        policy::hub_queue_policy(&self.scope, queue, rules.iter(), self.options().senders())
+        policy::hub_queue_policy(&self.scope, queue, rules.iter())
     }
 
     fn role(&self) -> Role {
@@ -280,7 +280,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
             .and_then(|role| role.permissions_boundary.clone())
             .map(|boundary| OrNone(Some(boundary))),
         role_path: differing(role.map(|role| &role.path), &default.role_path()),
-        queue_prefix: differing(handler.as_ref().map(|handler| &handler.prefix), &default_queue_prefix()),
+        queue_name: differing(handler.as_ref().map(|handler| &handler.template), &default_queue_template()),
         memory: differing(function.map(|function| function.settings.memory), &default.memory()),
         arch: differing(function.map(|function| function.settings.architecture), &default.architecture()),
         reserved_concurrency: function.and_then(|function| function.reserved_concurrency?.to_string().parse().ok()),
@@ -290,14 +290,12 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
         reader_alarms: (!of_clusters.is_empty()).then_some(true),
         heartbeat: (has_rule(Signal::Heartbeat) != alarms.is_some()).then(|| has_rule(Signal::Heartbeat)),
         dashboard: live.dashboard(scope.dashboard()).and_then(|dashboard| dashboard.is_of(scope).then_some(true)),
-        lock_queues: queue.is_some_and(|queue| !queue.policy.as_ref().is_some_and(policy::is_locked)).then_some(false),
         tag_conditions: router_policy
             .and_then(|policy| policy::requires_tags(&policy.document))
             .filter(|required| *required != default.tag_conditions(&scope.region)),
         cluster_metrics: differing(handler.map(|handler| handler.metrics), &default.cluster_metrics()),
         notify: topic.map(|topic| OrNone(Some(topic))),
-        // The queue of each cluster has its own.
-        grant: None,
+        ..default
     }
 }
 
@@ -306,8 +304,8 @@ fn differing<T: FromStr + PartialEq>(live: Option<impl ToString>, default: &T) -
     live?.to_string().parse().ok().filter(|value| value != default)
 }
 
-pub fn default_queue_prefix() -> QueuePrefix {
-    HubOptions::default().queue_prefix()
+pub fn default_queue_template() -> QueueTemplate {
+    HubOptions::default().queue_template()
 }
 
 /// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
@@ -317,7 +315,7 @@ pub const CLUSTER_RETENTION: u32 = 300;
 pub fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,
-        policy: Some(policy::cluster_queue_policy(scope, &name, hub.senders())),
+        policy: Some(policy::cluster_queue_policy(scope, &name)),
         ..queue(name, hub.key(), tags)
     }
 }
@@ -336,6 +334,7 @@ fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
         encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
         policy: None,
         tags,
+        created: 0,
     }
 }
 

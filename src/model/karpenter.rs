@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::{ClusterName, NameError, QueueName, RoleName, Scope};
+use crate::model::{ClusterName, NameError, QueueName, QueueTemplate, RoleName, Scope, name::PLACEHOLDER};
 
 /// The service account of a Karpenter controller, if the Helm chart's `serviceAccount.name` is not set: the name of the
 /// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).
@@ -20,11 +20,7 @@ pub struct Association {
     pub namespace: String,
     /// The role whose credentials the pods receive.
     pub role_arn: String,
-    /// Whether a session policy limits what the role may do.
-    pub has_session_policy: bool,
 }
-
-const PLACEHOLDER: &str = "{cluster}";
 
 /// A controller role by its name, its path and name, or its ARN, with `{cluster}` for the cluster's name. The name alone tells
 /// the roles of an account apart.
@@ -152,18 +148,11 @@ fn without_suffix(name: &str) -> Option<&str> {
     (terraform || cloudformation).then_some(name)
 }
 
-/// The text before the cluster's name in the name of its queue:
-///
-/// - none: the CloudFormation template of Karpenter's getting-started guide (`QueueName: !Sub "${ClusterName}"`), and
-///   eksctl with `withSpotInterruptionQueue` (`pkg/cfn/builder/karpenter.go`)
-/// - `Karpenter-`: terraform-aws-modules/terraform-aws-eks (`modules/karpenter/main.tf`)
-/// - `karpenter-`: aws-ia/terraform-aws-eks-blueprints-addons (`main.tf`, module `karpenter_sqs`); also the default of kibus
-const USUAL_QUEUES: [&str; 3] = ["", "Karpenter-", "karpenter-"];
-
-pub fn usual_queues(cluster: &ClusterName) -> Vec<QueueName> {
-    // A name that is too long for a queue cannot exist.
-    let queue = |before: &&str| format!("{before}{cluster}").parse().ok();
-    USUAL_QUEUES.iter().filter_map(queue).collect()
+/// The template by which the queue of a cluster has its name: the last place counts where the cluster's name stands alone.
+pub fn template_of(queue: &QueueName, cluster: &ClusterName) -> Option<QueueTemplate> {
+    let (name, cluster) = (queue.as_str(), cluster.as_str());
+    let (at, _) = name.rmatch_indices(cluster).find(|(at, _)| stands_alone(name, *at, cluster.len()))?;
+    format!("{}{PLACEHOLDER}{}", &name[..at], &name[at + cluster.len()..]).parse().ok()
 }
 
 #[cfg(test)]
@@ -259,8 +248,21 @@ mod tests {
     }
 
     #[test]
-    fn a_long_cluster_name_has_fewer_usual_queues() {
-        let names = |cluster: String| usual_queues(&cluster.parse().unwrap()).len();
-        assert_eq!([names("base".to_owned()), names("c".repeat(80)), names("c".repeat(81))], [3, 1, 0]);
+    fn the_name_of_a_queue_tells_the_template() {
+        for (queue, cluster, expected) in [
+            ("base", "base", Some("{cluster}")),
+            ("Karpenter-base", "base", Some("Karpenter-{cluster}")),
+            ("base-karpenter", "base", Some("{cluster}-karpenter")),
+            ("team_base-events", "base", Some("team_{cluster}-events")),
+            ("karpenter-a", "a", Some("karpenter-{cluster}")),
+            ("a-karpenter", "a", Some("{cluster}-karpenter")),
+            ("karpenter-karpenter", "karpenter", Some("karpenter-{cluster}")),
+            ("database", "base", None),
+            ("karpenter", "base", None),
+            (&format!("{}-base", "x".repeat(50)), "base", None),
+        ] {
+            let template = template_of(&queue.parse().unwrap(), &cluster.parse().unwrap());
+            assert_eq!(template.as_ref().map(QueueTemplate::as_str), expected, "{queue} {cluster}");
+        }
     }
 }

@@ -6,6 +6,9 @@ use crate::error::Error;
 /// The longest value of a tag. An ARN that a tag saves is no longer.
 const TAG_VALUE: usize = 256;
 
+/// What stands for the name of a cluster in a template.
+pub(super) const PLACEHOLDER: &str = "{cluster}";
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a valid {kind}: it must be {expected}", .value.escape_debug())]
 pub struct NameError {
@@ -120,10 +123,12 @@ names! {
     QueueName: "queue name",
         "1 to 80 letters, digits, `-` and `_`",
         |s| !s.is_empty() && s.len() <= 80 && all(s, "-_");
-    /// The prefix of cluster queues; may be empty.
-    QueuePrefix: "queue prefix",
-        "at most 40 letters, digits, `-` and `_`",
-        |s| s.len() <= 40 && all(s, "-_");
+    /// The name of every cluster queue. The text beside `{cluster}` leaves room for a part of the longest cluster name and a hash.
+    QueueTemplate: "template of queue names",
+        "a name with `{cluster}` once and at most 50 letters, digits, `-` and `_` beside it, like `karpenter-{cluster}`",
+        |s| s.split_once(PLACEHOLDER).is_some_and(|(before, after)| {
+            before.len() + after.len() <= 50 && all(before, "-_") && all(after, "-_")
+        });
     /// The name of an IAM role, without its path (IAM API reference, `CreateRole`).
     RoleName: "role name",
         "1 to 64 letters, digits and `_+=,.@-`",
@@ -174,6 +179,23 @@ impl Topic {
     /// Its name alone.
     pub fn name(&self) -> &str {
         self.0.rsplit(':').next().unwrap_or_default()
+    }
+}
+
+impl QueueTemplate {
+    /// The text before and after the cluster's name.
+    pub fn around(&self) -> (&str, &str) {
+        self.0.split_once(PLACEHOLDER).unwrap_or((&self.0, ""))
+    }
+
+    /// A pattern of IAM for the names of all cluster queues.
+    pub fn pattern(&self) -> String {
+        self.0.replace(PLACEHOLDER, "*")
+    }
+
+    /// Whether the pattern has every queue.
+    pub fn is_open(&self) -> bool {
+        self.0 == PLACEHOLDER
     }
 }
 
@@ -228,6 +250,28 @@ mod tests {
             ("a23456789012345678901", false),
         ] {
             assert_eq!(ok::<BusName>(given), taken, "bus name {given:?}");
+        }
+        let [longest, longer] = [50, 51].map(|beside| format!("{}{{cluster}}-", "x".repeat(beside - 1)));
+        for (given, taken) in [
+            ("karpenter-{cluster}", true),
+            ("{cluster}", true),
+            ("{cluster}-Karpenter_1", true),
+            ("_a{cluster}b-", true),
+            (longest.as_str(), true),
+            (&longer, false),
+            ("", false),
+            ("karpenter-", false),
+            ("{cluster}-{cluster}", false),
+            ("{{cluster}}", false),
+            ("{Cluster}", false),
+            ("${cluster}", false),
+            ("a b{cluster}", false),
+            ("a.{cluster}", false),
+            ("{cluster}.fifo", false),
+            ("{cluster}*", false),
+            ("ü{cluster}", false),
+        ] {
+            assert_eq!(ok::<QueueTemplate>(given), taken, "template {given:?}");
         }
         for (given, taken) in [
             ("us-west-2", true),

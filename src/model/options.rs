@@ -11,7 +11,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::name::{KmsKey, NameError, PermissionsBoundary, QueuePrefix, Region, RolePath, Topic};
+use super::name::{KmsKey, NameError, PermissionsBoundary, QueueTemplate, Region, RolePath, Topic};
 use super::notation::{duration_text, parse_duration};
 use super::resource::Architecture;
 use super::scope::fixed;
@@ -32,7 +32,7 @@ macro_rules! options {
     ($($(#[$help:meta])* $name:ident: $type:ty $(as $form:literal)?, $env:literal, $value:literal $([$($more:tt)*])?;)*) => {
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[cfg_attr(feature = "cli", derive(clap::Args), command(mut_args = standing_alone))]
-        #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+        #[serde(default, rename_all = "kebab-case")]
         pub struct HubOptions {
             $(
                 $(#[$help])*
@@ -40,6 +40,17 @@ macro_rules! options {
                 #[serde($(with = $form,)? skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )*
+            /// Options of a newer kibus. They stay.
+            #[cfg_attr(feature = "cli", arg(skip))]
+            #[serde(flatten)]
+            pub unknown: Map<String, Value>,
+        }
+
+        impl HubOptions {
+            /// These options; those that are not given come from `saved`.
+            pub fn or(self, saved: Self) -> Self {
+                Self { $($name: self.$name.or(saved.$name),)* unknown: saved.unknown }
+            }
         }
     };
 }
@@ -55,8 +66,8 @@ options! {
     permissions_boundary: OrNone<PermissionsBoundary> as "text", "KIBUS_PERMISSIONS_BOUNDARY", "ARN";
     /// Path of the router role [default: /]
     role_path: RolePath as "text", "KIBUS_ROLE_PATH", "PATH" [hide_short_help = true];
-    /// Prefix of cluster queue names, or empty [default: karpenter-]
-    queue_prefix: QueuePrefix as "text", "KIBUS_QUEUE_PREFIX", "PREFIX";
+    /// Name of each cluster's queue [default: karpenter-{cluster}]
+    queue_name: QueueTemplate as "text", "KIBUS_QUEUE_NAME", "TEMPLATE";
     /// Memory for the router function, in MB [default: 256]
     memory: Memory as "text", "KIBUS_MEMORY", "MB";
     /// Architecture of the router: x86_64 or arm64 [default: x86_64]
@@ -75,16 +86,12 @@ options! {
     dashboard: bool, "KIBUS_DASHBOARD", "BOOL" [hide_short_help = true];
     /// Create an alarm for each cluster when nobody reads its queue, at $0.20 a month each [default: false]
     reader_alarms: bool, "KIBUS_READER_ALARMS", "BOOL" [hide_short_help = true];
-    /// Deny messages from all senders except the bus [default: true]
-    lock_queues: bool, "KIBUS_LOCK_QUEUES", "BOOL";
     /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]
     tag_conditions: bool, "KIBUS_TAG_CONDITIONS", "BOOL" [hide_short_help = true];
     /// What has a metric of its deliveries: cluster, nodepool (and cluster) or none [default: cluster]
     cluster_metrics: ClusterMetrics as "text", "KIBUS_CLUSTER_METRICS", "WHAT" [hide_short_help = true];
     /// SNS topic for a notice of each delivery; `none` removes it
     notify: OrNone<Topic> as "text", "KIBUS_NOTIFY", "TOPIC";
-    /// What grants the controllers of new clusters access: role-policy or queue-policy [default: role-policy]
-    grant: Grant as "text", "KIBUS_GRANT", "POLICY" [hide_short_help = true];
 }
 
 /// Lets the options that may be on or off stand without a value.
@@ -115,7 +122,7 @@ macro_rules! defaults {
 defaults! {
     retention of retention: Retention = const { Retention::known(86_400) };
     role_path of role_path: RolePath = fixed("/".to_owned());
-    queue_prefix of queue_prefix: QueuePrefix = fixed("karpenter-".to_owned());
+    queue_template of queue_name: QueueTemplate = fixed("karpenter-{cluster}".to_owned());
     memory of memory: Memory = const { Memory::known(256) };
     architecture of arch: Architecture = Architecture::X86_64;
     log_retention of log_retention: LogRetention = LogRetention::default();
@@ -123,11 +130,6 @@ defaults! {
 }
 
 impl HubOptions {
-    /// These options; those that are not given come from `saved`.
-    pub fn or(self, saved: Self) -> Self {
-        saved.values().into_iter().chain(self.values()).collect()
-    }
-
     /// Every part on request.
     pub fn all_parts() -> Self {
         Self {
@@ -191,7 +193,7 @@ impl HubOptions {
 
     /// The options that are given, by their flags.
     pub fn values(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
+        match serde_json::to_value(Self { unknown: Map::new(), ..self.clone() }) {
             Ok(Value::Object(values)) => values,
             // A struct with text keys is always an object.
             _ => Map::new(),
@@ -237,22 +239,11 @@ impl HubOptions {
         self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
     }
 
-    pub fn senders(&self) -> Senders {
-        match self.lock_queues {
-            Some(false) => Senders::ByTheirPolicies,
-            Some(true) | None => Senders::Locked,
-        }
-    }
-
     pub fn topic(&self) -> Option<&Topic> {
         self.notify.as_ref()?.0.as_ref()
     }
 
-    pub fn grant(&self) -> Grant {
-        self.grant.unwrap_or_default()
-    }
-
-    /// Whether the policies require tags on queues; else they name queues by their prefix alone.
+    /// Whether the policies require tags on queues; else they name queues by the pattern of their names alone.
     pub fn tag_conditions(&self, region: &Region) -> bool {
         self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
     }
@@ -297,46 +288,6 @@ impl fmt::Display for ClusterMetrics {
             Self::NodePool => "nodepool",
         })
     }
-}
-
-/// What lets a Karpenter controller use the queue of its cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grant {
-    /// An inline policy on the controller role.
-    #[default]
-    RolePolicy,
-    /// A statement in the policy of the queue. It changes nothing in IAM.
-    QueuePolicy,
-}
-
-impl FromStr for Grant {
-    type Err = NameError;
-
-    fn from_str(s: &str) -> Result<Self, NameError> {
-        match s {
-            "role-policy" => Ok(Self::RolePolicy),
-            "queue-policy" => Ok(Self::QueuePolicy),
-            _ => Err(NameError::new("grant", s, "`role-policy` or `queue-policy`")),
-        }
-    }
-}
-
-impl fmt::Display for Grant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RolePolicy => "role-policy",
-            Self::QueuePolicy => "queue-policy",
-        })
-    }
-}
-
-/// Which principals of the account may send to a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Senders {
-    /// Those that kibus means: rules send to the hub queue and the dead-letter queue, the router to the others.
-    Locked,
-    /// Also every principal whose own policy allows it.
-    ByTheirPolicies,
 }
 
 /// How an option is written in a document: as the text that one types.

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::model::{
-    BusName, Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, Senders, fill_template, principals,
-    scope::LIVE, texts,
+    Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, fill_template, scope::LIVE, texts,
 };
 
 /// The prefix of the `Sid` of every statement that kibus writes.
@@ -75,11 +74,11 @@ pub fn drill_policy(scope: &Scope, instance: &InstanceId) -> Document {
     of_bus(scope, include_str!("../../templates/policies/drill.json"), &values)
 }
 
-/// The policy of the router, which sends to queues with the prefix. With tag conditions, a queue needs the tags of a cluster
-/// of this bus too. Without them, a prefix that the hub's own queues have must not open them: their messages would come back
-/// to the router.
+/// The policy of the router, which sends to queues with the names of cluster queues. With tag conditions, a queue needs the tags
+/// of a cluster of this bus too. Without them, a pattern that has the hub's own queues must not open them: their messages would
+/// come back to the router.
 pub fn router_policy(scope: &Scope, options: &HubOptions) -> Document {
-    let queues = scope.cluster_queue_arns(&options.queue_prefix()).to_vec();
+    let queues = scope.cluster_queue_arns(&options.queue_template()).to_vec();
     let values = [("cluster_queue_arns", queues.into())];
     let mut policy = of_bus(scope, include_str!("../../templates/policies/router.json"), &values);
     if !options.tag_conditions(&scope.region) {
@@ -116,42 +115,6 @@ pub fn controller_policy(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>)
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 pub fn key_statement(scope: &Scope) -> Document {
     of_bus(scope, include_str!("../../templates/policies/key.json"), &[])
-}
-
-/// The `Sid` of the statement by which the policy of a queue lets a controller role use it.
-const CONTROLLER: &str = "KibusController";
-
-/// The policy of a queue with the statement that lets the role with this ARN do what a controller does.
-pub fn with_controller(mut policy: Document, scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
-    replace_statements(&mut policy, &[CONTROLLER], &controller_statement(scope, queue, role_arn));
-    policy
-}
-
-/// That statement, in a list.
-pub fn controller_statement(scope: &Scope, queue: &QueueName, role_arn: &str) -> Document {
-    let values = [("queue_arn", scope.queue_arn(queue).into()), ("role_arn", role_arn.into())];
-    let statement = include_str!("../../templates/policies/controller-statement.json");
-    of_bus(scope, statement, &values)
-}
-
-/// Whom the policy of a queue lets use it as the controller: the ARN of a role, or the id of a deleted one.
-pub fn controller_of_queue(policy: &Document) -> Option<&str> {
-    let mut statements = policy.statements().into_iter();
-    let statement = statements.find(|statement| statement["Sid"] == CONTROLLER && statement["Effect"] == "Allow")?;
-    principals(statement).first().copied()
-}
-
-/// Whether a principal is the id of a role, which AWS shows once the role is deleted. A new role of the same name has another
-/// id, and no permission (IAM user guide, "AWS JSON policy elements: Principal").
-pub fn is_deleted_role(principal: &str) -> bool {
-    principal.starts_with("AROA")
-}
-
-/// The statement that a key policy needs so that controllers which only the policies of their queues allow can decrypt.
-pub fn controller_key_statement(scope: &Scope, role_arns: &BTreeSet<String>) -> Document {
-    let values = [("role_arns", role_arns.iter().cloned().collect()), ("sqs_services", scope.sqs_services().into())];
-    let statement = include_str!("../../templates/policies/key-controller.json");
-    of_bus(scope, statement, &values)
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.
@@ -213,184 +176,71 @@ pub(crate) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Docu
     }
 }
 
-/// How kibus came by a queue. The queue's policy says it, by the Sid of the statement that each of its queues has: who can
-/// write that could do anything with the queue, and who may only tag cannot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueOrigin {
-    /// Kibus created it, so kibus deletes it.
-    Created,
-    /// It existed before, so kibus hands it back.
-    Adopted,
-}
-
-const CREATED: &str = "KibusCreated";
-const ADOPTED: &str = "KibusAdopted";
-
-impl QueueOrigin {
-    /// What the policy of a queue says; `None` if it has no statement of kibus. Only the denial that kibus writes says that
-    /// it created the queue, and any other statement of kibus that it did not: the label of `AddPermission` becomes the Sid
-    /// of a statement that allows, so adding one can only prevent a delete.
-    pub fn of(policy: &Document) -> Option<Self> {
-        let mut ours = policy.statements();
-        ours.retain(|statement| is_ours(statement));
-        let says_created = |statement: &&Value| statement["Sid"] == CREATED && statement["Effect"] == "Deny";
-        let created = ours.iter().any(says_created) && !ours.iter().any(|statement| statement["Sid"] == ADOPTED);
-        let origin = if created { Self::Created } else { Self::Adopted };
-        (!ours.is_empty()).then_some(origin)
-    }
-
-    fn sid(self) -> &'static str {
-        match self {
-            Self::Created => CREATED,
-            Self::Adopted => ADOPTED,
-        }
-    }
-}
-
-/// The policy of the hub queue and the dead-letter queue: TLS only, and of all AWS services only rules of this bus may
-/// send. If it is locked, nothing else may.
+/// The policy of the hub queue and the dead-letter queue: TLS only, and only rules of this bus may send.
 ///
 /// The lock denies where `aws:PrincipalIsAWSService` is `false`. The key is in every request that is signed with AWS
 /// credentials (IAM user guide, "AWS global condition context keys"). `Bool` does not match a request without the key,
 /// and `BoolIfExists` would deny it: that could only be SQS itself, which moves messages to the dead-letter queue and
 /// for which no context is documented. An unsigned request has no statement that allows it.
-pub fn hub_queue_policy<'a>(
-    scope: &Scope,
-    queue: &QueueName,
-    rules: impl Iterator<Item = &'a RuleName>,
-    senders: Senders,
-) -> Document {
+pub fn hub_queue_policy<'a>(scope: &Scope, queue: &QueueName, rules: impl Iterator<Item = &'a RuleName>) -> Document {
     let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
     let values = [("queue_arn", scope.queue_arn(queue).into()), ("rule_arns", rules.into())];
-    let policy = include_str!("../../templates/policies/hub-queue.json");
-    let lock = include_str!("../../templates/policies/hub-queue-lock.json");
-    with_lock(scope, policy, lock, &values, senders)
+    of_bus(scope, include_str!("../../templates/policies/hub-queue.json"), &values)
 }
 
-/// The policy of a queue that the router sends to and kibus created: TLS only. If it is locked, only the router's role may
-/// send.
+/// The policy of a queue that the router sends to: TLS only, and only the router's role may send.
 ///
 /// The lock denies where `aws:PrincipalArn` is not the role, so also where the key is absent (IAM user guide, "IAM JSON
 /// policy elements: Condition operators"). The names of roles are unique in an account, whatever their paths: the two
 /// values match no other role, and a role that is recreated at another path stays able to send.
-pub fn cluster_queue_policy(scope: &Scope, queue: &QueueName, senders: Senders) -> Document {
-    let lock = include_str!("../../templates/policies/cluster-queue-lock.json");
-    let mut policy = delivered_queue_policy(scope, queue, QueueOrigin::Created, lock, senders);
-    if let (Senders::ByTheirPolicies, Value::Object(members)) = (senders, policy.value_mut()) {
-        members.insert("Id".to_owned(), format!("{BUS_ID}{}", scope.bus).into());
-    }
-    policy
-}
-
-/// Where no lock has the router's role, the id of the policy names the bus.
-const BUS_ID: &str = "kibus/";
-
-/// The policy of an adopted queue: what its owner's policy says, and the statements of kibus. If it is locked, the owner's
-/// statements can let only services send, and those of other accounts not where AWS names the account of the source. A
-/// request of a service without that key is not denied, or the rules of the account might be.
-pub fn adopted_queue_policy(scope: &Scope, queue: &QueueName, senders: Senders, owner: Option<&Document>) -> Document {
-    let lock = include_str!("../../templates/policies/adopted-queue-lock.json");
-    let ours = delivered_queue_policy(scope, queue, QueueOrigin::Adopted, lock, senders);
-    let Some(owner) = owner else { return ours };
-    let statements = owner.statements().into_iter().chain(ours.statements());
-    with_statements(owner, statements.cloned().collect())
-}
-
-fn delivered_queue_policy(
-    scope: &Scope,
-    queue: &QueueName,
-    origin: QueueOrigin,
-    lock: &str,
-    senders: Senders,
-) -> Document {
+pub fn cluster_queue_policy(scope: &Scope, queue: &QueueName) -> Document {
     let role = scope.router_role();
     let values = [
-        ("sid", origin.sid().into()),
         ("queue_arn", scope.queue_arn(queue).into()),
         ("router_role_arns", vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into()),
     ];
-    let policy = include_str!("../../templates/policies/cluster-queue.json");
-    with_lock(scope, policy, lock, &values, senders)
+    of_bus(scope, include_str!("../../templates/policies/cluster-queue.json"), &values)
 }
 
-/// The policy of a queue without the statements of kibus; `None` if nothing is left of it.
-pub fn without_ours(policy: &Document) -> Option<Document> {
-    keeping(policy, |statement| !is_ours(statement))
+/// The `Sid` of the lock of a cluster's queue.
+const ROUTER_ONLY: &str = "KibusRouterOnly";
+
+/// A statement for itself, without its name.
+fn unnamed(statement: &Value) -> Document {
+    let mut statement = statement.clone();
+    statement.as_object_mut().map(|members| members.remove("Sid"));
+    Document::new(json!({ "Statement": [statement] }))
 }
 
-/// The policy of a queue without the statements that allow something; `None` if nothing is left of it.
-pub fn without_permissions(policy: &Document) -> Option<Document> {
-    keeping(policy, |statement| statement["Effect"] != "Allow")
-}
-
-fn keeping(policy: &Document, keeps: impl Fn(&Value) -> bool) -> Option<Document> {
-    let statements = policy.statements().into_iter().filter(|statement| keeps(statement));
-    let statements: Vec<Value> = statements.cloned().collect();
-    (!statements.is_empty()).then(|| with_statements(policy, statements))
-}
-
-/// A policy with other statements; its version and its id stay.
-fn with_statements(policy: &Document, statements: Vec<Value>) -> Document {
-    let mut policy = policy.clone();
-    if let Value::Object(members) = policy.value_mut() {
-        members.insert("Statement".to_owned(), statements.into());
-    }
-    policy
-}
-
-/// What the policy of an external queue lacks of those of kibus, whatever its statements are called: the denial of requests without
-/// TLS, and the lock.
-pub fn lacks(owner: Option<&Document>, ours: &Document) -> [bool; 2] {
-    let alone = |statement: &Value| {
-        let mut statement = statement.clone();
-        statement.as_object_mut().map(|members| members.remove("Sid"));
-        Document::new(json!({ "Statement": [statement] }))
-    };
-    let live: Vec<Document> = owner.into_iter().flat_map(Document::statements).map(alone).collect();
-    let missing = ours.statements().into_iter().filter(|one| !live.contains(&alone(one)));
-    let (locks, others): (Vec<_>, Vec<_>) = missing.partition(|one| LOCKS.iter().any(|sid| one["Sid"] == *sid));
+/// Whether the policy of a queue lacks the denial of requests without TLS, and the lock, of the policy that kibus would write,
+/// whatever its statements are called.
+pub fn lacks(live: Option<&Document>, ours: &Document) -> [bool; 2] {
+    let live: Vec<Document> = live.into_iter().flat_map(Document::statements).map(unnamed).collect();
+    let missing = ours.statements().into_iter().filter(|one| !live.contains(&unnamed(one)));
+    let (locks, others): (Vec<_>, Vec<_>) = missing.partition(|one| one["Sid"] == ROUTER_ONLY);
     [!others.is_empty(), !locks.is_empty()]
 }
 
-/// The Sids of the locks of queues, the last two with the router's role.
-const LOCKS: [&str; 3] = ["KibusServicesOnly", "KibusRouterOnly", "KibusRouterAndServices"];
-
-/// Whether the policy of a queue has a lock of kibus.
-pub fn is_locked(policy: &Document) -> bool {
-    locks(policy).next().is_some()
+/// The statements of a policy that are not among those that kibus would write, whatever these are called.
+pub fn statements_of_others<'a>(policy: &'a Document, ours: &Document) -> Vec<&'a Value> {
+    let ours: Vec<Document> = ours.statements().into_iter().map(unnamed).collect();
+    policy.statements().into_iter().filter(|statement| !ours.contains(&unnamed(statement))).collect()
 }
 
-/// The bus that the policy of a cluster's queue names: the one whose router may send past the lock, this one if several may, or
-/// the one of its id; `None` if it names none.
-pub fn bus_of_queue_policy(scope: &Scope, policy: &Document) -> Option<BusName> {
-    let arns = locks(policy).flat_map(|lock| texts(lock.pointer("/Condition/ArnNotLike/aws:PrincipalArn")));
-    let roles = arns.filter_map(|arn| arn.rsplit('/').next());
-    let buses = roles.filter_map(|role| scope.bus_of_router_role(role));
-    let by_id = || policy.value()["Id"].as_str()?.strip_prefix(BUS_ID)?.parse().ok();
-    buses.max_by_key(|bus| *bus == scope.bus).or_else(by_id)
-}
-
-fn locks(policy: &Document) -> impl Iterator<Item = &Value> {
-    let statements = policy.statements().into_iter();
-    statements.filter(|statement| LOCKS.iter().any(|sid| statement["Sid"] == *sid))
-}
-
-/// Whether the second policy of a queue has a lock that the first one lacks, and both let the same rules send.
-pub fn only_locks(before: &Document, after: &Document) -> bool {
-    let of_rules = |policy: &Document| {
-        let statements = policy.statements().into_iter().cloned();
-        let mut of_rules = statements.filter(|statement| statement["Sid"] == "KibusRulesSend");
-        of_rules.next()
+/// Whether the policy of a cluster's queue has the lock of this bus: exactly the denial that kibus writes, with its name.
+pub fn has_lock(scope: &Scope, queue: &QueueName, policy: &Document) -> bool {
+    let locks = |policy: &Document| -> Vec<Document> {
+        let statements = policy.statements().into_iter();
+        statements.filter(|statement| statement["Sid"] == ROUTER_ONLY).map(unnamed).collect()
     };
-    !is_locked(before) && is_locked(after) && of_rules(before).is_some() && of_rules(before) == of_rules(after)
+    let ours = locks(&cluster_queue_policy(scope, queue));
+    locks(policy).iter().any(|lock| ours.contains(lock))
 }
 
-fn with_lock(scope: &Scope, policy: &str, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
-    let mut policy = of_bus(scope, policy, values);
-    if senders == Senders::Locked {
-        replace_statements(&mut policy, &[], &of_bus(scope, lock, values));
-    }
-    policy
+/// Whether the policy of a queue has a lock of kibus, by its name.
+pub fn is_locked(policy: &Document) -> bool {
+    let is_lock = |statement: &&Value| statement["Sid"] == ROUTER_ONLY || statement["Sid"] == "KibusServicesOnly";
+    policy.statements().iter().any(is_lock)
 }
 
 /// The redrive allow policy of the dead-letter queue: only the hub queue.

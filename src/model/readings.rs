@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::options::UserTag;
-use super::policy::{self, InlinePolicy, QueueOrigin, policy_space};
+use super::policy::{self, InlinePolicy, policy_space};
+use super::record::ClusterRecord;
 use super::router_function::{LiveTest, RouterHandler, SelfTestReport};
 use super::scope::tests::scope;
 use super::settings::Settings;
-use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
+use super::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::model::calls::sqs;
 
 /// Text of any characters, with those that control a terminal or a reader more often.
@@ -94,7 +95,7 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
 
 /// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
-    const KEYS: [&str; 4] = [BUS, CLUSTER, CONTROLLER_ROLE, "team"];
+    const KEYS: [&str; 4] = [BUS, CLUSTER, DELETING, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());
     prop::collection::vec(tag, 0..6)
         .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
@@ -102,9 +103,11 @@ fn any_tags() -> impl Strategy<Value = Tags> {
 
 proptest! {
     #[test]
-    fn any_text_is_settings_or_an_error(text in any_json_text(), options in any_json()) {
-        for text in [text, json!({"format": 1, "options": options}).to_string()] {
-            if let Err(bad) = Settings::read(&text) {
+    fn any_text_is_settings_and_a_record_or_an_error(text in any_json_text(), value in any_json(), since in any_text()) {
+        let record = json!({"format": 1, "cluster": "base", "queue": "q", "made-by": since, "since": since, "tags": value});
+        for text in [text, json!({"format": 1, "options": value, "since": since}).to_string(), record.to_string()] {
+            let read = [Settings::read(&text).map(drop), ClusterRecord::read(&text, &"base".parse().unwrap()).map(drop)];
+            for bad in read.into_iter().filter_map(Result::err) {
                 prop_assert!(!bad.to_string().contains(char::is_control), "{bad:?}");
             }
         }
@@ -124,10 +127,9 @@ proptest! {
         prop_assert!(Document::parse(&policy.pretty()).unwrap() == policy);
         let _ = (
             policy::all_ours(&policy),
-            QueueOrigin::of(&policy),
-            policy::without_ours(&policy),
-            policy::without_permissions(&policy),
-            policy::bus_of_queue_policy(&scope(), &policy),
+            policy::lacks(Some(&policy), &other),
+            policy::statements_of_others(&policy, &other).len(),
+            policy::has_lock(&scope(), &"q".parse().unwrap(), &policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::allowed_keys(&other)),
         );
     }

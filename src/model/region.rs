@@ -68,7 +68,7 @@ impl Region {
         !self.as_str().starts_with("cn-") && !WITHOUT_SPOT_INTERRUPTIONS.contains(&self.as_str())
     }
 
-    /// Whether an IAM policy can require tags on a queue. Where it cannot, policies name queues by their prefix alone.
+    /// Whether an IAM policy can require tags on a queue. Where it cannot, policies name queues by the pattern of their names alone.
     pub fn has_queue_tag_conditions(&self) -> bool {
         !WITHOUT_QUEUE_TAG_CONDITIONS.contains(&self.as_str())
     }

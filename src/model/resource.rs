@@ -15,6 +15,7 @@ mod log_group;
 mod parameter;
 mod particulars;
 mod queue;
+mod record;
 mod role;
 mod role_policy;
 mod rule;
@@ -30,7 +31,8 @@ pub use function::{Architecture, Code, Function, FunctionField, FunctionPermissi
 pub use log_group::{LogGroup, LogGroupField};
 pub use parameter::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 pub use particulars::{Edge, Effect, Field, FieldName, FieldValue, Other, Ownership, Particulars, Tie, Unit};
-pub use queue::{Encryption, LARGEST_EVENT, Queue, QueueField, QueueOwner, Redrive};
+pub use queue::{AGE_SLACK, Encryption, LARGEST_EVENT, Queue, QueueField, Redrive, Standing};
+pub use record::{Record, RecordField};
 pub use role::{Role, RoleField};
 pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, RuleTarget};
@@ -45,15 +47,20 @@ use finding_code::FindingCode;
 // it; then the codes of its findings (missing and changed, of the hub or of a cluster), which `finding_code` reads.
 macro_rules! with_kinds {
     ($then:ident) => { $then! {
-        Parameter(name: ParameterName) {parameter, as_parameter, "parameter", "parameter", name.to_string(), tags} [
+        Parameter(name: ParameterName) {parameter, as_parameter, "parameter", "parameter", name.to_string()} [
             SettingsMissing("K113", Critical, "events are routed, but kibus does not know the settings of the hub and changes nothing"),
             TagsChanged("K209", Error, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus"),
+        ];
+        /// What says that a cluster is on the bus.
+        Record(name: ParameterName) {record, as_record, "record", "record", name.to_string()} [
+            ClusterNotRecorded("K116", Critical, "the cluster is not on the bus: its events are dropped, and its Karpenter receives no interruption"),
+            RecordChanged("K214", Error, "a change of this cluster was cut off: a role that it had before may still read its queue"),
         ];
         Queue(name: QueueName) {queue, as_queue, "queue", "queue", name.to_string(), tags} [
             HubQueueMissing("K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered"),
             HubQueueChanged("K201", Critical, "events may be rejected or lost early, or others may read or forge them"),
         ] or [
-            ClusterNotRegistered("K110", Critical, "its events are dropped, and its Karpenter receives no interruption"),
+            ClusterQueueMissing("K110", Critical, "its events are dropped, and its Karpenter receives no interruption"),
             ClusterQueueChanged("K210", Critical, "this cluster's events may be lost early, or others may read or forge them"),
         ];
         Role(name: RoleName) {role, as_role, "role", "role", name.to_string(), tags} [
@@ -264,6 +271,10 @@ impl Desired {
     /// Adds a resource, replacing one of the same id.
     pub fn insert(&mut self, resource: Resource) {
         self.resources.insert(resource.id(), resource);
+    }
+
+    pub fn remove(&mut self, id: &ResourceId) {
+        self.resources.remove(id);
     }
 
     /// Removes the tags with these keys from a resource, unless it is desired with them.

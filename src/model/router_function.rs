@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::excerpt;
-use crate::model::{BusName, ClusterMetrics, FunctionSettings, HubOptions, NameError, QueuePrefix, Scope, Topic};
+use crate::model::{BusName, ClusterMetrics, FunctionSettings, HubOptions, NameError, QueueTemplate, Scope, Topic};
 
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
@@ -15,20 +15,20 @@ pub const HANDLER_VARIABLE: &str = "_HANDLER";
 /// How many characters Lambda takes as a handler, without white space (Lambda API reference, `CreateFunction`).
 pub const LONGEST_HANDLER: usize = 128;
 
-/// The settings of a router, as text `<bus>/<prefix>`, where the prefix may be empty. What differs from the default follows:
+/// The settings of a router, as text `<bus>/<template of queue names>`. What differs from the default follows:
 /// `/metrics=none` or `/metrics=nodepool`, and `/notify=<name of a topic>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterHandler {
     pub bus: BusName,
-    pub prefix: QueuePrefix,
+    pub template: QueueTemplate,
     pub metrics: ClusterMetrics,
     /// The name of a topic of the function's account and Region.
     pub notify: Option<Topic>,
 }
 
 impl RouterHandler {
-    pub fn new(bus: BusName, prefix: QueuePrefix) -> Self {
-        Self { bus, prefix, metrics: ClusterMetrics::default(), notify: None }
+    pub fn new(bus: BusName, template: QueueTemplate) -> Self {
+        Self { bus, template, metrics: ClusterMetrics::default(), notify: None }
     }
 
     pub fn of_hub(bus: &BusName, options: &HubOptions) -> Self {
@@ -36,13 +36,13 @@ impl RouterHandler {
             metrics: options.cluster_metrics(),
             // The name of a topic is a topic.
             notify: options.topic().and_then(|topic| topic.name().parse().ok()),
-            ..Self::new(bus.clone(), options.queue_prefix())
+            ..Self::new(bus.clone(), options.queue_template())
         }
     }
 
     /// Whether two routers send to the same queues.
     pub fn serves_as(&self, other: &Self) -> bool {
-        (&self.bus, &self.prefix) == (&other.bus, &other.prefix)
+        (&self.bus, &self.template) == (&other.bus, &other.template)
     }
 
     /// The settings of a function or a version; `None` if it has none that a router can read.
@@ -53,7 +53,7 @@ impl RouterHandler {
 
 impl fmt::Display for RouterHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.bus, self.prefix)?;
+        write!(f, "{}/{}", self.bus, self.template)?;
         if self.metrics != ClusterMetrics::default() {
             write!(f, "/metrics={}", self.metrics)?;
         }
@@ -66,7 +66,7 @@ impl FromStr for RouterHandler {
 
     fn from_str(s: &str) -> Result<Self, NameError> {
         let refuse = || {
-            let expected = "`<bus>/<prefix of the cluster queues>`, then `/metrics=...` or `/notify=...`";
+            let expected = "`<bus>/<template of queue names>`, then `/metrics=...` or `/notify=...`";
             NameError::new("handler of a router", s, expected)
         };
         let (bus, rest) = s.split_once('/').ok_or_else(refuse)?;
@@ -192,7 +192,7 @@ impl SelfTestReport {
             return Ok(());
         }
         let words = |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |it| format!("`{it}`"));
-        Err(format!("it reads {} as its bus and queue prefix, but {} was set", words(read), words(set)))
+        Err(format!("it reads {} as its bus and queue names, but {} was set", words(read), words(set)))
     }
 }
 
@@ -201,42 +201,45 @@ mod tests {
     use super::*;
     use crate::model::{Architecture, Code, Logging, scope::tests::scope};
 
-    fn handler(bus: &str, prefix: &str) -> RouterHandler {
-        RouterHandler::new(bus.parse().unwrap(), prefix.parse().unwrap())
+    fn handler(bus: &str, template: &str) -> RouterHandler {
+        RouterHandler::new(bus.parse().unwrap(), template.parse().unwrap())
     }
 
     /// The longest names fit, except that of a topic.
     #[test]
-    fn every_bus_and_prefix_fits_into_a_handler() {
-        for (bus, prefix) in [("kibus", "karpenter-"), ("a", ""), (&"b".repeat(20), &"x_".repeat(20))] {
-            let text = handler(bus, prefix).to_string();
+    fn every_bus_and_template_fits_into_a_handler() {
+        let [longest, longer] = [50, 51].map(|beside| format!("{}{{cluster}}-", "x".repeat(beside - 1)));
+        for (bus, template) in [("kibus", "karpenter-{cluster}"), ("a", "{cluster}"), (&"b".repeat(20), &longest)] {
+            let text = handler(bus, template).to_string();
             assert!(text.len() <= LONGEST_HANDLER && !text.contains(char::is_whitespace), "{text}");
-            assert_eq!(text.parse(), Ok(handler(bus, prefix)));
+            assert_eq!(text.parse(), Ok(handler(bus, template)));
         }
         assert!("b".repeat(21).parse::<BusName>().is_err(), "a longer bus has no test");
-        assert!("x".repeat(41).parse::<QueuePrefix>().is_err(), "a longer prefix has no test");
+        assert!(longer.parse::<QueueTemplate>().is_err(), "a longer template has no test");
     }
 
     #[test]
     fn only_known_settings_are_read() {
         for (text, expected) in [
-            ("kibus/karpenter-", Some(handler("kibus", "karpenter-"))),
-            ("kibus/", Some(handler("kibus", ""))),
+            ("kibus/karpenter-{cluster}", Some(handler("kibus", "karpenter-{cluster}"))),
+            ("kibus/{cluster}-k", Some(handler("kibus", "{cluster}-k"))),
             (
-                "kibus//metrics=none/notify=team-a",
+                "kibus/{cluster}/metrics=none/notify=team-a",
                 Some(RouterHandler {
                     metrics: ClusterMetrics::None,
                     notify: Some("team-a".parse().unwrap()),
-                    ..handler("kibus", "")
+                    ..handler("kibus", "{cluster}")
                 }),
             ),
-            ("kibus/x-/metrics=all", None),
-            ("kibus/x-/notify=a.fifo", None),
-            ("kibus/x-/notify=", None),
-            ("kibus/x-/new=1", None),
+            ("kibus/{cluster}/metrics=all", None),
+            ("kibus/{cluster}/notify=a.fifo", None),
+            ("kibus/{cluster}/notify=", None),
+            ("kibus/{cluster}/new=1", None),
             ("bootstrap", None),
-            ("Kibus/x", None),
-            ("kibus/a/b", None),
+            ("Kibus/{cluster}", None),
+            ("kibus/karpenter-", None),
+            ("kibus/", None),
+            ("kibus/{cluster}/b", None),
             ("", None),
         ] {
             assert_eq!(text.parse().ok(), expected, "{text}");
@@ -268,29 +271,35 @@ mod tests {
     #[test]
     fn only_a_healthy_report_of_the_expected_router_passes() {
         for (payload, result) in [
-            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-"}), Ok(())),
-            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-", "environment": {}, "new": 1}), Ok(())),
-            (json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-", "problems": ["a", "b"]}), Err("a; b")),
+            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-{cluster}"}), Ok(())),
             (
-                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-"}),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-{cluster}", "environment": {}, "new": 1}),
+                Ok(()),
+            ),
+            (
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-{cluster}", "problems": ["a", "b"]}),
+                Err("a; b"),
+            ),
+            (
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-{cluster}"}),
                 Err("it reports a failure without a reason"),
             ),
             (
-                json!({"ok": true, "version": "0.1.0", "handler": "kibus/x-"}),
+                json!({"ok": true, "version": "0.1.0", "handler": "kibus/x-{cluster}"}),
                 Err("it reports version 0.1.0, but version 0.2.0 was published"),
             ),
             (
-                json!({"ok": true, "version": "0.2.0", "handler": "kibus/"}),
-                Err("it reads `kibus/` as its bus and queue prefix, but `kibus/x-` was set"),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/{cluster}"}),
+                Err("it reads `kibus/{cluster}` as its bus and queue names, but `kibus/x-{cluster}` was set"),
             ),
             (
                 json!({"ok": true, "version": "0.2.0"}),
-                Err("it reads nothing as its bus and queue prefix, but `kibus/x-` was set"),
+                Err("it reads nothing as its bus and queue names, but `kibus/x-{cluster}` was set"),
             ),
             (json!({"Received": 1}), Err("it answered \"{\\\"Received\\\":1}\", which is not a self-test report")),
             (json!("ok"), Err("it answered \"\\\"ok\\\"\", which is not a self-test report")),
         ] {
-            let expected = expected("kibus/x-", &[]);
+            let expected = expected("kibus/x-{cluster}", &[]);
             assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
         }
     }

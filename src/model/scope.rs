@@ -150,16 +150,12 @@ pub(super) fn cut_with_hash(name: &str, limit: usize) -> String {
     format!("{}-{hash}", &name[..limit - 9])
 }
 
-/// Whether a name could be a longer one that was cut.
-pub(super) fn may_be_cut(name: &str, limit: usize) -> bool {
-    let hash = name.rsplit_once('-').map_or("", |(_, hash)| hash);
-    name.len() == limit && hash.len() == 8 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::model::{ClusterName, QueuePrefix, Signal};
+    use crate::model::{ClusterName, QueueTemplate, Signal};
 
     /// A scope for unit tests that need any.
     pub(crate) fn scope() -> Scope {
@@ -232,8 +228,8 @@ pub(crate) mod tests {
             ..scope()
         };
         let cluster: ClusterName = "c".repeat(100).parse().unwrap();
-        let prefix: QueuePrefix = "p".repeat(40).parse().unwrap();
-        assert_eq!(longest.cluster_queue(&prefix, &cluster).as_str().len(), 80);
+        let template: QueueTemplate = format!("{}{{cluster}}-", "p".repeat(49)).parse().unwrap();
+        assert_eq!(longest.cluster_queue(&template, &cluster).as_str().len(), 80);
         assert!(longest.controller_policy(&cluster).as_str().len() <= 128);
         assert!(longest.router_role().as_str().len() <= 64);
         assert!(longest.drill_role().as_str().len() <= 64);
@@ -247,11 +243,34 @@ pub(crate) mod tests {
 
     #[test]
     fn long_names_that_begin_alike_stay_apart() {
-        let prefix: QueuePrefix = "karpenter-".parse().unwrap();
+        let template: QueueTemplate = "karpenter-{cluster}".parse().unwrap();
         let (a, b) = ("c".repeat(99) + "a", "c".repeat(99) + "b");
         let (a, b) = (a.parse().unwrap(), b.parse().unwrap());
-        assert_ne!(scope().cluster_queue(&prefix, &a), scope().cluster_queue(&prefix, &b));
-        assert_ne!(scope().controller_policy(&a), scope().cluster_queue(&prefix, &b).as_str().parse().unwrap());
+        assert_ne!(scope().cluster_queue(&template, &a), scope().cluster_queue(&template, &b));
+        assert_ne!(scope().controller_policy(&a), scope().cluster_queue(&template, &b).as_str().parse().unwrap());
+    }
+
+    proptest! {
+        /// As far as the hash of a cut name tells them apart. The names of two clusters are often alike at their beginning or end.
+        #[test]
+        fn no_two_clusters_have_one_queue(
+            (before, after) in ("[A-Za-z0-9_-]{0,50}", "[A-Za-z0-9_-]{0,50}"),
+            (start, end) in ("[A-Za-z0-9][A-Za-z0-9_-]{0,50}", "[A-Za-z0-9_-]{0,40}"),
+            parts in ["[A-Za-z0-9_-]{0,9}", "[A-Za-z0-9_-]{0,9}"],
+        ) {
+            let before = &before[..before.len().min(50 - after.len())];
+            let template: QueueTemplate = format!("{before}{{cluster}}{after}").parse().unwrap();
+            let names = parts.map(|part| format!("{start}{part}{end}").parse::<ClusterName>().unwrap());
+            let queues = names.each_ref().map(|name| scope().cluster_queue(&template, name));
+            for (name, queue) in names.iter().zip(&queues) {
+                let queue = queue.as_str();
+                let part = queue.strip_prefix(before).and_then(|rest| rest.strip_suffix(after.as_str())).unwrap();
+                let whole = before.len() + name.as_str().len() + after.len();
+                prop_assert_eq!(queue.len(), whole.min(80));
+                prop_assert!(part == name.as_str() || whole > 80 && name.as_str().starts_with(&part[..part.len() - 9]));
+            }
+            prop_assert_eq!(names[0] == names[1], queues[0] == queues[1]);
+        }
     }
 
     /// With dashes between the parts, these two were one policy.

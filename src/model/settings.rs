@@ -1,25 +1,27 @@
 //! The settings of a hub: what its parameter in Parameter Store holds. Nothing else decides what the next `bootstrap-hub`
-//! makes.
+//! makes. What the documents of parameters share is here too: a format number, and members of a newer kibus, which stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::name::KmsKey;
 use super::notation::time_text;
 use super::options::{HubOptions, tag_option};
 
-/// The number of the form of the document that this kibus writes and reads.
+/// The number of the form of the documents that this kibus writes and reads. Only a form that an older kibus would misread
+/// gets a higher one: new members alone do not.
 const FORMAT: u64 = 1;
 
 /// The longest value of a parameter of the standard tier, in characters (Systems Manager API reference, `PutParameter`).
 pub const LONGEST: usize = 4_096;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub struct Settings {
     pub options: HubOptions,
     /// The version of the function that a rollback keeps live.
@@ -27,21 +29,26 @@ pub struct Settings {
     pub pinned_version: Option<u64>,
     /// The keys that the queues had before, each with the time until which the policies allow it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub old_keys: BTreeMap<KmsKey, Until>,
+    pub old_keys: BTreeMap<KmsKey, Moment>,
+    /// When the hub was created, by AWS's clock. A queue of the hub that is older was prepared by someone else.
+    pub since: Moment,
+    /// Members that this kibus does not know. They stay.
+    #[serde(flatten)]
+    pub unknown: Map<String, Value>,
 }
 
 /// A point in time, in seconds of the Unix epoch; a text like `2026-12-08T17:00:00Z` in a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Until(pub u64);
+pub struct Moment(pub u64);
 
-impl From<Until> for String {
-    fn from(until: Until) -> Self {
-        time_text(i64::try_from(until.0).unwrap_or(i64::MAX / 1000).saturating_mul(1000))
+impl From<Moment> for String {
+    fn from(moment: Moment) -> Self {
+        time_text(i64::try_from(moment.0).unwrap_or(i64::MAX / 1000).saturating_mul(1000))
     }
 }
 
-impl TryFrom<String> for Until {
+impl TryFrom<String> for Moment {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -51,37 +58,56 @@ impl TryFrom<String> for Until {
     }
 }
 
-/// Why the document of a parameter has no settings for this kibus.
+/// Why the document of a parameter cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadSettings {
+pub enum BadDocument {
     #[error("its document has format {0}, and this kibus reads format {FORMAT}")]
     Future(u64),
-    #[error("its document holds no settings of a hub: {0}")]
+    #[error("its document is damaged: {0}")]
     Damaged(String),
 }
 
+impl BadDocument {
+    pub(super) fn damaged(why: &impl ToString) -> Self {
+        Self::Damaged(why.to_string().escape_debug().to_string())
+    }
+}
+
+/// Reads the document of a parameter, beside its format number.
+pub(super) fn read_document<T: DeserializeOwned>(text: &str) -> Result<T, BadDocument> {
+    let mut document: Value = serde_json::from_str(text).map_err(|e| BadDocument::damaged(&e))?;
+    let format = document.as_object_mut().and_then(|members| members.remove("format"));
+    match format.as_ref().and_then(Value::as_u64) {
+        Some(FORMAT) => serde_json::from_value(document).map_err(|e| BadDocument::damaged(&e)),
+        Some(future) if future > FORMAT => Err(BadDocument::Future(future)),
+        _ => Err(BadDocument::damaged(&"it has no format number of kibus")),
+    }
+}
+
+/// The document of a parameter as text, with the format number.
+pub(super) fn document_text(content: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        format: u64,
+        #[serde(flatten)]
+        content: &'a T,
+    }
+    // Keys are text and values are plain, so there is always a document.
+    serde_json::to_string(&Document { format: FORMAT, content }).unwrap_or_default()
+}
+
 impl Settings {
-    pub fn read(text: &str) -> Result<Self, BadSettings> {
-        let damaged = |why: &dyn ToString| BadSettings::Damaged(why.to_string().escape_debug().to_string());
-        let mut document: Value = serde_json::from_str(text).map_err(|e| damaged(&e))?;
-        let format = document.as_object_mut().and_then(|members| members.remove("format"));
-        match format.as_ref().and_then(Value::as_u64) {
-            Some(FORMAT) => serde_json::from_value(document).map_err(|e| damaged(&e)),
-            Some(future) if future > FORMAT => Err(BadSettings::Future(future)),
-            _ => Err(damaged(&"it has no format number of kibus")),
-        }
+    pub fn read(text: &str) -> Result<Self, BadDocument> {
+        read_document(text)
     }
 
     pub fn document(&self) -> String {
-        #[derive(Serialize)]
-        struct Document<'a> {
-            format: u64,
-            #[serde(flatten)]
-            settings: &'a Settings,
-        }
-        let document = Document { format: FORMAT, settings: self };
-        // Keys are text and values are plain, so there is always a document.
-        serde_json::to_string(&document).unwrap_or_default()
+        document_text(self)
+    }
+
+    /// The names of the members that this kibus does not know.
+    pub fn unknown(&self) -> impl Iterator<Item = &String> {
+        self.unknown.keys().chain(self.options.unknown.keys())
     }
 
     /// The keys that the policies still allow besides the key of the queues.
@@ -105,13 +131,6 @@ impl Settings {
         }
         kept
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingsChange {
-    pub settings: Result<Settings, BadSettings>,
-    /// The ARN of who made it, if the caller may know.
-    pub by: Option<String>,
 }
 
 impl From<HubOptions> for Settings {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::name::{BusName, ClusterName, RoleName};
+use super::name::{BusName, ClusterName};
 
 /// Every tag key of kibus begins with this; a user's own tag may not.
 pub const NAMESPACE: &str = "kibus:";
@@ -11,12 +11,7 @@ pub const NAMESPACE: &str = "kibus:";
 pub const BUS: &str = "kibus:bus";
 /// The cluster that a queue serves.
 pub const CLUSTER: &str = "kibus:cluster";
-/// The role that a cluster's Karpenter controller runs as.
-pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
-/// On the queue of a cluster that another tool manages: the tool. It keeps kibus from writing to the queue, selects the words of a
-/// fix, and lets nobody do anything.
-pub const EXTERNAL: &str = "kibus:external";
-/// On a queue that is being deleted: when its delete was requested, in Unix seconds of the local clock. SQS may answer for
+/// On a queue that is being deleted: when its delete was requested, in Unix seconds of AWS's clock. SQS may answer for
 /// a deleted queue for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
 /// How long that mark counts. A queue that still exists then was not deleted, whoever set the mark: `sqs:TagQueue` is
@@ -33,6 +28,11 @@ pub struct Tags(pub BTreeMap<String, String>);
 impl Tags {
     pub fn of(bus: &BusName) -> Self {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
+    }
+
+    /// The two tags without which the router sends to no queue of a cluster.
+    pub fn of_cluster(bus: &BusName, cluster: &ClusterName) -> Self {
+        Self::of(bus).with(CLUSTER, cluster.as_str())
     }
 
     /// These tags with one more.
@@ -54,10 +54,6 @@ impl Tags {
         self.get(BUS) == Some(bus.as_str())
     }
 
-    pub fn has_any_of_kibus(&self) -> bool {
-        self.0.keys().any(|key| key.starts_with(NAMESPACE))
-    }
-
     /// The cluster that a queue with these tags serves, if it is one of that bus.
     pub fn cluster_of(&self, bus: &BusName) -> Option<ClusterName> {
         if !self.belong_to(bus) {
@@ -67,20 +63,12 @@ impl Tags {
     }
 
     /// Whether SQS may be deleting the queue with these tags, at the time `now` in Unix seconds: it counts as absent. A mark
-    /// from the future and an unreadable one are as good as old: no run of kibus on this machine wrote them.
+    /// from the future and an unreadable one are as good as old: no run of kibus wrote them. Two runs may read AWS's clock some
+    /// seconds apart.
     pub fn being_deleted(&self, now: u64) -> bool {
-        let since = self.get(DELETING).and_then(|mark| mark.parse().ok());
-        let age = since.and_then(|since| now.checked_sub(since));
-        age.is_some_and(|age| age < MARK_COUNTS.as_secs())
-    }
-
-    pub fn controller_role(&self) -> Option<RoleName> {
-        self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
-    }
-
-    /// A role's name may hold `,`, which a tag may not: `:` stands for it, which a role's name may not hold.
-    pub fn with_controller_role(self, role: &RoleName) -> Self {
-        self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))
+        const APART: u64 = 5;
+        let since: Option<u64> = self.get(DELETING).and_then(|mark| mark.parse().ok());
+        since.is_some_and(|since| since <= now + APART && now.saturating_sub(since) < MARK_COUNTS.as_secs())
     }
 }
 
@@ -95,14 +83,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_with_a_comma_survives_the_tag() {
-        let role: RoleName = "a,b".parse().unwrap();
-        let tags = Tags::default().with_controller_role(&role);
-        assert_eq!(tags.get(CONTROLLER_ROLE), Some("a:b"));
-        assert_eq!(tags.controller_role(), Some(role));
-    }
-
-    #[test]
     fn s9_only_a_young_mark_counts() {
         let now = 1_800_000_000;
         for (mark, counts) in [
@@ -113,7 +93,8 @@ mod tests {
             (Some("1799999820"), false),
             (Some("1"), false),
             // From the future.
-            (Some("1800000001"), false),
+            (Some("1800000005"), true),
+            (Some("1800000006"), false),
             (Some("18446744073709551615"), false),
             // Unreadable.
             (Some(""), false),

@@ -6,10 +6,8 @@ use super::{Action, Change, FieldChange, Plan, diff};
 use crate::error::listed;
 use crate::message::{Message, recreate_function};
 use crate::model::{
-    Alias, BusName, FieldName, FieldValue, FindingCode, FunctionField, Observed, Ownership, Resource, ResourceId,
-    RouterHandler, Scope,
-    policy::QueueOrigin,
-    tags::{BUS, CLUSTER},
+    Alias, BusName, FieldName, FieldValue, FindingCode, FunctionField, Observed, Ownership, Parameter, Resource,
+    ResourceId, RouterHandler, Scope, Standing, tags::BUS,
 };
 
 /// The refusals of a plan. Empty means that it may be applied. `removes` says that all it does is to delete.
@@ -59,8 +57,7 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed, re
 type Guard = fn(&Scope, &Change) -> Option<Message>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 7] =
-    [not_created, others_queue, foreign_targets, fixed_path, failed_function, settings_rolled_back, older_router];
+const GUARDS: [Guard; 5] = [foreign_targets, fixed_path, failed_function, settings_rolled_back, older_router];
 
 /// Whether a controller would use the router role.
 fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
@@ -71,28 +68,6 @@ fn router_role(scope: &Scope, change: &Change) -> Option<Message> {
             format!("role `{role}` is the router's role: a controller with this role could read the hub queue");
         Message::refusal(FindingCode::RouterRole, ResourceId::RolePolicy(role.clone(), policy.name.clone()), sentence)
             .advise("pass the role that Karpenter runs as with --controller-role")
-    })
-}
-
-/// Whether a queue would be deleted whose policy does not say that kibus created it.
-fn not_created(scope: &Scope, change: &Change) -> Option<Message> {
-    let queue = change.before.as_ref()?.as_queue()?;
-    (change.action == Action::Delete && queue.origin(scope) != Some(QueueOrigin::Created)).then(|| {
-        let sentence = format!("the policy of queue `{}` does not say that kibus created it", queue.name);
-        Message::refusal(FindingCode::NotManaged, change.id.clone(), sentence)
-            .advise("delete it by hand, if nothing needs it")
-    })
-}
-
-/// Whether the queue belongs to another cluster of the bus. An adopted queue that is handed back belongs to none.
-fn others_queue(_: &Scope, change: &Change) -> Option<Message> {
-    let queue = change.before.as_ref()?.as_queue()?;
-    let serves = queue.tags.get(CLUSTER)?;
-    let after = change.after.as_ref()?.tags().filter(|tags| tags.has_any_of_kibus())?;
-    (Some(serves) != after.get(CLUSTER)).then(|| {
-        let sentence = format!("queue `{}` serves cluster `{serves}`", queue.name);
-        Message::refusal(FindingCode::QueueNameTaken, change.id.clone(), sentence)
-            .advise(format!("use another queue prefix, or remove cluster `{serves}` first"))
     })
 }
 
@@ -206,9 +181,18 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTree
     fields.map(|field| field.path.clone()).collect()
 }
 
-/// Whether an observed resource belongs to this bus, by what its kind says.
+/// Whether an observed resource belongs to this bus, by what its kind says. A queue also has to be as young as what says that it
+/// is of the bus: the record of its cluster, or the settings of the hub.
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
     let tagged = |resource: &Resource| resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
+    if let Some(queue) = resource.as_queue() {
+        let mut records = observed.resources().filter_map(|one| one.as_record()?.record());
+        if let Some(record) = records.find(|record| record.queue == queue.name) {
+            return queue.standing(scope, record) != Standing::Foreign;
+        }
+        let settings = observed.parameter(scope.settings_parameter()).and_then(Parameter::settings);
+        return tagged(resource) && !settings.is_some_and(|settings| queue.is_older_than(settings.since));
+    }
     match resource.particulars().ownership(scope) {
         Ownership::Tags => tagged(resource),
         Ownership::TagsOf(ids) => ids.iter().any(|id| observed.resource(id).is_some_and(tagged)),

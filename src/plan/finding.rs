@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, Change, Plan};
+use super::{Action, Change, FieldChange, Plan};
 use crate::error::{Hint, quoted};
 use crate::iam::grants::lets_anyone_send;
 use crate::iam::service_access::LetsIn;
@@ -14,6 +14,7 @@ use crate::model::{
     VersionState, counted, first_of, policy,
     scope::LIVE,
     status::{is_standing, is_unread},
+    tags::{BUS, CLUSTER, DELETING},
 };
 
 /// How many fields a message names one by one.
@@ -25,20 +26,20 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
     let is_refused =
         |change: &Change| refusals.iter().any(|refusal| refusal.about == Subject::Resource(change.id.clone()));
     let finding = |(place, change): (usize, &Change)| {
-        let cluster = change.cluster.clone();
-        let unconfirmed = cluster.as_ref().and_then(|cluster| unconfirmed(scope, refusals, cluster));
-        // Which resource is not part of the configuration depends on the tag.
-        if is_refused(change) || (unconfirmed.is_some() && change.action == Action::Delete) {
+        if is_refused(change) {
             return None;
         }
+        let cluster = change.cluster.clone();
         let (code, message) = judge(change, cluster.is_some());
-        let fix = match (unconfirmed, &cluster, &change.id) {
-            (Some(refusal), ..) => refusal.fix.clone(),
-            (_, Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
+        let fix = match (&cluster, &change.id) {
+            (Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
                 another_role(scope, cluster, role.as_str())
             }
-            (_, Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
-            (_, None, _) => Fix::bootstrap_hub(scope),
+            (Some(cluster), ResourceId::Queue(_)) if change.action == Action::Create => {
+                Fix::add_or_remove(scope, cluster.clone())
+            }
+            (Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
+            (None, _) => Fix::bootstrap_hub(scope),
         };
         let finding = Message::finding(scope, code, change.id.clone(), message).of(cluster).fixed_by(fix);
         let finding = Message { change: Some(place), ..finding };
@@ -47,25 +48,19 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
     plan.changes.iter().enumerate().filter_map(finding).collect()
 }
 
-/// The refusal that asks for an option to confirm what a tag says about this cluster.
-fn unconfirmed<'a>(scope: &Scope, refusals: &'a [Message], cluster: &ClusterName) -> Option<&'a Message> {
-    let policy = scope.controller_policy(cluster);
-    refusals.iter().find(|refusal| {
-        let of_cluster =
-            matches!(&refusal.about, Subject::Resource(ResourceId::RolePolicy(_, name)) if *name == policy);
-        of_cluster && matches!(refusal.code, Some(FindingCode::ControllerPolicyMissing | FindingCode::NotConfigured))
-    })
-}
-
-/// Whether a queue is changed and neither its policy nor its encryption differs: who can send and read is as configured.
+/// Whether a queue is changed and neither its policy, its encryption nor a tag that decides differs: who can send and read is as
+/// configured.
 fn only_settings(code: FindingCode, change: &Change) -> bool {
-    let mut fields = change.fields.iter();
+    let decides = |field: &FieldChange| {
+        let is_tag = field.tag().is_some_and(|key| [BUS, CLUSTER].contains(&key));
+        is_tag || field.is_of(QueueField::Policy) || field.is_of(QueueField::Encryption)
+    };
     matches!(code, FindingCode::HubQueueChanged | FindingCode::ClusterQueueChanged)
-        && !fields.any(|field| field.is_of(QueueField::Policy) || field.is_of(QueueField::Encryption))
+        && !change.fields.iter().any(decides)
 }
 
 /// Adding the cluster again fails if the saved role does not exist.
-pub fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
+fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
     Fix::advice(Hint::command(
         format!("role `{}` does not exist; pass the role that Karpenter runs as", role.escape_debug()),
         scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
@@ -118,7 +113,15 @@ fn different(change: &Change, before: &Resource, changed: FindingCode) -> (Findi
     if let Some(found) = before.particulars().trouble().or_else(|| code_changed(change)) {
         return found;
     }
-    let code = if change.fields.iter().all(|field| field.tag().is_some()) { FindingCode::TagsChanged } else { changed };
+    let tags: Vec<&str> = change.fields.iter().filter_map(FieldChange::tag).collect();
+    // Without these two, the router does not deliver to the queue of a cluster.
+    let decides =
+        |key: &&&str| matches!(before, Resource::Queue(_)) && change.cluster.is_some() && [BUS, CLUSTER].contains(key);
+    let code = match tags.as_slice() {
+        tags if tags.contains(&DELETING) => FindingCode::QueueMarked,
+        tags if tags.len() == change.fields.len() && !tags.iter().any(|key| decides(&key)) => FindingCode::TagsChanged,
+        _ => changed,
+    };
     let lets_anyone = change.fields.iter().any(|field| match &field.from {
         FieldValue::Document(policy) => field.is_of(QueueField::Policy) && lets_anyone_send(policy),
         _ => false,

@@ -8,13 +8,13 @@ mod owner;
 mod readings;
 
 use crate::model::{
-    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, RoleName, Scope, hub,
+    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, RoleName, Scope, Settings, hub,
     scope::tests::scope,
 };
 use crate::plan::{Action, Change, Plan, plan};
 
-/// The time of every survey, in Unix seconds.
-const NOW: u64 = 1_800_000_000;
+/// Since when the hub and its cluster exist, in Unix seconds.
+const SINCE: u64 = 1_800_000_000;
 const HUB: &str = "kibus-hub";
 const DLQ: &str = "kibus-hub-dlq";
 const ROLE: &str = "kibus-router-us-west-2";
@@ -22,6 +22,7 @@ const LIVE: &str = "kibus-router:live";
 const MAPPING: &str = "kibus-hub -> kibus-router:live";
 const SPOT: &str = "kibus-spot-interruption";
 const DASHBOARD: &str = "kibus-hub-us-west-2";
+const RECORD: &str = "/kibus/kibus/clusters/base";
 const CONTROLLER: &str = "controller/kibus.us-west-2.base";
 
 /// The code that a healthy function has.
@@ -48,7 +49,7 @@ impl Bench {
             observed: hub::ids(&scope(), [&HubOptions::all_parts()]).into_iter().map(|id| (id, Fact::Absent)).collect(),
         };
         for resource in bench.wanted().resources() {
-            bench.see(resource.clone());
+            bench.see(existing(resource));
         }
         bench
     }
@@ -61,7 +62,7 @@ impl Bench {
     fn with_dashboard(&mut self) {
         self.options.dashboard = Some(true);
         let wanted = self.wanted();
-        wanted.resources().for_each(|resource| self.see(resource.clone()));
+        wanted.resources().for_each(|resource| self.see(existing(resource)));
     }
 
     /// Changes the answer for everything of this kind and name.
@@ -76,11 +77,10 @@ impl Bench {
     }
 
     fn wanted(&self) -> Desired {
-        let hub = Hub::new(&self.scope, self.options.clone(), self.code.clone());
-        let cluster =
-            Cluster::new(&self.scope, &hub::default_queue_prefix(), "base".parse().unwrap(), self.role.clone());
-        let mut desired = hub.desired();
-        desired.extend(cluster.desired(&self.scope, &self.options.clone().into()));
+        let settings = Settings { since: Moment(SINCE), ..self.options.clone().into() };
+        let mut desired = Hub::new(&self.scope, settings.clone(), self.code.clone()).desired();
+        let record = ClusterRecord::new(&self.scope, &self.options, "base".parse().unwrap(), Moment(SINCE));
+        desired.extend(ClusterRecord { role: self.role.clone(), ..record }.desired(&self.scope, &settings));
         desired
     }
 
@@ -89,13 +89,22 @@ impl Bench {
         let wanted = self.wanted();
         let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Fact::Absent)).collect();
         observed.extend(self.observed.clone());
-        plan(&self.scope, &wanted, &observed, NOW)
+        plan(&self.scope, &wanted, &observed)
     }
 
     /// The plan that deletes everything.
     fn teardown(&self) -> Plan {
-        plan(&self.scope, &Desired::default(), &self.observed, NOW)
+        plan(&self.scope, &Desired::default(), &self.observed)
     }
+}
+
+/// A desired resource as it is found: a queue has an age.
+fn existing(resource: &Resource) -> Resource {
+    let mut resource = resource.clone();
+    if let Resource::Queue(queue) = &mut resource {
+        queue.created = SINCE;
+    }
+    resource
 }
 
 /// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes.
@@ -127,16 +136,4 @@ fn draw(change: &Change) -> String {
         }
         _ => format!("{sign}{}", change.id.kind()),
     }
-}
-
-/// The place of the change that does this (`+`, `~` or `-`) to the resource of this kind and name.
-fn step(plan: &Plan, sign: char, id: &ResourceId) -> Option<usize> {
-    plan.changes.iter().position(|change| {
-        let done = match change.action {
-            Action::Create => '+',
-            Action::Update => '~',
-            Action::Delete => '-',
-        };
-        done == sign && change.id == *id
-    })
 }

@@ -82,7 +82,7 @@ fn parts(calls: &BTreeSet<Call>) -> Vec<BTreeSet<Call>> {
 /// The calls of a change that the document allows on what they are about.
 fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &Change) -> Vec<Call> {
     let kind = change.id.of_kind();
-    let taken = CALLS.iter().filter(|call| call.kind == Some(kind) && takes(change, call.access));
+    let taken = CALLS.iter().filter(|call| call.kinds.contains(&kind) && takes(change, call.access));
     let statements = document.statements();
     let allows = |action: &str, resource: &str| {
         statements.iter().any(|statement| {

@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::target::Target;
 use crate::error::{Error, Hint, listed, quoted};
+use crate::iam::operator_policy::printing;
 use crate::message::{Fix, Message, MessageKind, Subject, explanation};
 use crate::model::{
-    BadSettings, ClusterName, Fact, Fault, FaultKind, FindingCode, ResourceId, RoleName, Scope,
+    BadDocument, ClusterName, Fact, Fault, FaultKind, FindingCode, ParameterName, ResourceId, RoleName, Scope,
     karpenter::SERVICE_ACCOUNT, usual_roles,
 };
 
@@ -55,8 +55,6 @@ pub struct RoleSearch {
     pub candidates: BTreeMap<RoleName, BTreeSet<RoleSource>>,
     /// The ARNs of roles of other accounts that may be the one, by pod identity associations.
     pub elsewhere: BTreeSet<String>,
-    /// The role that the tag of the queue names, if it does not exist.
-    pub gone: Option<RoleName>,
     /// Whether EKS and trust policies show a role: absent if they show none.
     pub evidence: Fact<()>,
     /// Roles that may be meant, if there is no candidate.
@@ -66,8 +64,8 @@ pub struct RoleSearch {
 /// What says that a role is the one of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleSource {
-    /// It has the policy of the cluster.
-    Policy,
+    /// The record of the cluster names it.
+    Record,
     /// An EKS pod identity association in this namespace.
     Association(String),
     /// Its trust policy names the cluster's issuer and the service account.
@@ -76,21 +74,18 @@ pub enum RoleSource {
     Name,
     /// The same with a generated suffix, which may be a part of another cluster's name.
     Suffix,
-    /// The tag of the cluster's queue names it.
-    Tag,
 }
 
 impl fmt::Display for RoleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Policy => f.write_str("policy for the cluster"),
+            Self::Record => f.write_str("record of the cluster"),
             Self::Association(namespace) => {
                 write!(f, "EKS pod identity association in namespace `{namespace}`")
             }
             Self::Trust => f.write_str("trust policy"),
             Self::Name => f.write_str("usual name"),
             Self::Suffix => f.write_str("usual name with a suffix"),
-            Self::Tag => f.write_str("tag of the queue"),
         }
     }
 }
@@ -108,7 +103,6 @@ impl RoleSearch {
             cluster: cluster.clone(),
             candidates: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
-            gone: None,
             evidence: Fact::NotAsked,
             similar: Vec::new(),
         }
@@ -151,17 +145,42 @@ fn not_read(scope: &Scope, about: Subject, sentence: String, fault: &Fault) -> B
 }
 
 /// The parameter with the settings of the hub holds something else.
-pub(super) fn bad_settings(scope: &Scope, bad: &BadSettings, restoring: &str) -> Blocked {
+pub(super) fn bad_settings(scope: &Scope, bad: &BadDocument, restoring: &str) -> Blocked {
     let parameter = scope.settings_parameter();
     let sentence = format!("parameter `{parameter}` cannot be used: {bad}");
     let message = Message::new(MessageKind::Refused, ResourceId::Parameter(parameter), sentence);
     match bad {
-        BadSettings::Future(_) => message.advise("use the version of kibus that wrote it, or a later one"),
-        BadSettings::Damaged(_) => message
+        BadDocument::Future(_) => message.advise("use the version of kibus that wrote it, or a later one"),
+        BadDocument::Damaged(_) => message
             .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
             .then("to replace it with the options that the hub has now:", scope.kibus(restoring)),
     }
     .into()
+}
+
+/// A record of a cluster that cannot be used. Nothing is done about the cluster. `is_newer` says that a newer kibus can use it.
+pub(super) fn unusable_record(
+    scope: &Scope,
+    parameter: &ParameterName,
+    cluster: Option<ClusterName>,
+    why: &str,
+    is_newer: bool,
+) -> Message {
+    let sentence = format!("parameter `{parameter}` cannot be used as the record of a cluster: {why}");
+    let message = Message::refusal(FindingCode::RecordUnusable, ResourceId::Record(parameter.clone()), sentence)
+        .note("`aws ssm get-parameter-history` shows its earlier values, and who wrote them")
+        .of(cluster.clone());
+    if is_newer {
+        return message.advise("use the version of kibus that wrote it, or a later one");
+    }
+    let delete = scope.aws(format!("ssm delete-parameter --name {parameter} --region {}", scope.region));
+    let message = message.then("restore an earlier value; or, whoever may write the parameter deletes it:", delete);
+    match cluster {
+        Some(name) => {
+            message.then("afterwards, to record its queue again:", scope.kibus(format!("add-cluster {name} --adopt")))
+        }
+        None => message,
+    }
 }
 
 /// Resources of the hub exist, and its settings do not. Guessing could turn off what protects the hub, so a person confirms
@@ -180,7 +199,7 @@ pub(super) fn lost_settings(scope: &Scope, restoring: &str) -> Blocked {
 }
 
 /// Named or found controller roles that do not exist.
-pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole]) -> Blocked {
+pub(super) fn no_such_roles(scope: &Scope, roles: &[MissingRole]) -> Blocked {
     let message = |one: &MissingRole| {
         let MissingRole { cluster, role, sources, similar } = one;
         let sentence = match roles.len() {
@@ -198,16 +217,10 @@ pub(super) fn no_such_roles(scope: &Scope, target: &Target, roles: &[MissingRole
         };
         with_similar(message, cluster, similar).then(
             format!("pass the role that {whose} runs as:"),
-            scope.kibus(format!("add-cluster {cluster} --controller-role ROLE{}", given(target, cluster))),
+            scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
         )
     };
     Blocked(roles.iter().map(message).collect())
-}
-
-/// The given options of a cluster besides its role, as one types them: a command to copy loses none.
-fn given(target: &Target, cluster: &ClusterName) -> String {
-    let setting = target.setting(cluster);
-    setting.map_or_else(String::new, |setting| setting.adopt.unwrap_or_default().option().to_owned() + &setting.typed())
 }
 
 fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -> Message {
@@ -218,11 +231,10 @@ fn with_similar(message: Message, cluster: &ClusterName, similar: &[RoleName]) -
 }
 
 /// Clusters whose controller role was not found.
-pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSearch]) -> Blocked {
+pub(super) fn roles_not_found(scope: &Scope, searches: &[RoleSearch]) -> Blocked {
     let message = |search: &RoleSearch| {
         let cluster = &search.cluster;
-        let given = given(target, cluster);
-        let name = |role: &str| scope.kibus(format!("add-cluster {cluster} --controller-role {role}{given}"));
+        let name = |role: &str| scope.kibus(format!("add-cluster {cluster} --controller-role {role}"));
         let mut message = Message::new(MessageKind::Blocked, cluster.clone(), not_one(search));
         message = explained(scope, message, search, searches.len() == 1);
         if search.candidates.is_empty() {
@@ -243,7 +255,7 @@ pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSe
         }
         message.then(
             "to grant the permission by other means:",
-            scope.kibus(format!("add-cluster {cluster} --no-controller-role{given}")),
+            scope.kibus(format!("add-cluster {cluster} --no-controller-role")),
         )
     };
     Blocked(searches.iter().map(message).collect())
@@ -252,10 +264,6 @@ pub(super) fn roles_not_found(scope: &Scope, target: &Target, searches: &[RoleSe
 /// The notes about one search. `is_only` says that there is no other.
 fn explained(scope: &Scope, mut message: Message, search: &RoleSearch, is_only: bool) -> Message {
     let cluster = &search.cluster;
-    if let Some(role) = &search.gone {
-        message = message
-            .note(format!("role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"));
-    }
     if !search.elsewhere.is_empty() {
         message = message.note(format!(
             "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
@@ -312,4 +320,16 @@ pub fn no_single_role(cluster: &ClusterName, candidates: Vec<&RoleName>) -> Stri
 /// What prints the permissions to ask EKS.
 pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
     Hint::command(text, scope.kibus("policy operator --for eks"))
+}
+
+/// What a command does not know because AWS did not answer, and how to allow the call.
+pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
+    if fault.is_denied() {
+        Hint::command(
+            format!("{what}: AWS denied {}. Grant the permissions that this command prints:", fault.action),
+            scope.kibus(printing(&fault.action)),
+        )
+    } else {
+        Hint::text(format!("{what}: {fault}"))
+    }
 }

@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::queue_setting::{KEY, NAMESPACE};
 use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
-use super::{Case, Say, adoption, clusters, external, grants, hub, roles, router};
+use super::{Case, Say, clusters, external, hub, roles, router, unrecorded};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
-    ClusterName, DroppedEvents, EventRule, Fact, Fault, FindingCode, LiveTest, ProbeResult, Probed, QueueName,
-    Resource, ResourceId, RoleName, RuleName, RulePattern, Scope, Severity, Signal, Tags, VersionState, counted,
-    status::BUS_LIMIT, tags::EXTERNAL,
+    ClusterName, ClusterRecord, DroppedEvents, Fact, Fault, FindingCode, LiveTest, ProbeResult, Probed, QueueName,
+    Resource, ResourceId, Scope, VersionState, counted, status::BUS_LIMIT,
 };
 use crate::plan::finding::{self, Traffic};
 use crate::survey::Survey;
@@ -22,13 +20,10 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     let by_queue = checked_by_queue(survey, target);
     let refusals = std::mem::take(&mut say.refusals);
     let findings = &mut say.findings;
-    findings.extend(orphans(survey, target));
-    // Without the settings, which queues are those of clusters is not known.
-    if survey.settings().is_some() {
-        findings.extend(adoption::lost_queues(survey, target));
-    }
-    findings.extend(not_registered(case, findings));
-    findings.extend(finding::changed(scope, &case.plan, &refusals, &absent_roles(survey)));
+    findings.extend(unusable(survey, target));
+    findings.extend(unrecorded::findings(survey, target));
+    findings.extend(not_recorded(case, findings));
+    findings.extend(finding::changed(scope, &case.plan, &refusals, &roles::absent_roles(survey)));
     router::fix_by_option(case, findings);
     external::fix_leftovers(survey, findings);
     let is_lost = |finding: &&mut Message| finding.code == Some(FindingCode::SettingsMissing);
@@ -40,7 +35,6 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     findings.extend(refusals.into_iter().map(Message::into_finding));
     let mappings = survey.function_mappings().present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
-    findings.extend(grants::gone(case));
     findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
     if survey.live_version().is_some_and(VersionState::can_run) {
@@ -112,18 +106,17 @@ pub(super) fn passed(case: &Case<'_>, findings: &[Message]) -> Vec<Message> {
 fn probed(survey: &Survey, target: &Target) -> Vec<Message> {
     let clusters = checked_clusters(survey, target);
     let finding = |probed: &Probed| {
-        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
-        probed.finding(&survey.scope, tags.copied())
+        let record = probed.cluster.as_ref().and_then(|name| clusters.get(name));
+        probed.finding(&survey.scope, record.copied())
     };
     let probes = survey.known.probes.values().filter_map(Fact::present);
     probes.filter_map(finding).collect()
 }
 
-/// Findings for clusters whose events were dropped. What another finding names, or is registered by now, is known.
+/// Findings for clusters whose events were dropped. What another finding names, or is recorded by now, is known.
 fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
-    let known = survey.clusters();
     let is_known = |name: &ClusterName| {
-        known.contains_key(name) || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
+        survey.record(name).is_some() || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
     };
     let dropped = survey.known.dropped_clusters.present().into_iter();
     let clusters = dropped.flat_map(|dropped| &dropped.clusters);
@@ -137,48 +130,33 @@ fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
     lost.map(finding).collect()
 }
 
-/// Findings for clusters whose queue is missing, while a controller role has their policy.
-fn orphans(survey: &Survey, target: &Target) -> Vec<Message> {
-    let orphans = roles::strays(survey).into_iter().filter_map(|stray| {
-        let (cluster, _) = stray.orphan?;
-        let message = format!("queue missing; role `{}` still has its policy", stray.role);
-        target.checks(&cluster).then(|| {
-            Message::finding(&survey.scope, FindingCode::OrphanedPolicy, cluster.clone(), message)
-                .fixed_by(Fix::add_or_remove(&survey.scope, cluster))
-        })
-    });
-    orphans.collect()
+/// The records of checked clusters that cannot be used.
+fn unusable(survey: &Survey, target: &Target) -> Vec<Message> {
+    let unusable = clusters::unusable(survey).into_iter();
+    let checked = unusable.filter(|(cluster, _)| target.checks_queue(cluster.as_ref()));
+    checked.map(|(_, message)| message.into_finding()).collect()
 }
 
-/// Findings for named clusters that are not registered, besides those that another finding names.
-fn not_registered(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
+/// Findings for named clusters without a record, besides those that another finding names.
+fn not_recorded(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     let Case { survey, target, .. } = case;
-    if survey.discovered().fault().is_some() {
-        return Vec::new();
-    }
-    let registered = survey.registered();
-    let mut names: BTreeSet<ClusterName> = target.kept().cloned().collect();
-    names.retain(|name| !registered.contains_key(name));
-    names.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
-    let finding = |name: ClusterName| {
-        let similar = clusters::close(&name, survey.registered().into_keys());
-        let cluster = clusters::registered(survey, &case.after, name.clone(), None);
-        let fix = match adoption::not_of_bus(survey, &cluster, None) {
-            Some(refusal) => refusal.fix,
-            None if clusters::leaves_traces(survey, &name) => Fix::add_cluster(&survey.scope, name.clone()),
-            None => Fix::advice(Hint::command(
-                "check the name, the bus, the account and the Region; if they are right:",
-                survey.scope.kibus(format!("add-cluster {name}")),
-            )),
-        };
+    let names = target.kept().filter(|name| *survey.record_answer(name) == Fact::Absent);
+    let names = names.filter(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
+    let names = names.filter(|name| survey.absent_records(name).present() == Some(&true));
+    let finding = |name: &ClusterName| {
+        survey.records();
+        let similar = clusters::close(name, survey.recorded().into_keys());
         let message = if similar.is_empty() {
-            "not registered".to_owned()
+            "not recorded".to_owned()
         } else {
-            format!("not registered; did you mean {}?", listed(&similar))
+            format!("not recorded; did you mean {}?", listed(&similar))
         };
-        Message::finding(&survey.scope, FindingCode::ClusterNotRegistered, name, message).fixed_by(fix)
+        Message::finding(&survey.scope, FindingCode::ClusterNotRecorded, name.clone(), message).instead(
+            "check the name, the bus, the account and the Region; if they are right:",
+            survey.scope.kibus(format!("add-cluster {name}")),
+        )
     };
-    names.into_iter().map(finding).collect()
+    names.map(finding).collect()
 }
 
 fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
@@ -219,37 +197,24 @@ fn not_read(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>, say: &
     }
 }
 
-/// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first; a sender
-/// that is no rule is reported with them.
+/// The rules that still send to the queues of clusters, which reject their events.
 fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
-    let rules = rules_by_queue(case.survey, by_queue);
-    let mut findings = adoption::findings(case);
-    let has =
-        |queue: &QueueName, finding: &Message| finding.about == Subject::Resource(ResourceId::Queue(queue.clone()));
-    let duplicates = rules.iter().filter_map(|(queue, rules)| {
-        let cluster = by_queue.get(queue)?.clone();
-        let (state, advice, then) = if findings.iter().any(|finding| has(queue, finding)) {
-            (
-                "also receives events from",
-                "remove these rules where they were created; then drop their senders:",
-                format!("add-cluster {cluster} --drop-old-senders"),
-            )
-        } else {
-            ("rejects the events of", "remove these rules where they were created; to see how:", "discover".to_owned())
-        };
+    let own =
+        by_queue.iter().filter(|(_, cluster)| case.survey.record(cluster).is_some_and(ClusterRecord::has_own_queue));
+    let finding = |(queue, cluster): (&QueueName, &ClusterName)| {
+        let rules = case.survey.rules_of_queue(queue);
         let named = match rules.len() {
-            1 => format!("rule {}", listed(rules)),
-            2 => format!("rules {}", listed(rules)),
+            0 => return None,
+            1 => format!("rule {}", listed(&rules)),
+            2 => format!("rules {}", listed(&rules)),
             count => format!("{count} rules like {}", listed(rules.first())),
         };
-        let (scope, message) = (&case.survey.scope, format!("{state} {named}"));
+        let (scope, message) = (&case.survey.scope, format!("rejects the events of {named}"));
         let finding = Message::finding(scope, FindingCode::DuplicateRule, queue.clone(), message);
-        Some(finding.of(Some(cluster)).instead(advice, scope.kibus(then)))
-    });
-    let duplicates: Vec<Message> = duplicates.collect();
-    findings.retain(|finding| finding.severity < Severity::Warning || !rules.keys().any(|queue| has(queue, finding)));
-    findings.extend(duplicates);
-    findings
+        let advice = "remove these rules where they were created; to see how:";
+        Some(finding.of(Some(cluster.clone())).instead(advice, scope.kibus("discover")))
+    };
+    own.filter_map(finding).collect()
 }
 
 /// How to judge counts that may be stale, if a finding rests on them.
@@ -264,12 +229,6 @@ fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
     })
 }
 
-/// The controller roles that certainly do not exist.
-fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
-    let absent = survey.known.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
-    absent.map(|(role, _)| role.clone()).collect()
-}
-
 /// What could not be read of what a check needs, each once.
 pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
@@ -279,8 +238,10 @@ pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
         let subject = Subject::Other(format!("version {number} of the router"));
         Some((subject, version.fault()?))
     });
-    let lists =
-        [("clusters", survey.discovered().fault()), ("mappings of the router", survey.function_mappings().fault())];
+    let lists = [
+        ("records of clusters", survey.records().fault()),
+        ("mappings of the router", survey.function_mappings().fault()),
+    ];
     let lists = lists.into_iter().filter_map(|(what, fault)| Some((what.into(), fault?)));
     for (subject, fault) in resources.chain(versions).chain(lists) {
         say.not_read(finding::unreadable(&survey.scope, subject, fault));
@@ -327,39 +288,6 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &
     }));
 }
 
-/// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule of
-/// this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
-fn other_rules(survey: &Survey) -> BTreeSet<&RuleName> {
-    let all = survey.event_rules().present().into_iter().flatten();
-    let own = Signal::ALL.map(|signal| survey.scope.rule(signal));
-    let is_candidate = |rule: &&EventRule| {
-        let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
-        rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
-    };
-    all.filter(is_candidate).map(|rule| &rule.name).collect()
-}
-
-/// These rules by their queue, among the queues of these clusters. What could not be read is left out: a check
-/// needs no permission for the rules of others.
-fn rules_by_queue(
-    survey: &Survey,
-    clusters: &BTreeMap<QueueName, ClusterName>,
-) -> BTreeMap<QueueName, BTreeSet<RuleName>> {
-    let mut found: BTreeMap<QueueName, BTreeSet<RuleName>> = BTreeMap::new();
-    if clusters.is_empty() {
-        return found;
-    }
-    for rule in other_rules(survey) {
-        for target in survey.rule_targets(rule).present().into_iter().flatten() {
-            let queue = clusters.keys().find(|queue| survey.scope.queue_arn(queue) == target.arn);
-            if let Some(queue) = queue {
-                found.entry(queue.clone()).or_default().insert(rule.clone());
-            }
-        }
-    }
-    found
-}
-
 impl Probed {
     /// The result as a sentence without a full stop.
     pub fn sentence(&self) -> String {
@@ -387,8 +315,8 @@ impl Probed {
         }
     }
 
-    /// The finding, if something is wrong. `tags` are those of the queue of a cluster.
-    pub fn finding(&self, scope: &Scope, tags: Option<&Tags>) -> Option<Message> {
+    /// The finding, if something is wrong. `record` is the one of the cluster.
+    pub fn finding(&self, scope: &Scope, record: Option<&ClusterRecord>) -> Option<Message> {
         let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,
             ProbeResult::Lost => FindingCode::ProbeLost,
@@ -406,12 +334,12 @@ impl Probed {
                 _ => format!("verify --probe {cluster}"),
             };
             steps[0].command = Some(scope.kibus(command));
-            if let (FindingCode::ProbeNotDelivered, Some(tags)) = (code, tags)
-                && tags.get(EXTERNAL).is_some()
+            if let (FindingCode::ProbeNotDelivered, Some(record)) = (code, record)
+                && !record.has_own_queue()
             {
-                steps[0] = external::apply_again(scope, cluster, tags);
+                steps[0] = external::apply_again(scope, record);
             }
-            if matches!(code, FindingCode::QueueNotRead | FindingCode::ProbeUnknown) && tags.is_some() {
+            if matches!(code, FindingCode::QueueNotRead | FindingCode::ProbeUnknown) && record.is_some() {
                 steps.splice(..0, how_to_check(&self.queue));
             }
         }
@@ -421,19 +349,18 @@ impl Probed {
 
 /// How to check which queue a cluster's Karpenter reads.
 fn how_to_check(queue: &QueueName) -> [Hint; 2] {
-    let kubectl = format!("kubectl -n {NAMESPACE}");
     let shows = r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#;
     [
         Hint::command(
             format!(
-                "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {KEY}; a \
-                 wrong key is ignored silently):"
+                "in that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is \
+                 settings.interruptionQueue; a wrong key is ignored silently):"
             ),
-            format!("{kubectl} {shows}"),
+            format!("kubectl -n kube-system {shows}"),
         ),
         Hint::command(
             "this prints whether Karpenter runs, and its errors about the queue:",
-            format!("{kubectl} logs deployment/karpenter --tail=200"),
+            "kubectl -n kube-system logs deployment/karpenter --tail=200",
         ),
     ]
 }

@@ -1,21 +1,20 @@
-//! The clusters of a target: which exist, and their desired resources beside those that were read.
+//! The clusters of a target: which are recorded, and their desired resources beside those that were read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found};
+use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found, unusable_record};
 use super::hub::former_options;
-use super::roles::{self, FoundRole, policy_on, read_policy, roles_of, roles_with_policy};
-use super::target::{ClusterSetting, Target, Wish, checked_clusters};
-use super::{Blocked, adoption, external};
-use crate::error::listed;
+use super::roles::{self, FoundRole, read_policy};
+use super::target::{ClusterSetting, Target, Wish};
+use super::{Blocked, Case, Say, external, unrecorded};
+use crate::error::{Hint, listed};
 use crate::message::{Message, MessageKind};
 use crate::model::{
-    Cluster, ClusterName, Desired, Fact, Grant, HubOptions, Observed, QueueName, ResourceId, RoleCandidates, RoleName,
-    Scope, Settings,
-    policy::{QueueOrigin, without_ours, without_permissions},
-    usual_roles,
+    BadDocument, BusName, ClusterName, ClusterRecord, Desired, Fact, FindingCode, Moment, Observed, Queue, QueueName,
+    Resource, ResourceId, RoleName, Scope, Settings, Standing, counted, policy,
+    tags::{BUS, CLUSTER, DELETING},
 };
 use crate::survey::Survey;
 
@@ -31,48 +30,75 @@ pub struct ClusterSummary {
     pub queue_arn: String,
     /// The role of the cluster's Karpenter controller. Null if kibus does not manage its policy.
     pub controller_role: Option<RoleName>,
-    /// What that role was found by. Present only if it was searched for and does not have the policy yet.
+    /// Whether another tool manages the queue.
+    pub external: bool,
+    /// What keeps events from the cluster, as far as its queue shows it. Null if nothing does.
+    pub damage: Option<String>,
+    /// What that role was found by. Present only if it was searched for and is not recorded yet.
     #[serde(rename = "controller_role_found_by", skip_serializing_if = "BTreeSet::is_empty")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub found_by: BTreeSet<RoleSource>,
 }
 
 impl ClusterSummary {
-    pub(super) fn of(scope: &Scope, cluster: &Cluster) -> Self {
+    pub(super) fn of(scope: &Scope, record: &ClusterRecord) -> Self {
         Self {
-            name: cluster.name.clone(),
-            queue: cluster.queue.clone(),
-            queue_arn: scope.queue_arn(&cluster.queue),
-            controller_role: cluster.controller_role.clone(),
+            name: record.cluster.clone(),
+            queue: record.queue.clone(),
+            queue_arn: scope.queue_arn(&record.queue),
+            controller_role: record.role.clone(),
+            external: record.external,
+            damage: None,
             found_by: BTreeSet::new(),
         }
     }
 
-    /// A cluster as it was read.
-    pub(super) fn read(survey: &Survey, name: &ClusterName) -> Self {
-        let queue = survey.cluster_queue(name);
-        Self {
-            name: name.clone(),
-            queue_arn: survey.scope.queue_arn(&queue),
-            queue,
-            controller_role: roles::on_record(survey, name),
-            found_by: BTreeSet::new(),
-        }
+    /// A recorded cluster, with what its queue shows.
+    pub(super) fn read(survey: &Survey, record: &ClusterRecord) -> Self {
+        Self { damage: damage(survey, record), ..Self::of(&survey.scope, record) }
     }
 }
 
-/// What the roles of clusters were found by, if they were searched for and do not have the policies yet.
+/// What keeps events from a recorded cluster, as far as its queue shows it: `verify` tells more.
+fn damage(survey: &Survey, record: &ClusterRecord) -> Option<String> {
+    let scope = &survey.scope;
+    let damage = match survey.resource(&ResourceId::Queue(record.queue.clone())) {
+        Fact::NotAsked | Fact::Unreadable(_) => return None,
+        Fact::Absent => "queue missing",
+        Fact::Present(found) => {
+            let queue = found.as_queue()?;
+            let has_lock = || queue.policy.as_ref().is_some_and(|policy| policy::has_lock(scope, &queue.name, policy));
+            match queue.standing(scope, record) {
+                _ if queue.tags.get(DELETING).is_some() => "queue marked as being deleted",
+                _ if record.external && queue.tags.cluster_of(&scope.bus).as_ref() != Some(&record.cluster) => {
+                    "queue lacks tags"
+                }
+                _ if !record.has_own_queue() => return None,
+                Standing::Foreign => "queue not managed by kibus",
+                Standing::LacksTags => "queue lacks tags",
+                Standing::Ours if !has_lock() => "queue policy changed",
+                Standing::Ours => return None,
+            }
+        }
+    };
+    Some(damage.to_owned())
+}
+
+/// What the roles of clusters were found by, if they were searched for and are not recorded yet.
 pub(super) type FoundBy = BTreeMap<ClusterName, BTreeSet<RoleSource>>;
 
-/// The clusters that are set, each with its decided role.
-pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result<(Vec<Cluster>, FoundBy), Blocked> {
-    let (mut clusters, mut found_by) = (Vec::new(), FoundBy::new());
+/// The records of the clusters that are set, each with its decided role.
+pub(super) fn to_set(
+    survey: &Survey,
+    target: &Target,
+    hub: &Settings,
+) -> Result<(Vec<ClusterRecord>, FoundBy), Blocked> {
+    let (mut records, mut found_by) = (Vec::new(), FoundBy::new());
     let (mut missing, mut not_found) = (Vec::new(), Vec::new());
-    adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
-        let role = match roles::decide(survey, name, setting, &hub.options) {
+        let role = match roles::decide(survey, name, setting) {
             FoundRole::One(role, sources) => {
-                if !sources.contains(&RoleSource::Policy) {
+                if !sources.contains(&RoleSource::Record) {
                     found_by.insert(name.clone(), sources);
                 }
                 Some(role)
@@ -96,57 +122,40 @@ pub(super) fn to_set(survey: &Survey, target: &Target, hub: &Settings) -> Result
                 continue;
             }
         };
-        clusters.push(set(survey, hub, name, role, setting));
+        records.push(set(survey, hub, name, role, setting));
     }
     if !missing.is_empty() {
-        return Err(no_such_roles(&survey.scope, target, &missing));
+        return Err(no_such_roles(&survey.scope, &missing));
     }
     if !not_found.is_empty() {
-        return Err(roles_not_found(&survey.scope, target, &not_found));
+        return Err(roles_not_found(&survey.scope, &not_found));
     }
-    Ok((clusters, found_by))
+    Ok((records, found_by))
 }
 
-/// A registered cluster as its queue is. An adopted queue keeps what its owner's policy says.
-pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
-    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
-    if roles::grant(survey, &cluster.name, None, &hub.options) == Grant::QueuePolicy {
-        cluster.granted = survey.controller_arn(&cluster.name, cluster.controller_role.as_ref()).map(str::to_owned);
-    }
-    if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
-        cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
-        cluster.owner_policy = live.policy.as_ref().and_then(without_ours);
-    }
-    cluster
-}
-
-/// A cluster that is set. A queue whose policy does not say that kibus created it is an adopted one.
+/// The record that a cluster has once it is set.
 fn set(
     survey: &Survey,
     hub: &Settings,
     name: &ClusterName,
     role: Option<RoleName>,
     setting: &ClusterSetting,
-) -> Cluster {
-    let live = survey.observed.queue(survey.cluster_queue(name));
-    let origin = match live {
-        Some(live) => live.origin(&survey.scope).unwrap_or(QueueOrigin::Adopted),
-        None => QueueOrigin::Created,
-    };
-    let mut cluster = registered(survey, hub, name.clone(), role);
-    if setting.drop_old_senders == Some(true) {
-        cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
+) -> ClusterRecord {
+    let before = survey.record(name).cloned();
+    let new = || ClusterRecord::new(&survey.scope, &hub.options, name.clone(), Moment(survey.now));
+    let mut record = before.unwrap_or_else(new);
+    // An adopted queue is as old as it is.
+    if let Some(queue) = survey.queue(&record.queue).filter(|_| setting.adopts())
+        && queue.is_older_than(record.since.unwrap_or_default())
+    {
+        record.since = Some(Moment(queue.created));
     }
-    let is_by_queue = roles::grant(survey, name, Some(setting), &hub.options) == Grant::QueuePolicy;
-    let role = cluster.controller_role.as_ref().filter(|_| is_by_queue);
-    let granted = role.and_then(|role| survey.controller_arn(name, Some(role)));
-    Cluster {
-        origin,
-        granted: granted.map(str::to_owned),
-        tags: setting.tags(),
-        untag: setting.untag.iter().cloned().collect(),
-        ..cluster
-    }
+    record.external = setting.external() || record.external && !setting.adopts();
+    record.role = role;
+    record.former_roles = BTreeSet::new();
+    record.tags.extend(setting.tags().0);
+    record.tags.retain(|key, _| !setting.untag.contains(key));
+    record
 }
 
 /// What is compared of the clusters: those that are set, as decided, and all others that the target is about. `follow` says
@@ -155,116 +164,377 @@ pub(super) fn compared(
     survey: &Survey,
     target: &Target,
     hub: &Settings,
-    set: &[Cluster],
+    set: &[ClusterRecord],
     follow: bool,
 ) -> (Desired, Observed) {
-    let (scope, is_check) = (&survey.scope, target.is_check());
-    let removes_all = target.others == Wish::Remove;
-    let (mut desired, mut observed) = (Desired::default(), Observed::default());
-    let mut saved = match (removes_all, follow) {
-        (true, _) => survey.clusters(),
-        (false, true) => survey.registered(),
-        (false, false) => checked_clusters(survey, target),
-    };
-    saved.retain(|name, _| !target.clusters.contains_key(name) || is_check);
-    for name in saved.keys().chain(target.removed()) {
-        let by_queue = survey.controller_of(name).is_some();
-        observed.extend(of_cluster(survey, name, None, by_queue, &hub.options));
+    let mut parts = Parts { survey, hub, desired: Desired::default(), observed: Observed::default() };
+    for record in set {
+        let adopts = target.setting(&record.cluster).is_some_and(ClusterSetting::adopts);
+        parts.set(record, adopts);
     }
-    if removes_all {
-        for name in survey.only_tagged().into_keys() {
-            observed.extend(of_cluster(survey, &name, None, false, &hub.options));
+    for (name, record) in survey.recorded() {
+        if !target.wants(&name) {
+            parts.remove(record);
+        } else if target.checks(&name) {
+            parts.check(record);
+        } else if follow && !target.clusters.contains_key(&name) {
+            parts.follow(record);
         }
     }
-    let is_external = |name: &&ClusterName| survey.external_queue(name).is_some();
-    for name in saved.keys().chain(target.removed()).filter(is_external) {
-        desired.extend(external::desired(survey, target, hub, name, &observed));
-    }
-    saved.retain(|name, _| !is_external(&name));
-    if !is_check {
-        desired.extend(adoption::handed_back(survey, &observed));
-    }
-    if removes_all {
-        let strays = roles::strays(survey).into_iter();
-        for (_, policy) in strays.filter_map(|stray| stray.orphan) {
-            observed.insert(policy.id(), Fact::Present(policy));
-        }
-    } else {
-        for (name, tags) in saved {
-            let role = match roles::find(survey, &name) {
-                FoundRole::One(role, sources) if is_check || !roles::is_guess(&sources) => Some(role),
-                FoundRole::Unmanaged => None,
-                // Nothing of it changes: neither the tag, nor which roles have the policy.
-                FoundRole::One(..) | FoundRole::NotOne(_) | FoundRole::Missing(_) | FoundRole::Open => {
-                    let holders = roles_with_policy(survey, &name);
-                    let gone = roles::gone(survey, &name).filter(|_| is_check && holders.is_empty());
-                    let cluster = registered(survey, hub, name, tags.controller_role());
-                    desired.extend(cluster.with_policy_on(holders.iter().chain(&gone), scope, hub));
-                    continue;
+    (parts.desired, parts.observed)
+}
+
+/// The desired resources of clusters, and the answers that they are compared with.
+struct Parts<'a> {
+    survey: &'a Survey,
+    hub: &'a Settings,
+    desired: Desired,
+    observed: Observed,
+}
+
+impl Parts<'_> {
+    /// A cluster as it is to be. A queue that kibus may not change is left out: a guard refuses it.
+    fn set(&mut self, record: &ClusterRecord, adopts: bool) {
+        let Self { survey, hub, .. } = *self;
+        let before = survey.record(&record.cluster);
+        let mut desired = record.desired(&survey.scope, hub);
+        let queue = ResourceId::Queue(record.queue.clone());
+        if record.has_own_queue() {
+            match survey.queue(&record.queue) {
+                Some(live) if !adopts && !before.is_some_and(|before| is_own(survey, live, before)) => {
+                    desired.remove(&queue);
                 }
-            };
-            let cluster = registered(survey, hub, name, role);
-            desired.extend(cluster.desired(scope, hub));
+                _ => self.read(queue.clone()),
+            }
         }
+        let leaves = before.into_iter().flat_map(|before| before.tags.keys());
+        let leaves: Vec<String> = leaves.filter(|key| !record.tags.contains_key(*key)).cloned().collect();
+        desired.untag(queue, leaves);
+        self.read(survey.record_id(&record.cluster));
+        let former = before.map(ClusterRecord::roles).unwrap_or_default();
+        self.policies(&record.cluster, former.into_iter().chain(record.role.clone()).collect());
+        self.alarm(&record.cluster);
+        self.desired.extend(desired);
     }
-    for cluster in set {
-        let role = cluster.controller_role.as_ref();
-        let by_queue = match role {
-            Some(_) => cluster.granted.is_some(),
-            None => survey.controller_of(&cluster.name).is_some(),
+
+    /// A cluster that is removed. A record that another tool made is the tool's, and so is a queue that kibus does not manage.
+    fn remove(&mut self, record: &ClusterRecord) {
+        self.alarm(&record.cluster);
+        if !record.is_of_kibus() {
+            return;
+        }
+        self.own_queue(record);
+        self.read(self.survey.record_id(&record.cluster));
+        self.policies(&record.cluster, record.roles());
+    }
+
+    /// The queue of a cluster if it is kibus's own, absent or unreadable: nothing is planned around a queue that could not be read.
+    fn own_queue(&mut self, record: &ClusterRecord) {
+        let is_read = match self.survey.own_queue(record) {
+            Some((_, standing)) => standing == Standing::Ours,
+            None => record.has_own_queue(),
         };
-        observed.extend(of_cluster(survey, &cluster.name, role, by_queue, &hub.options));
-        desired.extend(cluster.desired(scope, hub));
-    }
-    (desired, observed)
-}
-
-/// The queue of a cluster, its alarm if the hub has or had those, and its policy on each role that may have it: the decided one, and
-/// those of [`roles_of`]. If it has access by the policy of its queue, a role is not read for it, and keeps no policy that was found.
-fn of_cluster(
-    survey: &Survey,
-    cluster: &ClusterName,
-    decided: Option<&RoleName>,
-    by_queue: bool,
-    after: &HubOptions,
-) -> Observed {
-    let queue = ResourceId::Queue(survey.cluster_queue(cluster));
-    let answer = survey.resource(&queue).clone();
-    let mut roles = roles_of(survey, cluster);
-    roles.extend(decided.cloned());
-    roles.retain(|role| !by_queue || policy_on(survey, cluster, role).present().is_some());
-    let policies = roles.iter().map(|role| {
-        let id = Cluster::policy_id(&survey.scope, cluster, role);
-        (id, read_policy(survey, cluster, role))
-    });
-    // Beside an external queue, a policy may be its owner's, whatever its name.
-    let is_external = survey.external_queue(cluster).is_some();
-    let policies = policies.filter(|(_, policy)| !is_external || external::is_leftover(policy));
-    let may_have_alarm = after.has_reader_alarms() || former_options(survey).has_reader_alarms();
-    let alarm = may_have_alarm.then(|| Cluster::alarm_id(&survey.scope, cluster));
-    let alarm = alarm.map(|id| (id.clone(), survey.resource(&id).clone()));
-    std::iter::once((queue, answer)).chain(policies).chain(alarm).collect()
-}
-
-/// Fails if it is unknown which clusters exist, and the target is about all of them.
-pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
-    let all = follow || target.others == Wish::Remove;
-    if all || target.is_check() {
-        survey.discover();
-    }
-    if all {
-        if let Some(fault) = survey.discovered().fault() {
-            return Err(call_failed(&survey.scope, "list the queues of clusters", fault));
+        if is_read {
+            self.read(ResourceId::Queue(record.queue.clone()));
         }
-        super::readable(&survey.scope, &survey.observed)?;
     }
-    // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
-    if let Some((_, fault)) = roles::not_listed(survey, target.removed())
-        && !fault.is_denied()
-    {
-        return Err(call_failed(&survey.scope, "list the roles", fault));
+
+    /// A cluster as it is recorded, without what a change that was cut off has left.
+    fn check(&mut self, record: &ClusterRecord) {
+        let kept = ClusterRecord { former_roles: BTreeSet::new(), ..record.clone() };
+        if record.is_of_kibus() {
+            self.set(&kept, false);
+        } else {
+            self.alarm(&record.cluster);
+            let alarm = kept.desired(&self.survey.scope, self.hub);
+            self.desired.extend(alarm.resources().filter(|one| one.as_alarm().is_some()).cloned().collect());
+        }
+    }
+
+    /// A cluster that follows a change of the hub: the key of its queue and of its policies, and its alarm. No role gets a policy
+    /// that it lacks.
+    fn follow(&mut self, record: &ClusterRecord) {
+        let Self { survey, hub, .. } = *self;
+        self.alarm(&record.cluster);
+        let wanted = record.desired(&survey.scope, hub);
+        let alarm = wanted.resources().filter(|one| one.as_alarm().is_some());
+        self.desired.extend(alarm.cloned().collect());
+        let encryption = wanted.resources().find_map(Resource::as_queue).map(|queue| queue.encryption.clone());
+        self.own_queue(record);
+        if let (Some((live, Standing::Ours)), Some(encryption)) = (survey.own_queue(record), encryption) {
+            self.desired.insert(Resource::Queue(Queue { encryption, ..live.clone() }));
+        }
+        // A tool that made the record has made the policy too.
+        for role in record.roles().into_iter().filter(|_| record.is_of_kibus()) {
+            if let Fact::Present(policy) = read_policy(survey, &record.cluster, &role) {
+                self.observed.insert(policy.id(), Fact::Present(policy));
+                self.desired.insert(record.policy_on(&role, &survey.scope, hub));
+            }
+        }
+    }
+
+    fn read(&mut self, id: ResourceId) {
+        let answer = match (&id, self.survey.scope.cluster_of_record(&id.name())) {
+            (ResourceId::Record(_), Some(cluster)) => self.survey.record_answer(&cluster).clone(),
+            _ => self.survey.resource(&id).clone(),
+        };
+        self.observed.insert(id, answer);
+    }
+
+    fn policies(&mut self, cluster: &ClusterName, roles: BTreeSet<RoleName>) {
+        for role in roles {
+            let id = self.survey.scope.controller_policy_id(cluster, &role);
+            self.observed.insert(id, read_policy(self.survey, cluster, &role));
+        }
+    }
+
+    fn alarm(&mut self, cluster: &ClusterName) {
+        if self.hub.options.has_reader_alarms() || former_options(self.survey).has_reader_alarms() {
+            self.read(self.survey.scope.reader_alarm_id(cluster));
+        }
+    }
+}
+
+fn is_own(survey: &Survey, queue: &Queue, record: &ClusterRecord) -> bool {
+    record.has_own_queue() && queue.standing(&survey.scope, record) != Standing::Foreign
+}
+
+/// Fails if it is unknown which clusters exist, or which of them a target is about.
+pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
+    let named: Vec<&ClusterName> = target.clusters.keys().collect();
+    let answers: Vec<&Fact<Resource>> = named.iter().map(|name| survey.record_answer(name)).collect();
+    let all = follow || target.is_of_all();
+    let list = all.then(|| survey.records());
+    if target.is_check() {
+        return Ok(());
+    }
+    let fault = answers.into_iter().find_map(Fact::fault).or(list.and_then(Fact::fault));
+    if let Some(fault) = fault {
+        return Err(call_failed(&survey.scope, "read the records of clusters", fault));
+    }
+    let is_about = |name: &ClusterName| all || target.clusters.contains_key(name);
+    let unusable: Vec<Message> = unusable(survey)
+        .into_iter()
+        .filter(|(cluster, _)| cluster.as_ref().is_none_or(is_about))
+        .map(|(_, message)| message)
+        .collect();
+    if !unusable.is_empty() {
+        return Err(Blocked(unusable));
+    }
+    for name in target.set().map(|(name, _)| name) {
+        survey.wait_for_leaving(&survey.cluster_queue(name));
     }
     Ok(())
+}
+
+/// The records that cannot be used, with their clusters: nothing is done about them.
+pub(super) fn unusable(survey: &Survey) -> Vec<(Option<ClusterName>, Message)> {
+    let records = survey.observed.resources().filter_map(Resource::as_record);
+    let unusable = records.filter_map(|found| {
+        let cluster = survey.scope.cluster_of_record(found.name.as_str());
+        let why = match &found.content {
+            Err(bad) => bad.to_string(),
+            Ok(record) => {
+                let wanted = survey.cluster_queue(&record.cluster);
+                if record.queue == wanted {
+                    return None;
+                }
+                format!("it names queue `{}`, and the queue of the cluster is `{wanted}`", record.queue)
+            }
+        };
+        let is_newer = matches!(found.content, Err(BadDocument::Future(_)));
+        Some((cluster.clone(), unusable_record(&survey.scope, &found.name, cluster, &why, is_newer)))
+    });
+    unusable.collect()
+}
+
+/// What keeps clusters from being set or removed. A check reports it.
+pub(super) fn refusals(case: &Case<'_>, say: &mut Say) {
+    let survey = case.survey;
+    for record in &case.set {
+        let Some(setting) = case.target.setting(&record.cluster) else { continue };
+        say.refusals.extend(of_tool(case, &record.cluster));
+        say.refusals.extend(if record.external {
+            external::refusal(survey, record)
+        } else {
+            not_own(case, record, setting.adopts())
+        });
+    }
+    for (name, record) in survey.recorded() {
+        if case.target.removed().any(|removed| *removed == name) {
+            say.refusals.extend(of_tool(case, &name));
+        }
+        if !case.target.wants(&name)
+            && let Some((queue, Standing::LacksTags)) = survey.own_queue(record)
+        {
+            say.refusals.push(lacks_tags(&survey.scope, record, &queue.name));
+        }
+        if case.target.checks(&name) {
+            say.refusals.extend(not_own(case, record, false));
+        }
+    }
+    for name in case.target.removed().filter(|name| survey.record(name).is_none()) {
+        let is_its = |queue: &Queue| {
+            !queue.tags.being_deleted(survey.now) && queue.tags.cluster_of(&survey.scope.bus).as_ref() == Some(name)
+        };
+        match unrecorded(case, name, is_its) {
+            // A repeated removal is not refused for a queue that stays its owner's.
+            Some(left) if case.target.ignore_missing => {
+                say.warn(Hint::text(format!("{}; the queue stays", left.sentence)));
+            }
+            left => say.refusals.extend(left),
+        }
+    }
+}
+
+/// A record that another tool made.
+fn of_tool(case: &Case<'_>, name: &ClusterName) -> Option<Message> {
+    let record = case.survey.record(name).filter(|record| !record.is_of_kibus())?;
+    let id = case.survey.record_id(name);
+    let sentence = format!("{} made {id}, and alone changes and deletes it", record.made_by);
+    let advice = format!(
+        "change or remove it there, with the queue `{}` and the permission of the controller role",
+        record.queue
+    );
+    Some(Message::refusal(FindingCode::NotManaged, id, sentence).of(Some(name.clone())).advise(advice))
+}
+
+/// Why kibus may not change the queue of a cluster that is set or checked, if it exists.
+fn not_own(case: &Case<'_>, record: &ClusterRecord, adopts: bool) -> Option<Message> {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    if let Some(message) = of_other_bus(survey, record) {
+        return Some(message);
+    }
+    if adopts {
+        return missing(case, record);
+    }
+    let Some(before) = survey.record(&record.cluster) else {
+        return unrecorded(case, &record.cluster, |_| true);
+    };
+    let (queue, standing) = survey.own_queue(before)?;
+    if standing != Standing::Foreign {
+        return None;
+    }
+    let name = &queue.name;
+    let why = match queue.tags.get(BUS) {
+        Some(bus) if bus != scope.bus.as_str() => format!("its tag names bus `{}`", bus.escape_debug()),
+        _ if queue.is_older_than(before.since.unwrap_or_default()) => {
+            "it is older than the record of the cluster".to_owned()
+        }
+        _ => match queue.tags.get(CLUSTER) {
+            Some(other) if other != record.cluster.as_str() => {
+                format!("its tag names cluster `{}`", other.escape_debug())
+            }
+            _ => "it has neither the tags nor the lock of this bus".to_owned(),
+        },
+    };
+    let sentence = format!("queue `{name}` of cluster `{}` is not managed by kibus: {why}", record.cluster);
+    let message = Message::refusal(FindingCode::NotManaged, name.clone(), sentence).of(Some(record.cluster.clone()));
+    Some(ways(case, &record.cluster, message).advise("otherwise delete the queue, if nothing needs it"))
+}
+
+/// A queue with the tag of another bus, unless its record and its lock say that it is of this one.
+fn of_other_bus(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
+    let ClusterRecord { cluster, queue, .. } = record;
+    let found = survey.queue(queue)?;
+    let bus: BusName = found.tags.get(BUS)?.parse().ok()?;
+    let is_locked = found.policy.as_ref().is_some_and(|found| policy::has_lock(&survey.scope, queue, found));
+    let before = survey.record(cluster);
+    if bus == survey.scope.bus || before.is_some_and(|before| before.external || is_locked) {
+        return None;
+    }
+    let sentence = format!("queue `{queue}` of cluster `{cluster}` belongs to bus `{bus}`, by its tag");
+    let message = Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).of(Some(cluster.clone()));
+    let remove = survey.scope.kibus_on(Some(&bus), format!("remove-cluster {cluster}"));
+    Some(message.advise("to keep both, give this bus its own queue names with `bootstrap-hub --queue-name`").then(
+        "a cluster is served by one bus; to move it, first remove it there, or its tag if that bus no longer exists:",
+        remove,
+    ))
+}
+
+/// A queue that exists, and whose cluster has no record.
+fn unrecorded(case: &Case<'_>, cluster: &ClusterName, counts: impl Fn(&Queue) -> bool) -> Option<Message> {
+    let survey = case.survey;
+    let queue = survey.queue(&survey.cluster_queue(cluster)).filter(|queue| counts(queue))?;
+    let name = &queue.name;
+    let waiting = match survey.depth(name).map_or(0, |depth| depth.messages()) {
+        0 => String::new(),
+        1 => "; about 1 message waits in it".to_owned(),
+        count => format!("; about {} wait in it", counted(count, "message")),
+    };
+    let bus = &survey.scope.bus;
+    let sentence = format!("queue `{name}` exists, and cluster `{cluster}` has no record on bus `{bus}`{waiting}");
+    let message = Message::refusal(FindingCode::Unrecorded, name.clone(), sentence).of(Some(cluster.clone()));
+    Some(ways(case, cluster, message))
+}
+
+/// The ways to record the queue of a cluster; the given command adopts it if it adds this cluster alone.
+fn ways(case: &Case<'_>, cluster: &ClusterName, message: Message) -> Message {
+    let scope = &case.survey.scope;
+    let is_given =
+        case.target.clusters.len() == 1 && case.target.setting(cluster).is_some_and(|given| !given.external());
+    let adopt = if is_given { scope.again(" --adopt") } else { scope.kibus(format!("add-cluster {cluster} --adopt")) };
+    unrecorded::ways_to_record(scope, cluster, message, adopt)
+}
+
+/// There is no queue to adopt.
+fn missing(case: &Case<'_>, record: &ClusterRecord) -> Option<Message> {
+    let queue = ResourceId::Queue(record.queue.clone());
+    (*case.survey.observed.get(&queue) == Fact::Absent).then(|| {
+        let sentence = format!("no queue to adopt: `{}` does not exist", record.queue);
+        Message::new(MessageKind::Blocked, record.cluster.clone(), sentence)
+            .note("kibus adopts only a standard queue of the name that the hub gives it, never a FIFO queue")
+            .then("to create a new queue instead:", case.survey.scope.kibus(format!("add-cluster {}", record.cluster)))
+    })
+}
+
+/// A queue that is to be deleted and has lost its tags.
+fn lacks_tags(scope: &Scope, record: &ClusterRecord, queue: &QueueName) -> Message {
+    let sentence = format!(
+        "queue `{queue}` has lost the tags of cluster `{}`, and kibus deletes no queue without them",
+        record.cluster
+    );
+    Message::refusal(FindingCode::NotManaged, queue.clone(), sentence)
+        .of(Some(record.cluster.clone()))
+        .then("restore its tags first:", scope.kibus(format!("add-cluster {}", record.cluster)))
+}
+
+/// What a person should know about queues that become kibus's own, and about those that a removal leaves.
+pub(super) fn warnings(case: &Case<'_>, say: &mut Say) {
+    let survey = case.survey;
+    let adopted =
+        case.set.iter().filter(|record| case.target.setting(&record.cluster).is_some_and(ClusterSetting::adopts));
+    for (record, queue) in adopted.filter_map(|record| Some((record, survey.queue(&record.queue)?))) {
+        if survey.record(&record.cluster).is_some_and(|before| is_own(survey, queue, before)) {
+            continue;
+        }
+        let (name, since) = (&queue.name, String::from(Moment(queue.created)));
+        let depth = survey.depth(name).unwrap_or_default();
+        let tags: Vec<String> =
+            queue.tags.0.iter().map(|(key, value)| format!("{key}={value}").escape_debug().to_string()).collect();
+        let tags = if tags.is_empty() { "no tags".to_owned() } else { format!("the tags {}", listed(tags)) };
+        say.warn(Hint::text(format!(
+            "queue `{name}` exists since {since}, with {tags}; it holds about {}, and {} in flight. Its policy is replaced, and \
+             whatever reads it receives what waits",
+            counted(depth.waiting, "message"), depth.in_flight
+        )));
+        say.warn(Hint::text(format!(
+            "a tool that manages queue `{name}` undoes these changes: release the queue there first. From now on, \
+             `remove-cluster` deletes the queue"
+        )));
+    }
+    for record in survey.recorded().into_values().filter(|record| !case.target.wants(&record.cluster)) {
+        if let Some((queue, Standing::Foreign)) = survey.own_queue(record) {
+            let name = &queue.name;
+            say.warn(Hint::text(format!(
+                "queue `{name}` of cluster `{}` is not managed by kibus and stays",
+                record.cluster
+            )));
+        }
+    }
+    if case.target.others == Wish::Remove {
+        unrecorded::left(case, say);
+    }
 }
 
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.
@@ -276,40 +546,38 @@ pub(super) fn names_known(survey: &Survey, target: &Target) -> Result<(), Blocke
     known_to_eks(survey, target)
 }
 
-/// Fails if a cluster is to be removed that never existed, if something of the others would be removed, or its name is close to
-/// that of a registered cluster.
+/// Fails if a cluster is to be removed that has no record. One whose queue still has its tags is refused later.
 fn none_unknown(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    seek_traces(survey, target);
-    let mut never = never_existed(survey, target);
-    let mut others: BTreeSet<ClusterName> = target.removed().cloned().collect();
-    let clusters = survey.clusters();
-    others.retain(|name| clusters.contains_key(name) || !roles_with_policy(survey, name).is_empty());
-    if others.is_empty() {
-        let registered = survey.registered();
-        never.retain(|name| !close(name, registered.keys().cloned()).is_empty());
-    }
-    all_known(survey, &never, &others)
-}
-
-/// Fails if there are names that no registered cluster has, unless it is unknown which are registered.
-pub fn check_names(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
-    if survey.discovered().fault().is_some() {
+    let is_recorded = |name: &&ClusterName| survey.record_answer(name) != &Fact::Absent;
+    let (known, mut unknown): (BTreeSet<ClusterName>, BTreeSet<ClusterName>) =
+        target.removed().cloned().partition(|name| is_recorded(&name));
+    if unknown.is_empty() || target.ignore_missing {
         return Ok(());
     }
-    let registered = survey.registered().into_keys().collect();
-    all_known(survey, &(names - &registered), &BTreeSet::new())
+    // Names of other clusters may be meant.
+    survey.records();
+    unknown.retain(|name| {
+        let queue = survey.queue(&survey.cluster_queue(name));
+        queue.and_then(|queue| queue.tags.cluster_of(&survey.scope.bus)).as_ref() != Some(name)
+    });
+    all_known(survey, &unknown, &known)
+}
+
+/// Fails if there are names that no recorded cluster has, unless it is unknown which are recorded.
+pub fn check_names(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
+    if survey.records().present().is_none() {
+        return Ok(());
+    }
+    let recorded = survey.recorded().into_keys().collect();
+    all_known(survey, &(names - &recorded), &BTreeSet::new())
 }
 
 /// Fails if there are names that no cluster has, beside these others.
-pub(super) fn all_known(
-    survey: &Survey,
-    unknown: &BTreeSet<ClusterName>,
-    others: &BTreeSet<ClusterName>,
-) -> Result<(), Blocked> {
+fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>, others: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
     let others: Vec<&str> = others.iter().map(ClusterName::as_str).collect();
     let unknown = unknown.iter().map(|name| {
         let sentence = format!("no cluster `{name}` on bus `{}`", survey.scope.bus);
-        let message = unknown_name(name, sentence, survey.registered().into_keys())
+        let message = unknown_name(name, sentence, survey.recorded().into_keys())
             .then("to list the clusters:", survey.scope.kibus("status"));
         if others.is_empty() {
             message
@@ -332,58 +600,6 @@ fn unknown_name(name: &ClusterName, sentence: String, all: impl Iterator<Item = 
     }
 }
 
-/// The clusters to be removed of which nothing exists, unless that is ignored.
-pub(super) fn never_existed(survey: &Survey, target: &Target) -> BTreeSet<ClusterName> {
-    if target.ignore_missing {
-        return BTreeSet::new();
-    }
-    let mut names = unregistered(survey, target.removed());
-    names.retain(|name| !leaves_traces(survey, name));
-    names
-}
-
-/// Asks for what tells whether those of the names that are not registered are of earlier clusters.
-fn seek_traces(survey: &Survey, target: &Target) {
-    for cluster in target.removed() {
-        roles::seek_policy(survey, cluster);
-    }
-    let unknown = unregistered(survey, target.removed());
-    let kept = unregistered(survey, target.kept());
-    for role in unknown.union(&kept).flat_map(usual_roles) {
-        survey.roles(&role);
-    }
-    // The alarm stays when the owner of an external queue deletes it.
-    if survey.options().is_some_and(HubOptions::has_reader_alarms) {
-        for name in &unknown {
-            survey.resource(&Cluster::alarm_id(&survey.scope, name));
-        }
-    }
-    if !unknown.is_empty() {
-        survey.discover();
-        roles::read_usual_roles(survey);
-    }
-}
-
-/// Those of the names that have no queue, as far as that was read.
-fn unregistered<'a>(survey: &Survey, names: impl Iterator<Item = &'a ClusterName>) -> BTreeSet<ClusterName> {
-    let registered = survey.clusters();
-    let queue = |name: &ClusterName| ResourceId::Queue(survey.cluster_queue(name));
-    let missing = |name: &&ClusterName| !registered.contains_key(*name) && survey.resource(&queue(name)).is_asked();
-    names.filter(missing).cloned().collect()
-}
-
-/// Whether a controller role or a policy of a cluster that has no queue of kibus exists, or a queue of others with the name
-/// of its queue: it was registered, or could be.
-pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
-    let exists = |role: &RoleName| matches!(survey.known.roles.get(role), Some(Fact::Present(_)));
-    let listed = survey.known.listed_roles.present();
-    usual_roles(name).iter().any(exists)
-        || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
-        || !roles_with_policy(survey, name).is_empty()
-        || survey.queue_tags(name).is_some()
-        || survey.observed.resource(&Cluster::alarm_id(&survey.scope, name)).is_some()
-}
-
 /// Those of the clusters whose names are close.
 pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterName>) -> BTreeSet<ClusterName> {
     let is_close = |other: &ClusterName| {
@@ -395,7 +611,7 @@ pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterNa
 
 /// Fails if EKS lists clusters, and not these. An account may be without clusters for now.
 fn known_to_eks(survey: &Survey, target: &Target) -> Result<(), Blocked> {
-    let asked = roles::first_registered(survey, target);
+    let asked = roles::first_recorded(survey, target);
     if asked.is_empty() {
         return Ok(());
     }

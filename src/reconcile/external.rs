@@ -1,296 +1,184 @@
-//! External queues: another tool manages the queue of a cluster, and the permission of its controller. Kibus compares such a queue
-//! with what the hub needs, and writes nothing to it.
+//! External queues: another tool manages the queue of a cluster, and the permission of its controller. The record says so. Kibus
+//! compares such a queue with what the hub needs, and writes nothing to it.
 
 use std::collections::BTreeSet;
 
-use super::target::{Target, Trial, Wish, checked_clusters};
-use super::{Case, Say, roles};
+use super::target::{Wish, checked_clusters};
+use super::{Case, Say};
 use crate::error::{Hint, listed};
-use crate::iam::grants::other_senders;
+use crate::iam::grants::{Opening, openings};
 use crate::message::{Fix, Message, Subject};
 use crate::model::{
-    Cluster, ClusterName, Desired, Fact, FieldName, FieldValue, FindingCode, Observed, Queue, QueueField, QueueOwner,
-    Resource, ResourceId, Scope, Senders, Settings, Severity, Tags, policy,
-    tags::{BUS, CLUSTER, EXTERNAL},
+    ClusterName, ClusterRecord, Fact, FieldName, FieldValue, FindingCode, Maker, Queue, QueueField, Resource,
+    ResourceId, Scope, Settings, Severity, hub, policy,
+    tags::{BUS, CLUSTER},
 };
 use crate::plan::{self, FieldChange};
 use crate::survey::Survey;
 
-/// Why a cluster is not set, if its queue is external.
-pub(super) fn refusal(survey: &Survey, name: &ClusterName) -> Option<Message> {
-    let queue = survey.observed.queue(survey.cluster_queue(name))?;
-    let sentence = format!(
-        "queue `{}` of cluster `{name}` is external: its owner manages it and the permission of the controller, so there is \
-         nothing to add",
-        queue.name
-    );
-    let refusal = Message::refusal(FindingCode::NotManaged, queue.name.clone(), sentence).then(
-        format!(
-            "to let kibus manage it instead, its owner releases it and removes its tag `{EXTERNAL}`; then take it over:"
+/// Why a queue cannot be recorded as external.
+pub(super) fn refusal(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
+    let (scope, name, queue) = (&survey.scope, &record.cluster, &record.queue);
+    if survey.record(name).is_some_and(|before| before.external) {
+        return None;
+    }
+    let refusal = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).of(Some(name.clone()));
+    match survey.resource(&ResourceId::Queue(queue.clone())) {
+        Fact::Absent => Some(
+            refusal(format!("queue `{queue}` of cluster `{name}` does not exist"))
+                .then("its tool creates it, and the record, from what this prints:", export(scope, record)),
         ),
-        survey.scope.kibus(format!("add-cluster {name} --adopt")),
-    );
-    queue.is_external(&survey.scope.bus).then_some(refusal)
+        Fact::Present(found) => {
+            let live = found.as_queue().filter(|live| !has_tags(scope, live, name))?;
+            let other = live.tags.get(BUS).filter(|bus| *bus != scope.bus.as_str());
+            let other = other.map_or(String::new(), |bus| format!(": its tag `{BUS}` is `{}`", bus.escape_debug()));
+            let url = scope.queue_url(None, queue);
+            let tag = format!(
+                "sqs tag-queue --queue-url {url} --tags {BUS}={},{CLUSTER}={name} --region {}",
+                scope.bus, scope.region
+            );
+            Some(
+                refusal(format!("queue `{queue}` does not have the tags of cluster `{name}`{other}"))
+                    .advise(format!(
+                        "set `{BUS}` to `{}` and `{CLUSTER}` to `{name}` in the configuration of its tool, or let the tool \
+                         ignore both (Terraform: `ignore_tags {{ key_prefixes = [\"kibus:\"] }}`): otherwise its next run \
+                         removes them, and events stop",
+                        scope.bus
+                    ))
+                    .then("if no tool manages the queue, add them:", scope.aws(tag)),
+            )
+        }
+        Fact::NotAsked | Fact::Unreadable(_) => None,
+    }
 }
 
-/// Whether this is a policy that kibus wrote on a role, before the queue was handed over.
-pub(super) fn is_leftover(policy: &Fact<Resource>) -> bool {
-    let policy = policy.present().and_then(Resource::as_role_policy);
-    policy.is_some_and(|policy| policy::all_ours(&policy.document))
+fn has_tags(scope: &Scope, queue: &Queue, cluster: &ClusterName) -> bool {
+    queue.tags.cluster_of(&scope.bus).as_ref() == Some(cluster)
 }
 
-/// What stays of an external cluster: its queue as it is; its alarm, unless the cluster is removed; and a leftover policy, unless
-/// that is removed or checked.
-pub(super) fn desired(
-    survey: &Survey,
-    target: &Target,
-    hub: &Settings,
-    name: &ClusterName,
-    observed: &Observed,
-) -> Desired {
-    let wanted = target.wants(name);
-    let cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name.clone(), None);
-    let (queue, policy) = (survey.cluster_queue(name), survey.scope.controller_policy(name));
-    let stays = |resource: &&Resource| match resource {
-        Resource::Queue(live) => live.name == queue,
-        Resource::RolePolicy(leftover) => wanted && !target.is_check() && leftover.name == policy,
-        _ => false,
-    };
-    let all = cluster.desired(&survey.scope, hub);
-    let alarm = all.resources().filter(|resource| wanted && resource.as_alarm().is_some());
-    observed.resources().filter(stays).chain(alarm).cloned().collect()
-}
-
-/// Refuses to remove a cluster of which kibus has nothing.
-pub(super) fn removals(case: &Case<'_>, say: &mut Say) {
-    let has_change = |name: &ClusterName| {
-        let mut changes = case.plan.changes.iter();
-        changes.any(|change| change.cluster.as_ref() == Some(name))
-    };
-    let nothing = case.target.removed().filter(|name| !has_change(name));
-    say.refusals.extend(nothing.filter_map(|name| {
-        let queue = &case.survey.external_queue(name)?.name;
-        let sentence =
-            format!("queue `{queue}` of cluster `{name}` is external, and kibus has nothing else of the cluster");
-        let refusal = Message::refusal(FindingCode::NotManaged, queue.clone(), sentence);
-        let refusal = refusal.notes(unread_role(case.survey, name));
-        Some(refusal.advise("delete the queue with the tool that owns it"))
-    }));
-}
-
-fn unread_role(survey: &Survey, name: &ClusterName) -> Option<String> {
-    let role = survey.external_queue(name)?.tags.controller_role()?;
-    let unread = roles::is_unread(survey, name, &role);
-    unread.then(|| format!("role `{role}` could not be read, and may have a policy of kibus"))
-}
-
-/// The external queues of clusters that are removed.
+/// The external queues of clusters that are removed, and the records that other tools made.
 pub(super) fn left(case: &Case<'_>, say: &mut Say) {
     let then = if case.target.others == Wish::Remove {
         "it receives nothing any more"
     } else {
-        "the router delivers to it until the tool that owns it deletes it"
+        "the router delivers to it until its owner deletes it or removes its tags"
     };
-    let removed = case.survey.clusters().into_keys();
-    for name in removed.filter(|name| !case.target.wants(name)) {
-        if let Some(Queue { name: queue, .. }) = case.survey.external_queue(&name) {
-            let stays = format!("queue `{queue}` of cluster `{name}` is external and stays: {then}");
-            say.warn(Hint::text(stays));
-            say.warn_all(unread_role(case.survey, &name).map(Hint::text));
+    for (name, record) in case.survey.recorded() {
+        if case.target.wants(&name) || record.has_own_queue() {
+            continue;
         }
+        let queue = &record.queue;
+        say.warn(Hint::text(if record.is_of_kibus() {
+            format!("queue `{queue}` of cluster `{name}` is external and stays: {then}")
+        } else {
+            format!(
+                "{} made the record of cluster `{name}`, and queue `{queue}`: both stay until it removes them; {then}",
+                record.made_by
+            )
+        }));
     }
 }
 
-/// The external queues that do not follow a change of the hub.
+/// The external queues that do not follow a change of the hub's key.
 pub(super) fn left_behind(case: &Case<'_>, say: &mut Say) {
     let Case { survey, after, .. } = case;
-    let Some(before) = &case.before else { return };
-    let (was, is) = (&before.options, &after.options);
-    let changed = [
-        (was.queue_prefix() != is.queue_prefix(), "name"),
-        (was.key() != is.key(), "encryption"),
-        (was.senders() != is.senders(), "policy"),
-    ];
-    let changed: Vec<&str> = changed.into_iter().filter(|(differs, _)| *differs).map(|(_, what)| what).collect();
-    if changed.is_empty() {
+    if case.before.as_ref().is_none_or(|before| before.options.key() == after.options.key()) {
         return;
     }
-    survey.discover();
-    let mut names: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
-    names.retain(|name| survey.external_queue(name).is_some());
+    let external = survey.recorded().into_values().filter(|record| !record.has_own_queue());
+    let names: BTreeSet<&ClusterName> = external.map(|record| &record.cluster).collect();
     if !names.is_empty() {
         let text = format!(
-            "the queues of external clusters do not follow, and the owner of each must change its {}: {}. Afterwards, to see \
-             what is left to change:",
-            changed.join(" and "),
+            "the queues of external clusters do not follow, and the owner of each must change its encryption: {}. \
+             Afterwards, to see what is left to change:",
             listed(&names)
         );
         say.warn(Hint::command(text, survey.scope.kibus("verify")));
     }
 }
 
-/// Gives what kibus itself has of external clusters another fix than `add-cluster`.
-pub(super) fn fix_leftovers(survey: &Survey, findings: &mut [Message]) {
-    for finding in findings.iter_mut().filter(|finding| finding.change.is_some()) {
-        let is_external = |name: &&ClusterName| survey.external_queue(name).is_some();
-        let Some(name) = finding.cluster.as_ref().filter(is_external) else {
-            continue;
-        };
-        finding.fix = match &finding.about {
-            Subject::Resource(ResourceId::RolePolicy(..)) => Fix::advice(Hint::command(
-                "once the owner of the queue grants the role the permission, remove this policy of kibus:",
-                survey.scope.kibus(format!("remove-cluster {name}")),
-            )),
-            _ => Fix::bootstrap_hub(&survey.scope),
-        };
-    }
-}
-
-/// What is wrong with the external queues that are checked, and with queues that are not external and say so.
+/// What is wrong with the external queues that are checked.
 pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
-    let Case { survey, target, .. } = case;
-    let scope = &survey.scope;
-    let checked = checked_clusters(survey, target);
-    for (name, queue) in checked.keys().filter_map(|name| Some((name, survey.external_queue(name)?))) {
-        say.findings.extend(differences(case, name, queue));
-        // A probe tells more.
-        if target.trial != Trial::Probe {
-            permission(survey, name, queue, say);
-        }
-    }
-    for queue in survey.observed.resources().filter_map(Resource::as_queue) {
-        let cluster = queue.tags.cluster_of(&scope.bus);
-        if queue.tags.get(EXTERNAL).is_none() || !target.checks_queue(cluster.as_ref()) {
+    let Case { survey, target, after, .. } = case;
+    for (name, record) in checked_clusters(survey, target) {
+        if record.has_own_queue() {
             continue;
         }
-        let is_of_hub = scope.hub_queues().contains(&queue.name);
-        if is_of_hub || queue.origin(scope).is_some() {
-            say.findings.push(two_owners(scope, queue, cluster));
-        } else if let Some(name) = cluster.filter(|_| queue.is_external(&scope.bus)) {
-            say.findings.extend(other_name(survey, queue, name));
-        }
+        let Fact::Present(Resource::Queue(queue)) = survey.resource(&ResourceId::Queue(record.queue.clone())) else {
+            say.findings.extend(missing(survey, record));
+            continue;
+        };
+        let mut found = differences(survey, after, record, queue);
+        found.extend(of_policy(case, record, queue));
+        say.findings.extend(found.into_iter().map(|finding| finding.of(Some(name.clone()))));
+        permission(survey, &name, queue, say);
     }
 }
 
-/// An external queue with another name than the hub gives it: after a change of the prefix, or because its tool has another one.
-fn other_name(survey: &Survey, queue: &Queue, cluster: ClusterName) -> Option<Message> {
-    let (scope, wanted) = (&survey.scope, survey.cluster_queue(&cluster));
-    let severity = match survey.registration(&cluster) {
-        Some(_) => Severity::Warning,
-        None => Severity::Critical,
-    };
-    (queue.name != wanted).then(|| {
-        let message = format!("is external, and the queue of cluster `{cluster}` is `{wanted}`");
-        let text = format!("its owner must name it `{wanted}`, or delete it; this prints what the hub needs:");
-        Message::finding(scope, FindingCode::ExternalQueueName, queue.name.clone(), message)
-            .instead(text, export(scope, &cluster, &queue.tags))
-            .of(Some(cluster))
-            .at_most(severity)
+fn missing(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
+    let (scope, name) = (&survey.scope, &record.cluster);
+    let is_absent = *survey.observed.get(&ResourceId::Queue(record.queue.clone())) == Fact::Absent;
+    is_absent.then(|| {
+        let finding = Message::finding(scope, FindingCode::ClusterQueueMissing, record.queue.clone(), "missing")
+            .of(Some(name.clone()))
+            .instead("its owner creates it from what this prints:", export(scope, record));
+        if record.is_of_kibus() {
+            finding.then("if the cluster no longer exists:", scope.kibus(format!("remove-cluster {name}")))
+        } else {
+            finding
+        }
     })
-}
-
-/// A queue that kibus manages, and that says another tool does.
-fn two_owners(scope: &Scope, queue: &Queue, cluster: Option<ClusterName>) -> Message {
-    let message = format!("has the tag `{EXTERNAL}`, and is managed by kibus");
-    let (url, region) = (scope.queue_url(None, &queue.name), &scope.region);
-    let untag = format!("sqs untag-queue --queue-url {url} --tag-keys {EXTERNAL} --region {region}");
-    let finding = Message::finding(scope, FindingCode::TwoOwners, queue.name.clone(), message)
-        .instead("if no other tool manages it, remove the tag:", scope.aws(untag));
-    let finding = match &cluster {
-        Some(name) => finding.then(
-            "otherwise, its owner must replace its policy with the one that this prints:",
-            export(scope, name, &queue.tags),
-        ),
-        None => finding,
-    };
-    finding.of(cluster)
-}
-
-/// What to do about an external queue that has lost the tags of its cluster.
-pub(super) fn tags_lost(scope: &Scope, queue: &Queue, cluster: Option<&ClusterName>) -> Fix {
-    let tags = format!("its owner must set its tag `{BUS}` to `{}`", scope.bus);
-    Fix::advice(match cluster {
-        Some(name) => Hint::command(
-            format!("{tags} and `{CLUSTER}` to `{name}`; this prints what the hub needs:"),
-            export(scope, name, &queue.tags),
-        ),
-        None => Hint::text(format!("{tags}, and `{CLUSTER}` to its cluster")),
-    })
-}
-
-/// The step after which the router delivers to an external queue.
-pub(super) fn apply_again(scope: &Scope, cluster: &ClusterName, tags: &Tags) -> Hint {
-    let text = "the owner of the queue applies again what this prints, then repeat the probe:";
-    Hint::command(text, export(scope, cluster, tags))
 }
 
 /// The command that prints what the hub needs of a queue, for its owner.
-fn export(scope: &Scope, cluster: &ClusterName, tags: &Tags) -> String {
-    let words = QueueOwner::of(tags).words();
-    let format = words.map_or_else(String::new, |[format, _]| format!(" --format {format}"));
-    scope.kibus(format!("export cluster {cluster}{format}"))
+fn export(scope: &Scope, record: &ClusterRecord) -> String {
+    let format = match &record.made_by {
+        Maker::Tool(tool) if tool == "cloudformation" => " --format cloudformation",
+        _ => "",
+    };
+    scope.kibus(format!("export cluster {}{format}", record.cluster))
 }
 
-/// Where an external queue differs from one that kibus would create. What its owner's policy says besides is the owner's.
-fn differences(case: &Case<'_>, name: &ClusterName, queue: &Queue) -> Vec<Message> {
-    let Case { survey, after, .. } = case;
-    let (prefix, role) = (after.options.queue_prefix(), queue.tags.controller_role());
-    let cluster = Cluster::new(&survey.scope, &prefix, name.clone(), role);
-    let desired = cluster.desired(&survey.scope, after);
-    let Some(wanted) = desired.resources().find_map(Resource::as_queue) else {
-        return Vec::new();
-    };
-    let owner = QueueOwner::of(&queue.tags);
+/// The step after which the router delivers to an external queue.
+pub(super) fn apply_again(scope: &Scope, record: &ClusterRecord) -> Hint {
+    let text = "the owner of the queue applies again what this prints, then repeat the probe:";
+    Hint::command(text, export(scope, record))
+}
+
+/// Where the settings of an external queue differ from those of one that kibus would create.
+fn differences(survey: &Survey, after: &Settings, record: &ClusterRecord, queue: &Queue) -> Vec<Message> {
+    let scope = &survey.scope;
+    let is_terraform = record.made_by == Maker::Tool("terraform".to_owned());
     let finding = |attribute: &str, message: String, severity| {
-        let place = owner.words().map_or_else(String::new, |[_, place]| format!(" in {place}"));
-        let text = format!("its owner must change `{attribute}`{place}; this prints what the hub needs:");
-        Message::finding(&survey.scope, FindingCode::ExternalQueueDiffers, queue.name.clone(), message)
-            .instead(text, export(&survey.scope, name, &queue.tags))
-            .of(Some(name.clone()))
+        let text = format!("its owner must change `{attribute}`; this prints what the hub needs:");
+        Message::finding(scope, FindingCode::ExternalQueueDiffers, queue.name.clone(), message)
+            .instead(text, export(scope, record))
             .at_most(severity)
     };
-    let policy = QueueField::Policy.attribute(owner, false);
-    let of_policy = of_policy(queue, wanted, after.options.senders()).into_iter();
-    let of_policy = of_policy.map(|message| finding(policy, message, Severity::Critical));
+    let mut findings = Vec::new();
+    if !has_tags(scope, queue, &record.cluster) {
+        let message = "it lacks the tags of its cluster, so the router does not deliver to it".to_owned();
+        findings.push(finding("tags", message, Severity::Critical));
+    }
+    let wanted = hub::cluster_queue(scope, queue.name.clone(), &after.options, queue.tags.clone());
     let has_key = wanted.encryption.key().is_some();
     let kept = after.old_keys();
     // The router may use no other keys.
     let has_other_key = queue.encryption.key().is_some_and(|key| kept.iter().all(|old| old.as_str() != key));
-    let wanted = Queue { policy: queue.policy.clone(), ..wanted.clone() };
+    let wanted = Queue { policy: queue.policy.clone(), ..wanted };
     let fields = plan::diff(&Resource::Queue(wanted), &Resource::Queue(queue.clone()), &BTreeSet::new());
-    let of_fields = fields.into_iter().filter_map(|FieldChange { path, from, to }| {
-        let (attribute, severity) = match QueueField::at(&path) {
+    for FieldChange { path, from, to } in fields {
+        let severity = match QueueField::at(&path) {
             // The attribute of the dead-letter queue.
-            Some(QueueField::RedriveMaxReceives) => return None,
-            Some(QueueField::Encryption) if has_other_key => {
-                (QueueField::Encryption.attribute(owner, has_key), Severity::Critical)
-            }
-            Some(field) => (field.attribute(owner, has_key), Severity::Error),
-            None if owner == QueueOwner::CloudFormation => ("Tags", Severity::Warning),
-            None => ("tags", Severity::Warning),
+            Some(QueueField::RedriveMaxReceives) | None => continue,
+            Some(QueueField::Encryption) if has_other_key => Severity::Critical,
+            Some(_) => Severity::Error,
         };
+        let attribute = QueueField::at(&path).map_or("", |field| field.attribute(is_terraform, has_key));
         let message = format!("{path} is {}, and should be {}", text(&from), text(&to));
-        Some(finding(attribute, message, severity))
-    });
-    of_policy.chain(of_fields).collect()
-}
-
-/// What the policy of an external queue should deny or not allow.
-fn of_policy(queue: &Queue, wanted: &Queue, senders: Senders) -> Vec<String> {
-    let live = queue.policy.as_ref();
-    let ours = wanted.policy.as_ref();
-    let [tls, lock] = ours.map_or([false; 2], |ours| policy::lacks(live, ours));
-    let others = live.filter(|_| senders != Senders::Locked).map(other_senders);
-    let others = others.filter(|others| !others.is_empty());
-    let found = [
-        tls.then(|| "its policy does not deny requests without TLS".to_owned()),
-        lock.then(|| "its policy does not deny other senders than the router".to_owned()),
-        others.map(|others| {
-            let others: Vec<String> = others.iter().map(|one| one.escape_debug().to_string()).collect();
-            format!("its policy lets others send: {}", listed(&others))
-        }),
-    ];
-    found.into_iter().flatten().collect()
+        findings.push(finding(attribute, message, severity));
+    }
+    findings
 }
 
 fn text(value: &FieldValue) -> String {
@@ -302,13 +190,81 @@ fn text(value: &FieldValue) -> String {
     }
 }
 
-/// Whether the controller reads its queue, by what was deleted from it.
+/// What the policy of an external queue should deny or not allow, and what of it cannot be judged.
+fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Message> {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    let wanted = policy::cluster_queue_policy(scope, &queue.name);
+    let live = queue.policy.as_ref();
+    let [tls, lock] = policy::lacks(live, &wanted);
+    let finding = |code, message: String| {
+        Message::finding(scope, code, queue.name.clone(), message)
+            .instead("its owner must change its policy; this prints what the hub needs:", export(scope, record))
+    };
+    let differs = |message: &str| finding(FindingCode::ExternalQueueDiffers, message.to_owned());
+    let mut findings = Vec::new();
+    findings.extend(tls.then(|| differs("its policy does not deny requests without TLS")));
+    findings.extend(lock.then(|| differs("its policy does not deny other senders than the router")));
+    if live.is_some_and(|policy| policy::has_lock(scope, &queue.name, policy)) {
+        let message = "its record says that it is external, and its policy is the one of kibus".to_owned();
+        findings.push(
+            Message::finding(scope, FindingCode::TwoOwners, queue.name.clone(), message)
+                .instead("its owner replaces the policy with the one that this prints:", export(scope, record))
+                .then(
+                    "if kibus is to manage it again:",
+                    scope.kibus(format!("add-cluster {} --adopt", record.cluster)),
+                ),
+        );
+    }
+    let old_rules = survey.rules_of_queue(&queue.name);
+    for opening in live.map(|live| openings(live, &wanted, &scope.account)).unwrap_or_default() {
+        findings.push(match opening {
+            Opening::Foreign(who) => {
+                differs(&format!("its policy lets others send or receive: {}", who.escape_debug()))
+            }
+            Opening::Service(who) if old_rules.is_empty() => {
+                differs(&format!("its policy lets `{who}` send for any account, and no rule sends to it any more"))
+                    .at_most(Severity::Error)
+            }
+            Opening::Service(who) => {
+                let message = format!(
+                    "its policy lets `{who}` send for any account, and {} still sends to it",
+                    listed(&old_rules)
+                );
+                differs(&message).at_most(Severity::Warning)
+            }
+            Opening::Unclear(what) => finding(
+                FindingCode::ExternalPolicyUnclear,
+                format!("unknown what its policy allows: {}", what.escape_debug()),
+            )
+            .then(
+                "a probe shows whether it is delivered to and read:",
+                scope.kibus(format!("verify --probe {}", record.cluster)),
+            ),
+        });
+    }
+    findings
+}
+
+/// Whether the controller reads its queue, as far as what was deleted from it shows that: its owner grants the permission.
 fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say) {
     let activity = survey.queue_activity(&queue.name);
     if activity.is_asked() && activity.present().is_none_or(|seen| seen.deleted == 0) {
-        say.warn(Hint::text(format!(
-            "unknown whether Karpenter of `{name}` may read external queue `{}`: its metrics show no delete in the last day",
+        let text = format!(
+            "unknown whether Karpenter of `{name}` may read external queue `{}`: its metrics show no delete in the last day. \
+             To find out:",
             queue.name
-        )));
+        );
+        say.warn(Hint::command(text, survey.scope.kibus(format!("verify --probe {name}"))));
+    }
+}
+
+/// Gives what kibus itself has of external clusters another fix than `add-cluster`.
+pub(super) fn fix_leftovers(survey: &Survey, findings: &mut [Message]) {
+    for finding in findings.iter_mut().filter(|finding| finding.change.is_some()) {
+        let is_external = |name: &&ClusterName| survey.record(name).is_some_and(|record| !record.has_own_queue());
+        let is_alarm = matches!(&finding.about, Subject::Resource(ResourceId::Alarm(_)));
+        if finding.cluster.as_ref().filter(is_external).is_some() && is_alarm {
+            finding.fix = Fix::bootstrap_hub(&survey.scope);
+        }
     }
 }

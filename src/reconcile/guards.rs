@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::roles::{self, FoundRole, permitted};
-use super::target::{HubSetting, Target, Wish, checked_clusters};
-use super::{Case, OPTIONS, Rule, Say, adoption, external, grants, hub, router, topics};
+use super::target::{HubSetting, Target, Wish};
+use super::{Case, OPTIONS, Rule, Say, clusters, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Fix, Message, Subject};
 use crate::model::{
-    ClusterName, FindingCode, HubOptions, Resource, ResourceId, RoleName, Scope, Settings, default_queue_prefix,
-    settings::LONGEST,
+    ClusterName, ClusterRecord, FindingCode, HubOptions, QueueTemplate, Record, Resource, ResourceId, Scope, Settings,
+    default_queue_template, settings::LONGEST,
 };
 use crate::plan;
 use crate::survey::Survey;
@@ -21,18 +20,13 @@ pub(super) const OF_PLAN: &[Rule] = &[
     (Target::plans_hub, topics::of_notices),
     (Target::plans_hub, topics::of_alarms),
     (Target::is_any, unsafe_changes),
-    // Queues of clusters that are not of this bus, and are not taken over, or not completely.
-    (Target::is_any, adoption::queues_of_others),
-    // Adopted queues whose messages would be lost, or that others redrive into.
-    (Target::is_any, adoption::unfit_queues),
-    (Target::is_any, external::removals),
-    (Target::is_any, unclear_roles),
+    // Queues and records of clusters that kibus may not change.
+    (Target::is_any, clusters::refusals),
     // Changes that need a new version of the router, unless the rollback ends.
     (Target::sets_hub, |case, say| {
         say.refusals.extend(router::change_during_a_rollback(case));
     }),
-    (Target::is_any, grants::keys),
-    (Target::is_any, too_long_settings),
+    (Target::is_any, too_long_documents),
     (|target| target.is_check() && target.checks_all() || matches!(target.hub, Wish::Remove), drill_left),
 ];
 
@@ -47,49 +41,71 @@ pub(super) fn of_request(
     let planned = target.plans_hub().then_some(&after.options);
     let guards = [unnamed_queues, topics::unusable];
     let mut refusals: Vec<Message> = guards.iter().filter_map(|guard| guard(&survey.scope, planned?)).collect();
-    if before.is_some_and(|before| before.options.queue_prefix() != after.options.queue_prefix()) {
-        refusals.extend(prefix_in_use(survey, target));
+    let template = after.options.queue_template();
+    let renames = match before {
+        Some(before) => before.options.queue_template() != template,
+        None => target.bootstraps().is_some_and(|given| given.restore_settings) && names_others(survey, &template),
+    };
+    if renames {
+        refusals.extend(names_in_use(survey, target));
     }
     let hub = survey.scope.hub_queues();
     let queues = target.set().map(|(name, _)| (name, survey.cluster_queue(name)));
     let taken = queues.filter(|(_, queue)| hub.contains(queue));
     refusals.extend(taken.map(|(name, queue)| {
         let sentence = format!("the queue of cluster `{name}` would be `{queue}`, which is a queue of the hub");
-        Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another queue prefix or another bus")
+        Message::refusal(FindingCode::QueueNameTaken, queue, sentence).advise("use another --queue-name or another bus")
     }));
-    refusals.extend(target.set().filter_map(|(name, _)| external::refusal(survey, name)));
     refusals
 }
 
-/// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
-/// queue of the account.
+/// Refuses a template of nothing but the cluster's name without tag conditions: then the policies name queues by its pattern
+/// alone, and would open every queue of the account.
 pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Message> {
-    let refused = options.queue_prefix().as_str().is_empty() && !options.tag_conditions(&scope.region);
+    let template = options.queue_template();
+    let refused = template.is_open() && !options.tag_conditions(&scope.region);
     let sentence = format!(
-        "the queue prefix cannot be empty in {}: without tag conditions for SQS, the policies would cover every queue of the \
+        "--queue-name cannot be `{template}` alone in {}: without tag conditions for SQS, the policies would cover every queue of the \
          account",
         scope.region
     );
     refused.then(|| {
         Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence).then(
-            "set a prefix that no other queue of the account has:",
-            scope.kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
+            "set a name with a text that no other queue of the account has:",
+            scope.kibus(format!("bootstrap-hub --queue-name {}", quoted(default_queue_template().as_str()))),
         )
     })
 }
 
-/// Another prefix than that of registered clusters.
-fn prefix_in_use(survey: &Survey, target: &Target) -> Option<Message> {
+/// Whether a record names another queue than a hub with restored settings and this template would.
+fn names_others(survey: &Survey, template: &QueueTemplate) -> bool {
+    survey.records();
+    let records = survey.observed.resources().filter_map(Resource::as_record);
+    let mut records = records.filter_map(Record::record);
+    records.any(|record| record.queue != survey.scope.cluster_queue(template, &record.cluster))
+}
+
+/// Other names of queues than those of recorded clusters.
+fn names_in_use(survey: &Survey, target: &Target) -> Option<Message> {
+    survey.records();
     let set = target.set().map(|(name, _)| name.clone());
-    let mut clusters: BTreeSet<ClusterName> = survey.clusters().into_keys().chain(set).collect();
-    clusters.retain(|name| survey.external_queue(name).is_none());
-    let names: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
-    let sentence = format!("the queue prefix cannot change while clusters are registered: {}", listed(&clusters));
+    let records = survey.observed.resources().filter_map(Resource::as_record);
+    let recorded = records.filter_map(|record| survey.scope.cluster_of_record(record.name.as_str()));
+    let clusters: BTreeSet<ClusterName> = recorded.chain(set).collect();
+    let own: Vec<String> = survey
+        .recorded()
+        .iter()
+        .filter(|(_, record)| record.is_of_kibus())
+        .map(|(cluster, _)| cluster.to_string())
+        .collect();
+    let sentence = format!("--queue-name cannot change while clusters are registered: {}", listed(&clusters));
+    let why = "the names of their queues follow it; to change it, remove the clusters, and add them again afterwards";
     (!clusters.is_empty()).then(|| {
-        Message::refusal(FindingCode::QueueNameTaken, OPTIONS, sentence).then(
-            "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
-            survey.scope.kibus(format!("remove-cluster {}", names.join(" "))),
-        )
+        let refusal = Message::refusal(FindingCode::QueueNameTaken, OPTIONS, sentence);
+        if own.is_empty() {
+            return refusal.advise(why);
+        }
+        refusal.then(why, survey.scope.kibus(format!("remove-cluster {}", own.join(" "))))
     })
 }
 
@@ -162,7 +178,7 @@ fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) ->
     (wanted > live && wanted > most).then_some((wanted, most))
 }
 
-/// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
+/// What this bus does not manage, a failed function, an older router, other settings.
 fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
     // Only the function says whether the alias is ours, and a rollback does not compare it.
     let owners = match case.target.hub {
@@ -172,102 +188,59 @@ fn unsafe_changes(case: &Case<'_>, say: &mut Say) {
     let may_downgrade = case.target.bootstraps().is_some_and(|given| given.allow_downgrade);
     let removes = case.applied().next().is_some() && case.applied().all(|change| change.after.is_none());
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners, removes);
-    let judged = adoption::judged(case);
+    // Another guard judges the queues and the records of clusters.
+    let judged = |id: &ResourceId| {
+        let mut changes = case.plan.changes.iter().filter(|change| change.id == *id);
+        matches!(id, ResourceId::Queue(_) | ResourceId::Record(_)) && changes.any(|change| change.cluster.is_some())
+    };
     refusals.retain(|refusal| match (refusal.code, &refusal.about) {
         (Some(FindingCode::NewerRouter), _) => !may_downgrade,
-        (Some(FindingCode::NotManaged), Subject::Resource(id)) => !judged.contains(id),
+        (Some(FindingCode::NotManaged), Subject::Resource(id)) => !judged(id),
         _ => true,
     });
     say.refusals.extend(refusals);
 }
 
-/// Clusters whose policies do not say which role they have. Applies to what is checked.
-fn unclear_roles(case: &Case<'_>, say: &mut Say) {
-    let kept = checked_clusters(case.survey, case.target);
-    let unclear = kept.keys().flat_map(|cluster| unclear(case.survey, cluster));
-    say.refusals.extend(unclear);
-}
-
-fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Message> {
-    let FoundRole::NotOne(search) = roles::find(survey, cluster) else {
-        return Vec::new();
+/// Documents that do not fit into their parameters. The user's tags take most of them.
+fn too_long_documents(case: &Case<'_>, say: &mut Say) {
+    let settings = ("the settings of the hub".to_owned(), case.after.document(), case.after.options.tags().0);
+    let record = |record: &ClusterRecord| {
+        let between = case.survey.record(&record.cluster).map(|before| record.while_leaving(before));
+        let longest = between.as_ref().unwrap_or(record);
+        (format!("the record of cluster `{}`", record.cluster), longest.document(), longest.tags.clone())
     };
-    let policy = survey.scope.controller_policy(cluster);
-    let holders = permitted(survey, cluster);
-    let tagged = roles::tagged(survey, cluster);
-    let add_with = |role: &RoleName| {
-        let role = quoted(role.as_str());
-        survey.scope.kibus(format!("add-cluster {cluster} --controller-role {role}"))
-    };
-    let Some(first) = tagged.clone().filter(|role| holders.contains(role)).or(holders.first().cloned()) else {
-        let refusal = |role: RoleName| {
-            let is_only = search.candidates.keys().eq([&role]);
-            let (text, command) = if is_only {
-                (
-                    format!(
-                        "a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"
-                    ),
-                    add_with(&role),
-                )
-            } else {
-                (
-                    "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them"
-                        .to_owned(),
-                    survey.scope.kibus(format!("add-cluster {cluster}")),
-                )
-            };
-            let id = ResourceId::RolePolicy(role, policy.clone());
-            let sentence =
-                format!("{id} is missing, and only a tag of the queue of cluster `{cluster}` names this role");
-            Message::refusal(FindingCode::ControllerPolicyMissing, id, sentence).then(text, command)
-        };
-        let exists = roles::gone(survey, cluster).is_none();
-        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
-    };
-    let others = holders.into_iter().filter(|role| *role != first);
-    // As an interrupted change of role leaves it.
-    let refusal = |role| {
-        let id = ResourceId::RolePolicy(role, policy.clone());
-        let sentence = format!("{id} exists, and role `{first}` has the policy of cluster `{cluster}` too");
-        let text = format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`");
-        Message::refusal(FindingCode::NotConfigured, id, sentence).then(text, add_with(&first))
-    };
-    others.map(refusal).collect()
-}
-
-/// Settings that do not fit into their parameter.
-fn too_long_settings(case: &Case<'_>, say: &mut Say) {
-    let length = case.after.document().chars().count();
-    if length <= LONGEST {
-        return;
+    for (what, document, tags) in [settings].into_iter().chain(case.set.iter().map(record)) {
+        let length = document.chars().count();
+        if length <= LONGEST {
+            continue;
+        }
+        let mut sizes: Vec<_> =
+            tags.iter().map(|(key, value)| (key.chars().chain(value.chars()).count(), key)).collect();
+        sizes.sort_by(|a, b| b.cmp(a));
+        let sizes: Vec<String> = sizes.iter().take(3).map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
+        let start = if sizes.is_empty() { "" } else { "; " };
+        let sentence = format!(
+            "{what} would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
+            sizes.join(", ")
+        );
+        say.refusals.push(
+            Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
+                .advise("pass fewer or shorter tags with --tag"),
+        );
     }
-    // The user's tags take most of them.
-    let tags = case.after.options.tags().0;
-    let mut sizes: Vec<_> = tags.iter().map(|(key, value)| (key.chars().chain(value.chars()).count(), key)).collect();
-    sizes.sort_by(|a, b| b.cmp(a));
-    let sizes: Vec<String> = sizes.iter().take(3).map(|(size, key)| format!("tag `{key}` takes {size}")).collect();
-    let start = if sizes.is_empty() { "" } else { "; " };
-    let sentence = format!(
-        "the settings of the hub would have {length} characters, and a parameter of the standard tier holds {LONGEST}{start}{}",
-        sizes.join(", ")
-    );
-    say.refusals.push(
-        Message::refusal(FindingCode::OptionNotApplicable, OPTIONS, sentence)
-            .advise("pass fewer or shorter tags with --tag"),
-    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{
-        Code, Fact, Hub, ResourceId,
+        BadDocument, Code, Fact, Hub, Record, ResourceId, Tags,
         scope::tests::{scope, scope_in},
     };
     use crate::reconcile::{Bootstrap, ClusterSetting, RoleOption};
 
-    fn prefix(prefix: Option<&str>) -> HubOptions {
-        HubOptions { queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()), ..HubOptions::default() }
+    fn naming(template: Option<&str>) -> HubOptions {
+        HubOptions { queue_name: template.map(|template| template.parse().unwrap()), ..HubOptions::default() }
     }
 
     fn add(names: &[&str]) -> Target {
@@ -291,13 +264,17 @@ mod tests {
     #[test]
     fn a_cluster_cannot_take_a_name_of_the_hub() {
         for (saved, cluster, taken) in [
-            ("", "kibus-hub", false),
-            ("", "kibus-hub-dlq", false),
-            ("kibus-", "probe", false),
-            ("karpenter-", "kibus-hub", true),
-            ("", "kibus", true),
+            ("{cluster}", "kibus-hub", false),
+            ("{cluster}", "kibus-hub-dlq", false),
+            ("kibus-{cluster}", "hub", false),
+            ("kibus-{cluster}", "probe", false),
+            ("{cluster}-hub", "kibus", false),
+            ("kibus-{cluster}-dlq", "hub", false),
+            ("karpenter-{cluster}", "kibus-hub", true),
+            ("kibus-{cluster}", "base", true),
+            ("{cluster}", "kibus", true),
         ] {
-            let options = prefix(Some(saved));
+            let options = naming(Some(saved));
             let survey = saving(&options);
             let queue = scope().cluster_queue(&saved.parse().unwrap(), &cluster.parse().unwrap());
             let refused = refusals(&survey, &add(&[cluster]), Some(options.clone()), options);
@@ -308,17 +285,26 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_stays_while_clusters_are_registered() {
-        for (name, before, after, clusters, taken) in [
-            ("no cluster", None, Some("x-"), &[][..], true),
-            ("a cluster", None, Some("x-"), &["base", "a"], false),
-            ("the default by name", None, Some("karpenter-"), &["base"], true),
-            ("to none", Some("x-"), Some(""), &["base"], false),
-            ("back to the default", Some("x-"), None, &["base"], false),
-            ("the same", Some("x-"), Some("x-"), &["base"], true),
+    fn the_names_of_queues_stay_while_clusters_are_recorded() {
+        for (name, before, after, recorded, clusters, taken) in [
+            ("no cluster", None, Some("x-{cluster}"), None, &[][..], true),
+            ("a cluster", None, Some("x-{cluster}"), Some("base"), &[], false),
+            ("a cluster that is added", None, Some("x-{cluster}"), None, &["base", "a"], false),
+            ("the default by name", None, Some("karpenter-{cluster}"), Some("base"), &["base"], true),
+            ("the other side", None, Some("{cluster}-karpenter"), Some("base"), &["base"], false),
+            ("to the cluster's name", Some("x-{cluster}"), Some("{cluster}"), Some("base"), &["base"], false),
+            ("back to the default", Some("x-{cluster}"), None, Some("base"), &["base"], false),
+            ("the same", Some("x-{cluster}"), Some("x-{cluster}"), Some("base"), &["base"], true),
         ] {
-            let survey = Survey::new(scope());
-            let refused = refusals(&survey, &add(clusters), Some(prefix(before)), prefix(after));
+            let mut survey = Survey::new(scope());
+            if let Some(cluster) = recorded {
+                // One that cannot be used counts too.
+                let name = scope().record_parameter(&cluster.parse().unwrap());
+                let content = Err(BadDocument::Future(2));
+                let record = Resource::Record(Record { name, content, version: 1, tags_of_new: Tags::default() });
+                survey.observed.insert(record.id(), Fact::Present(record));
+            }
+            let refused = refusals(&survey, &add(clusters), Some(naming(before)), naming(after));
             assert_eq!(refused.is_empty(), taken, "{name}");
             for refusal in refused {
                 assert!(refusal.sentence.contains("`base`"), "{name}: {refusal:?}");
@@ -327,20 +313,21 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
+    fn the_name_of_a_cluster_alone_names_a_queue_only_where_tags_tell_queues_apart() {
         for (region, after, given, taken) in [
-            ("us-west-2", "", None, true),
-            ("eu-south-1", "", None, true),
-            ("eu-south-1", "", Some(false), false),
-            ("eu-south-1", "karpenter-", Some(false), true),
-            ("eu-south-2", "", None, false),
-            ("ap-south-2", "", None, false),
-            ("ap-south-2", "", Some(true), true),
-            ("eu-south-2", "karpenter-", None, true),
+            ("us-west-2", "{cluster}", None, true),
+            ("eu-south-1", "{cluster}", None, true),
+            ("eu-south-1", "{cluster}", Some(false), false),
+            ("eu-south-1", "karpenter-{cluster}", Some(false), true),
+            ("eu-south-2", "{cluster}", None, false),
+            ("ap-south-2", "{cluster}", None, false),
+            ("ap-south-2", "{cluster}", Some(true), true),
+            ("eu-south-2", "karpenter-{cluster}", None, true),
+            ("eu-south-2", "{cluster}-karpenter", None, true),
         ] {
             let target = Target::bootstrap(Bootstrap::default());
             let survey = Survey::new(scope_in("aws", region));
-            let options = HubOptions { tag_conditions: given, ..prefix(Some(after)) };
+            let options = HubOptions { tag_conditions: given, ..naming(Some(after)) };
             let refused = refusals(&survey, &target, None, options);
             assert_eq!(refused.is_empty(), taken, "{region} `{after}` {given:?}");
         }

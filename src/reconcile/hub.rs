@@ -5,15 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocked;
 use super::blocked::{bad_settings, lost_settings, no_hub, unreadable};
-use super::roles::permitted;
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
 use crate::iam::service_access::{LetsIn, lets_rules_in};
 use crate::message::{Message, MessageKind};
 use crate::model::{
-    BadSettings, Cluster, ClusterName, Desired, Fact, Fault, Hub, HubOptions, KmsKey, Observed, Parameter, Resource,
-    ResourceId, Scope, Settings, Signal, Until, hub, policy,
+    BadDocument, ClusterName, Desired, Fact, Fault, Hub, HubOptions, KmsKey, Moment, Observed, Parameter, Queue,
+    Resource, ResourceId, Scope, Settings, Signal, Standing, hub, policy,
 };
 use crate::plan::{self, finding};
 use crate::survey::{Saved, Survey};
@@ -24,6 +23,11 @@ pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option
     if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
         let given = target.bootstraps().map(|given| &given.options);
         super::readable(&survey.scope, &readings(survey, survey.options().into_iter().chain(given)))?;
+    }
+    if target.sets_hub() {
+        for queue in survey.scope.hub_queues() {
+            survey.wait_for_leaving(&queue);
+        }
     }
     settings(survey, target)
 }
@@ -44,7 +48,7 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
     let before = match (&target.hub, survey.saved()) {
         (_, Saved::Kept(settings)) => Some(settings.clone()),
         (_, Saved::Unreadable(fault)) => return Err(unreadable(&survey.scope, survey.settings_id(), fault)),
-        (_, Saved::Bad(BadSettings::Damaged(_)) | Saved::Absent) if restores => None,
+        (_, Saved::Bad(BadDocument::Damaged(_)) | Saved::Absent) if restores => None,
         (_, Saved::Bad(bad)) => return Err(bad_settings(&survey.scope, bad, &restoring(survey))),
         (Wish::Remove, Saved::Absent) => None,
         // The missing parameter is a finding, and the rest is compared with itself.
@@ -67,13 +71,11 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
     Ok((before, after))
 }
 
-/// Reads the alarm that each cluster may have. The names of queues tell the names of clusters before the queues are read.
+/// Reads the alarm that each cluster may have.
 fn alarms_of_clusters(survey: &Survey) {
-    let queues = survey.discover().present().into_iter().flatten();
-    let prefix = survey.queue_prefix();
-    let clusters = queues.filter_map(|queue| queue.as_str().strip_prefix(prefix.as_str())?.parse().ok());
-    for cluster in clusters {
-        survey.resource(&Cluster::alarm_id(&survey.scope, &cluster));
+    survey.records();
+    for cluster in survey.recorded().into_keys() {
+        survey.resource(&survey.scope.reader_alarm_id(&cluster));
     }
 }
 
@@ -92,7 +94,16 @@ fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
         old_keys: old_after(survey, &before, options.key()),
         pinned_version: before.pinned_version.filter(|_| !given.end_rollback),
         options,
+        since: if before.since == Moment::default() { since(survey, given.restore_settings) } else { before.since },
+        unknown: before.unknown,
     }
+}
+
+/// Since when a hub without settings exists: since now, or, if its settings are restored, as long as its oldest queue.
+fn since(survey: &Survey, restores: bool) -> Moment {
+    let queues = survey.scope.hub_queues().into_iter().filter_map(|name| survey.observed.queue(name));
+    let ours = queues.filter(|queue| restores && queue.tags.belong_to(&survey.scope.bus));
+    Moment(ours.map(|queue| queue.created).chain([survey.now]).min().unwrap_or_default())
 }
 
 /// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
@@ -102,17 +113,18 @@ pub(super) fn restoring(survey: &Survey) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, by a key
-/// that they are encrypted with, or were, or by alarms of their own. Settings that are restored change only the alarms.
+/// Whether clusters that are not named may be affected by a change of settings, or by one that was cut off: by a key that their
+/// queues are encrypted with, or were, or by alarms of their own. Settings that are restored change only the alarms.
 pub(super) fn clusters_follow(survey: &Survey, before: Option<&Settings>, after: &Settings) -> bool {
-    let has_keys = |settings: &Settings| settings.options.kms_key.is_some() || !settings.old_keys.is_empty();
     let has_alarms = |options: &HubOptions| options.has_reader_alarms();
     let Some(before) = before else {
+        // A new hub may have clusters too: those that other tools have recorded.
         let live = hub::live_options(&survey.scope, &survey.observed);
-        return survey.lacks_settings() && (has_alarms(&live) || has_alarms(&after.options));
+        return has_alarms(&after.options) || survey.lacks_settings() && has_alarms(&live);
     };
+    let has_keys = |settings: &Settings| settings.options.kms_key.is_some() || !settings.old_keys.is_empty();
     let follows = |settings: &Settings| has_keys(settings) || has_alarms(&settings.options);
-    before.options.queue_prefix() != after.options.queue_prefix() || follows(before) || follows(after)
+    follows(before) || follows(after)
 }
 
 /// The settings that the hub has.
@@ -206,7 +218,7 @@ pub(super) fn readings<'a>(survey: &Survey, requested: impl IntoIterator<Item = 
 pub fn check_log(names: bool, survey: &Survey) -> Result<Result<Option<u32>, Fault>, Blocked> {
     let scope = &survey.scope;
     if names {
-        survey.discover();
+        survey.records();
     }
     let id = ResourceId::LogGroup(scope.router_log_group());
     match survey.resource(&id) {
@@ -290,12 +302,10 @@ pub(super) fn judge_key(survey: &Survey, key: Option<&KmsKey>) -> Option<KeyProb
 /// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
-    let mut clusters: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
-    clusters.retain(|cluster| {
-        let queue = survey.observed.queue(survey.cluster_queue(cluster));
-        let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != Some(key.as_str()));
-        rekeyed && survey.external_queue(cluster).is_none() && permitted(survey, cluster).is_empty()
-    });
+    let rekeyed = |(queue, _): (&Queue, Standing)| queue.encryption.key() != Some(key.as_str());
+    let unmanaged = survey.recorded().into_iter().filter(|(_, record)| record.role.is_none());
+    let unmanaged = unmanaged.filter(|(_, record)| survey.own_queue(record).is_some_and(rekeyed));
+    let clusters: BTreeSet<ClusterName> = unmanaged.map(|(cluster, _)| cluster).collect();
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
     Some(Hint::command(
@@ -327,10 +337,10 @@ const KEPT: u64 = 15 * 86_400;
 
 /// The old keys of a hub whose queues get this key, or none. The time of an old key begins anew while a queue has it: a run
 /// that was killed may be finished days later.
-pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) -> BTreeMap<KmsKey, Until> {
+pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) -> BTreeMap<KmsKey, Moment> {
     let queues = survey.observed.resources().filter_map(Resource::as_queue);
     let used: BTreeSet<&str> = queues.filter_map(|queue| queue.encryption.key()).collect();
-    let renewed = Until(survey.now + KEPT);
+    let renewed = Moment(survey.now + KEPT);
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
@@ -343,9 +353,9 @@ pub(super) fn old_after(survey: &Survey, before: &Settings, key: Option<&KmsKey>
     .collect()
 }
 
-/// Until when each old key is allowed.
+/// Moment when each old key is allowed.
 pub(super) fn old_key_warnings(survey: &Survey, settings: &Settings) -> Vec<Hint> {
-    let warning = |(key, until): (&KmsKey, &Until)| {
+    let warning = |(key, until): (&KmsKey, &Moment)| {
         if until.0 > survey.now {
             Hint::text(format!(
                 "old key `{key}` is still allowed for the router and the controllers: messages may be encrypted with it until \

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
 use crate::model::{
-    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, MappingState, QueueName, ResourceId, RuleName, Signal,
-    Until, hub,
+    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, MappingState, Moment, QueueName, ResourceId, RuleName,
+    Signal, hub,
 };
 use crate::survey::{Query, Saved, Survey};
 
@@ -70,11 +70,7 @@ pub struct RuleReport {
 
 /// What [`status`] will certainly ask for.
 pub fn guess(survey: &Survey) -> Query {
-    Query {
-        resources: hub::ids(&survey.scope, None),
-        cluster_queues: [survey.queue_prefix()].into(),
-        ..Query::default()
-    }
+    Query { resources: hub::ids(&survey.scope, None), records: true, ..Query::default() }
 }
 
 /// The status of a hub, and its clusters; of these names only, unless there are none.
@@ -83,7 +79,7 @@ pub fn guess(survey: &Survey) -> Query {
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
     hub_of_target::readings(survey, survey.options());
-    survey.discover();
+    survey.records();
     match survey.saved() {
         Saved::Kept(_) => {}
         // The missing parameter is among what is missing.
@@ -95,9 +91,8 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Unreadable(fault) => return Err(blocked::unreadable(&survey.scope, survey.settings_id(), fault)),
     }
     clusters::check_names(survey, names)?;
-    let mut shown: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
-    shown.retain(|name| names.is_empty() || names.contains(name));
-    let summaries: Vec<_> = shown.iter().map(|name| ClusterSummary::read(survey, name)).collect();
+    let shown = survey.recorded().into_iter().filter(|(name, _)| names.is_empty() || names.contains(name));
+    let summaries: Vec<_> = shown.map(|(_, record)| ClusterSummary::read(survey, record)).collect();
     let scope = &survey.scope;
     // What waits in the probe queue is kibus's own and expires.
     let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
@@ -112,10 +107,11 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Some(RuleReport { name, enabled })
     };
     let unread = survey.observed.faults().map(|(id, fault)| format!("{id} could not be read: {fault}"));
-    let unlisted = survey.discovered().fault().map(|fault| format!("the clusters are unknown: {fault}"));
+    let unlisted = survey.records().fault().map(|fault| format!("the clusters are unknown: {fault}"));
+    let unusable = clusters::unusable(survey).into_iter().map(|(_, message)| message.sentence);
     let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
     let last_heartbeat = has_heartbeat.then(|| survey.last_heartbeat());
-    let time = |seconds: &u64| String::from(Until(*seconds));
+    let time = |seconds: &u64| String::from(Moment(*seconds));
     let heartbeat = last_heartbeat.and_then(|last| match last {
         Fact::Present(seconds) => Some(format!("the last at {}", time(seconds))),
         Fact::Absent => Some("none in the last day".to_owned()),
@@ -133,7 +129,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
         missing: missing(survey),
         unreadable: survey.observed.faults().map(|(id, _)| id.clone()).collect(),
-        unknown: unread.chain(unlisted).collect(),
+        unknown: unread.chain(unlisted).chain(unusable).collect(),
     };
     Ok((report, summaries))
 }

@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::str::FromStr;
 
 use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
-use crate::error::quoted;
 use crate::model::{
-    ClusterName, Grant, HubOptions, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags, UserTag, hub,
+    ClusterName, ClusterRecord, HubOptions, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags, UserTag, hub,
     tags::NAMESPACE, usual_roles,
 };
 use crate::survey::{Query, Survey};
@@ -21,7 +19,7 @@ const BY_NAME: usize = 10;
 /// What should be true afterwards of a hub, of a cluster, or of all clusters that are not named, which nothing sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish<S = Infallible> {
-    /// It stays as it is. Of a hub, what the clusters need is read; clusters follow the key and the prefix of a hub that is set.
+    /// It stays as it is. Of a hub, what the clusters need is read; clusters follow the key and the alarms of a hub that is set.
     Leave,
     /// As it is saved. Differences are findings.
     Keep,
@@ -95,47 +93,38 @@ pub struct ClusterSetting {
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true, hide_short_help = true)]
     pub no_eks_check: Option<bool>,
-    /// What grants the controller access: `role-policy`, an inline policy on its role, or `queue-policy`, a statement in the
-    /// policy of the queue, which changes nothing in IAM [default: what the cluster has, else the option of the hub].
-    #[arg(long, env = "KIBUS_GRANT", value_name = "POLICY", hide_short_help = true)]
-    pub grant: Option<Grant>,
     /// Tag to add to the queue, or to change; repeat for more.
     #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     pub tags: Vec<UserTag>,
     /// Key of a tag to remove from the queue; repeat for more.
     #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = untagged)]
     pub untag: Vec<String>,
-    /// Take over the queue of this name that another tool created, if something shows that a Karpenter uses it; with
-    /// `unproven`, whatever uses it. The queue keeps its messages, and the rules that send to it.
-    #[arg(long, env = "KIBUS_ADOPT", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-        value_name = "unproven", hide_short_help = true)]
-    pub adopt: Option<Adopt>,
-    /// Remove the statements by which an adopted queue lets its old senders send.
-    #[arg(long, env = "KIBUS_DROP_OLD_SENDERS", num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
-        hide_possible_values = true, hide_short_help = true)]
-    pub drop_old_senders: Option<bool>,
+    /// Record a queue that another tool manages, with the permission of the controller; kibus writes to neither.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
+        value_parser = BoolishValueParser::new(), hide_possible_values = true,
+        conflicts_with_all = ["adopt", "tags", "untag", "controller_role", "no_controller_role"])]
+    pub external: Option<bool>,
+    /// Make a queue that exists kibus's own: its policy is replaced, and remove-cluster deletes it.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
+        value_parser = BoolishValueParser::new(), hide_possible_values = true, hide_short_help = true)]
+    pub adopt: Option<bool>,
     /// Whether the Karpenter settings are shown even if they have not changed.
     #[arg(skip)]
     pub show_settings: bool,
 }
 
 impl ClusterSetting {
-    /// Whether EKS is asked about the cluster when it is registered for the first time.
+    /// Whether EKS is asked about the cluster when it is recorded for the first time.
     pub(super) fn asks_eks(&self) -> bool {
         self.no_eks_check != Some(true)
     }
 
-    /// The given options besides those about the role and the takeover, as one types them after other words.
-    pub(super) fn typed(&self) -> String {
-        let flags =
-            [(self.drop_old_senders == Some(true), " --drop-old-senders"), (!self.asks_eks(), " --no-eks-check")];
-        let flags = flags.into_iter().filter(|(given, _)| *given);
-        let tags = self.tags().0.into_iter();
-        let tags = tags.map(|(key, value)| format!(" --tag {}", quoted(&format!("{key}={value}"))));
-        let untag = self.untag.iter().map(|key| format!(" --untag {}", quoted(key)));
-        let grant = self.grant.iter().map(|grant| format!(" --grant {grant}"));
-        flags.map(|(_, flag)| flag.to_owned()).chain(tags).chain(untag).chain(grant).collect()
+    pub(super) fn external(&self) -> bool {
+        self.external == Some(true)
+    }
+
+    pub(super) fn adopts(&self) -> bool {
+        self.adopt == Some(true)
     }
 
     /// The user's tags to add to the queue, or to change.
@@ -154,50 +143,15 @@ fn untagged(key: &str) -> Result<String, NameError> {
     }
 }
 
-/// Whether a queue that another tool created is taken over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Adopt {
-    #[default]
-    No,
-    /// If something shows that a Karpenter uses it.
-    IfUsed,
-    /// Whatever uses it.
-    Unproven,
-}
-
-impl FromStr for Adopt {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text.to_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Ok(Self::IfUsed),
-            "false" | "no" | "off" | "0" => Ok(Self::No),
-            "unproven" => Ok(Self::Unproven),
-            _ => Err("expected `true`, `false` or `unproven`"),
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoleOption {
-    /// Not set: the saved role, else the one that EKS and trust policies show, else the one with a usual name.
+    /// Not set: the recorded role, else the one that EKS and trust policies show, else the one with a usual name.
     #[default]
     Search,
     /// This role, or this pattern of names.
     Named(RoleTemplate),
     /// Kibus does not manage a policy on the controller role.
     Unmanaged,
-}
-
-impl RoleOption {
-    /// The option as one types it after other words.
-    pub(super) fn typed(&self) -> String {
-        match self {
-            Self::Search => String::new(),
-            Self::Named(role) => format!(" --controller-role {}", quoted(&role.to_string())),
-            Self::Unmanaged => " --no-controller-role".to_owned(),
-        }
-    }
 }
 
 impl Target {
@@ -215,7 +169,7 @@ impl Target {
         Self::of_hub(Wish::Remove, Wish::Remove)
     }
 
-    /// Clusters that are registered, all by the same setting.
+    /// Clusters that are recorded, all by one setting.
     pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
         Self::of_clusters(names, &Wish::Set(setting.clone()))
     }
@@ -293,11 +247,6 @@ impl Target {
         self.clusters.get(cluster)?.setting()
     }
 
-    /// The clusters whose queues are to be taken over.
-    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
-        self.set().filter_map(|(name, setting)| (setting.adopt.unwrap_or_default() != Adopt::No).then_some(name))
-    }
-
     pub(super) fn removed(&self) -> impl Iterator<Item = &ClusterName> {
         self.named(Wish::Remove)
     }
@@ -311,7 +260,7 @@ impl Target {
         wishes.filter_map(move |(name, wish)| (*wish == same).then_some(name))
     }
 
-    /// Whether a registered cluster is checked.
+    /// Whether a recorded cluster is checked.
     pub(super) fn checks(&self, cluster: &ClusterName) -> bool {
         self.others == Wish::Keep || matches!(self.clusters.get(cluster), Some(Wish::Keep))
     }
@@ -332,28 +281,29 @@ impl Target {
     /// A survey for this target in which nothing is read yet, and what a pass will certainly ask for.
     pub fn survey(&self, scope: Scope) -> (Survey, Query) {
         let mut survey = Survey::new(scope);
-        survey.new_prefix = self.bootstraps().and_then(|given| given.options.queue_prefix.clone());
+        survey.new_template = self.bootstraps().and_then(|given| given.options.queue_name.clone());
         let guess = self.guess(&survey);
         (survey, guess)
     }
 
-    /// What a pass for this target will certainly ask for, if the hub has the prefix that the survey begins with: no command pays
-    /// a round trip for it.
+    /// What a pass for this target will certainly ask for, if the hub has the names of queues that the survey begins with: no
+    /// command pays a round trip for it.
     fn guess(&self, survey: &Survey) -> Query {
         let is_check = self.is_check();
-        let all = is_check || self.others == Wish::Remove;
         let is_few = self.set().count() <= BY_NAME;
-        let named = self.set().map(|(name, _)| name).chain(self.removed());
-        let queues = named.map(|name| ResourceId::Queue(survey.cluster_queue(name)));
+        let set = self.set().map(|(name, _)| name);
+        let queues = set.chain(self.removed()).map(|name| ResourceId::Queue(survey.cluster_queue(name)));
+        let records = self.clusters.keys().map(|name| survey.record_id(name));
         let mut guess = Query {
-            resources: queues.collect(),
-            cluster_queues: all.then(|| survey.queue_prefix()).into_iter().collect(),
-            listed_roles: all,
+            resources: queues.chain(records).collect(),
+            records: self.is_of_all() || self.bootstraps().is_some_and(|given| given.restore_settings),
+            tagged_queues: is_check || self.others == Wish::Remove,
+            listed_roles: is_check || self.others == Wish::Remove,
             function_mappings: is_check,
             // Calls that must follow each other: a check, which has a second round, makes them beside those of that round.
             function_permissions: self.sets_hub(),
             dropped_clusters: self.checks_all(),
-            event_rules: is_check || self.adopting().next().is_some(),
+            event_rules: is_check,
             eks_clusters: is_few && self.set().any(|(_, setting)| setting.asks_eks()),
             ..Query::default()
         };
@@ -361,13 +311,10 @@ impl Target {
             let given = self.bootstraps().map(|given| &given.options);
             guess.resources.extend(hub::ids(&survey.scope, given));
         }
-        for (name, setting) in self.set() {
-            let by_queue = setting.grant == Some(Grant::QueuePolicy);
-            guess.listed_roles |= by_queue && setting.role != RoleOption::Unmanaged;
+        for (name, setting) in self.set().filter(|(_, setting)| !setting.external()) {
             match &setting.role {
                 RoleOption::Unmanaged => {}
                 // Of many, only those that need it are read.
-                _ if by_queue => {}
                 RoleOption::Named(template) if is_few => guess.roles.extend(template.role(name).ok()),
                 RoleOption::Named(_) => {}
                 RoleOption::Search if is_few => guess.roles.extend(usual_roles(name)),
@@ -378,15 +325,15 @@ impl Target {
     }
 }
 
-/// The registered clusters that a target keeps as they are saved, with the tags of their queues.
-pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
-    let mut kept = survey.registered();
+/// The recorded clusters that a target keeps as they are.
+pub fn checked_clusters<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a ClusterRecord> {
+    let mut kept = survey.recorded();
     kept.retain(|name, _| target.checks(name));
     kept
 }
 
 /// These clusters by their queues.
 pub(super) fn checked_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
-    let names = checked_clusters(survey, target).into_keys();
-    names.map(|name| (survey.cluster_queue(&name), name)).collect()
+    let checked = checked_clusters(survey, target).into_iter();
+    checked.map(|(name, record)| (record.queue.clone(), name)).collect()
 }

@@ -1,75 +1,112 @@
-//! Plans for a bus of which some queues are being deleted, and one whose messages would expire.
+//! Plans and checks of a hub with one cluster. The rooms below have what their names say.
 
+mod clusters;
 mod external;
-mod grants;
 mod rollback;
 mod router_code;
 mod settings;
+mod standing;
 mod topics;
+mod unrecorded;
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::model::{
-    Cluster, Code, Depth, Fact, Hub, HubOptions, QueueName, Resource, ResourceId, Status, hub,
-    scope::tests::scope,
-    tags::{CLUSTER, DELETING},
-    usual_roles,
+    Code, Depth, Fact, Hub, HubOptions, Moment, QueueName, Resource, ResourceId, Status, hub, scope::tests::scope,
+    tags::DELETING, usual_roles,
 };
 use crate::plan::Action;
 use crate::survey::{ListedRole, RolePolicies};
 
-/// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
-/// and if they are old.
-type Row = (&'static str, Target, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
-
 /// The time of the survey, in Unix seconds.
 const NOW: u64 = 1_800_000_000;
+/// When the hub and its cluster were recorded, and their queues created.
+const SINCE: u64 = NOW - 1_000;
 /// Marks that count, and that do not.
 const YOUNG: u64 = NOW - 60;
 const OLD: u64 = NOW - 180;
 
-const ROLE: &str = "KarpenterNodeRole-base";
+/// The role of the controller of `base`.
+const ROLE: &str = "a";
+const QUEUE: &str = "karpenter-base";
+const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
+
+fn base() -> ClusterName {
+    "base".parse().unwrap()
+}
 
 fn options(memory: Option<&str>) -> HubOptions {
     HubOptions { memory: memory.map(|memory| memory.parse().unwrap()), ..HubOptions::default() }
 }
 
-/// A hub with 512 MB of memory for its function and the cluster `base`, up to date, but these queues are being deleted.
-fn survey(being_deleted: &[&str]) -> Survey {
-    survey_of(options(Some("512")), being_deleted)
+fn with_key(key: &str) -> HubOptions {
+    HubOptions { kms_key: Some(key.parse().unwrap()), ..HubOptions::default() }
+}
+
+/// An up-to-date hub with 512 MB of memory for its function and the cluster `base`.
+fn survey() -> Survey {
+    survey_of(options(Some("512")))
 }
 
 /// The same with these options.
-fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
-    survey_marked(options, being_deleted, YOUNG)
-}
-
-/// The same with queues that were marked then.
-fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
+fn survey_of(options: HubOptions) -> Survey {
     let mut survey = Survey::new(scope());
+    survey.scope.options.again = "kibus again".to_owned();
     survey.now = NOW;
     for id in hub::ids(&scope(), [&HubOptions::all_parts()]) {
         survey.observed.insert(id, Fact::Absent);
     }
-    let role = Some(ROLE.parse().unwrap());
-    let name = "base".parse().unwrap();
-    let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role);
-    let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
-    resources.extend(base.desired(&scope(), &options.into()));
+    let record = ClusterRecord {
+        role: Some(ROLE.parse().unwrap()),
+        ..ClusterRecord::new(&scope(), &options, base(), Moment(SINCE))
+    };
+    let settings = Settings { since: Moment(SINCE), ..options.into() };
+    let mut resources = Hub::new(&scope(), settings.clone(), code()).desired();
+    resources.extend(record.desired(&scope(), &settings));
     for mut resource in resources.resources().cloned() {
-        if let Resource::Queue(queue) = &mut resource
-            && marked.contains(&queue.name.as_str())
-        {
-            queue.tags = queue.tags.clone().with(DELETING, since.to_string());
+        if let Resource::Queue(queue) = &mut resource {
+            queue.created = SINCE;
         }
-        survey.observed.insert(resource.id(), Fact::Present(resource));
+        see(&mut survey, resource);
     }
+    survey.known.records = Fact::Present([scope().record_parameter(&base())].into());
     survey.known.roles.insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
     survey.known.listed_roles = Fact::Present([(ROLE.parse().unwrap(), ListedRole::default())].into());
-    let found = Fact::Present(["karpenter-base".parse().unwrap()].into());
-    survey.known.cluster_queues.insert(survey.queue_prefix(), found);
     survey
+}
+
+fn see(survey: &mut Survey, resource: Resource) {
+    survey.observed.insert(resource.id(), Fact::Present(resource));
+}
+
+fn id_of_queue(name: &str) -> ResourceId {
+    ResourceId::Queue(name.parse().unwrap())
+}
+
+fn edit_queue(survey: &mut Survey, name: &str, edit: impl FnOnce(&mut Queue)) {
+    let mut queue = survey.observed.queue(name.parse().unwrap()).unwrap().clone();
+    edit(&mut queue);
+    see(survey, Resource::Queue(queue));
+}
+
+/// Changes the record of `base`.
+fn edit_record(survey: &mut Survey, edit: impl FnOnce(&mut ClusterRecord)) {
+    let id = survey.record_id(&base());
+    let mut record = survey.observed.resource(&id).unwrap().as_record().unwrap().clone();
+    edit(record.content.as_mut().unwrap());
+    see(survey, Resource::Record(record));
+}
+
+/// Deletes the record of `base`.
+fn lose_record(survey: &mut Survey) {
+    let id = survey.record_id(&base());
+    survey.observed.insert(id, Fact::Absent);
+    survey.known.records = Fact::Present(BTreeSet::new());
+}
+
+fn mark(survey: &mut Survey, name: &str, since: u64) {
+    edit_queue(survey, name, |queue| queue.tags = queue.tags.clone().with(DELETING, since.to_string()));
 }
 
 fn code() -> Code {
@@ -88,119 +125,118 @@ fn bootstrap_with(given: Bootstrap, router: OfferedRouter) -> Target {
     Target { router, ..Target::bootstrap(given) }
 }
 
-fn add() -> Target {
-    add_with(RoleOption::Named(ROLE.parse().unwrap()))
+/// A setting of a cluster with this role, about which EKS is not asked.
+fn with_role(role: &str) -> ClusterSetting {
+    let role = RoleOption::Named(role.parse().unwrap());
+    ClusterSetting { role, no_eks_check: Some(true), ..ClusterSetting::default() }
 }
 
-fn add_with(role: RoleOption) -> Target {
-    let setting = ClusterSetting { role, ..ClusterSetting::default() };
-    Target::add(["base".parse().unwrap()], &setting)
+fn add() -> Target {
+    add_with(with_role(ROLE))
+}
+
+fn add_with(setting: ClusterSetting) -> Target {
+    Target::add([base()], &setting)
 }
 
 fn remove() -> Target {
-    Target::remove(["base".parse().unwrap()], false)
+    Target::remove([base()], false)
 }
 
 fn verify(router: OfferedRouter) -> Target {
-    Target { router, ..Target::keep([]) }
+    verify_named(&[], router)
+}
+
+fn verify_named(names: &[&str], router: OfferedRouter) -> Target {
+    Target { router, ..Target::keep(names.iter().map(|name| name.parse().unwrap())) }
+}
+
+/// The findings of a check of all, as `code name`.
+fn found_in(survey: &Survey) -> Vec<String> {
+    found(&reconcile(survey, &verify(OfferedRouter::Packaged(code()))).unwrap())
+}
+
+fn found(intent: &Intent) -> Vec<String> {
+    let about = |finding: &Message| format!("{} {}", finding.code.unwrap(), finding.name());
+    let mut found: Vec<String> = intent.findings.iter().map(about).collect();
+    found.sort();
+    found
+}
+
+fn warned(intent: &Intent) -> String {
+    let texts: Vec<&str> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
+    texts.join("\n")
 }
 
 /// The changes of queues, as `action name`.
 fn queues(intent: &Intent) -> Vec<String> {
-    let changes = intent.plan.changes.iter();
-    changes
-        .filter(|change| matches!(change.id, ResourceId::Queue(_)))
-        .map(|change| format!("{} {}", change.action.words()[0], change.id.name()))
-        .collect()
+    let changes = intent.plan.changes.iter().filter(|change| matches!(change.id, ResourceId::Queue(_)));
+    let mut queues: Vec<String> =
+        changes.map(|change| format!("{} {}", change.action.words()[0], change.id.name())).collect();
+    queues.sort();
+    queues
 }
 
-/// S9: no mark deletes a queue. `sqs:TagQueue` is enough to set one.
+/// A name, a target, a marked queue, whether it is waited for, and the changes of queues if it is gone then, or if its mark is
+/// not waited for or young, and if the mark is old.
+type Row = (&'static str, Target, &'static str, bool, &'static [&'static str], &'static [&'static str]);
+
+/// S9: a mark excuses one wait, before the plan, of what would create the queue. No mark deletes one: `sqs:TagQueue` is enough to
+/// set it.
 #[test]
-fn s9_a_wanted_queue_with_a_young_mark_is_created_and_an_old_mark_goes() {
-    let hub: &[&str] = &["kibus-hub", "kibus-hub-dlq", "kibus-probe"];
-    let base: &[&str] = &["karpenter-base"];
-    let up_to_date = || bootstrap(HubOptions::default());
-    let key = || HubOptions {
-        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-        ..HubOptions::default()
-    };
+fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
+    let rekeyed: &[&str] = &["update karpenter-base", "update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"];
     let everything: &[&str] =
         &["delete karpenter-base", "delete kibus-hub", "delete kibus-hub-dlq", "delete kibus-probe"];
-    let rows: [Row; 8] = [
-        ("bootstrap, no mark", up_to_date(), &[], &[], &[]),
-        ("bootstrap, the hub queue", up_to_date(), &["kibus-hub"], &["create kibus-hub"], &["update kibus-hub"]),
+    let rows: [Row; 6] = [
         (
-            "bootstrap, all",
-            up_to_date(),
-            hub,
-            &["create kibus-hub", "create kibus-hub-dlq", "create kibus-probe"],
-            &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
+            "bootstrap, the hub queue",
+            bootstrap(HubOptions::default()),
+            "kibus-hub",
+            true,
+            &["create kibus-hub"],
+            &["update kibus-hub"],
         ),
-        ("bootstrap, a cluster", up_to_date(), base, &[], &[]),
-        (
-            "another key, a cluster",
-            bootstrap(key()),
-            base,
-            &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
-            &["update karpenter-base", "update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
-        ),
-        ("add", add(), base, &["create karpenter-base"], &["update karpenter-base"]),
-        ("remove", remove(), base, &["delete karpenter-base"], &["delete karpenter-base"]),
-        ("teardown", Target::teardown(), &["karpenter-base", "kibus-hub-dlq"], everything, everything),
+        ("bootstrap, a cluster", bootstrap(HubOptions::default()), QUEUE, false, &[], &[]),
+        ("another key, a cluster", bootstrap(with_key(KEY)), QUEUE, false, rekeyed, rekeyed),
+        ("add", add(), QUEUE, true, &["create karpenter-base"], &["update karpenter-base"]),
+        ("remove", remove(), QUEUE, false, &["delete karpenter-base"], &["delete karpenter-base"]),
+        ("teardown", Target::teardown(), QUEUE, false, everything, everything),
     ];
-    for (name, target, marked, young, old) in rows {
-        for (since, expected) in [(YOUNG, young), (OLD, old), (NOW + 1, old)] {
-            let intent = reconcile(&survey_marked(options(Some("512")), marked, since), &target).unwrap();
-            let mut changes = queues(&intent);
-            changes.sort();
-            assert_eq!(changes, expected, "{name}, {since}");
+    for (name, target, marked, waits, gone, stays) in rows {
+        for (since, is_waited_for, expected) in [(YOUNG, waits, gone), (OLD, false, stays), (NOW + 6, false, stays)] {
+            let mut survey = survey();
+            mark(&mut survey, marked, since);
+            let _ = reconcile(&survey, &target);
+            let waited: BTreeSet<QueueName> = is_waited_for.then(|| marked.parse().unwrap()).into_iter().collect();
+            assert_eq!(survey.take_open().leaving_queues, waited, "{name}, {since}");
+            for queue in waited {
+                survey.observed.insert(ResourceId::Queue(queue.clone()), Fact::Absent);
+                survey.known.leaving_queues.insert(queue, Fact::Absent);
+            }
+            let intent = reconcile(&survey, &target).unwrap();
+            assert_eq!(queues(&intent), expected, "{name}, {since}");
             assert_eq!(intent.refusals, [], "{name}, {since}");
         }
     }
 }
 
-/// Nobody of kibus deletes such a queue, so a create could only wait for nothing.
+/// A teardown that is repeated at once still sees what it has deleted, and waits until it is gone.
 #[test]
-fn s9_a_marked_queue_that_kibus_has_not_created_for_the_cluster_is_never_created() {
-    let changes = |edit: fn(&mut crate::model::resource::Queue)| {
-        let mut survey = survey(&["karpenter-base"]);
-        let mut queue = survey.observed.queue("karpenter-base".parse().unwrap()).unwrap().clone();
-        edit(&mut queue);
-        let seen = Resource::Queue(queue);
-        survey.observed.insert(seen.id(), Fact::Present(seen));
-        reconcile(&survey, &add()).map(|intent| (queues(&intent), intent.refusals.len()))
-    };
-    let other_cluster = changes(|queue| drop(queue.tags.0.insert(CLUSTER.to_owned(), "other".to_owned())));
-    assert_eq!(other_cluster.unwrap(), (vec!["update karpenter-base".to_owned()], 1));
-    let no_statements = changes(|queue| queue.policy = None);
-    assert!(
-        !no_statements.is_ok_and(|(queues, refusals)| refusals == 0 && queues != ["update karpenter-base"]),
-        "it is adopted or refused"
-    );
-}
-
-#[test]
-fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
-    let survey = survey(&["karpenter-base"]);
-    assert!(survey.registered().is_empty());
-    assert_eq!(survey.saved_tags(&"base".parse().unwrap()), None);
-    let prefix = HubOptions { queue_prefix: Some("x-".parse().unwrap()), ..HubOptions::default() };
-    let blocked = reconcile(&survey, &bootstrap(prefix)).unwrap_err();
-    assert_eq!(
-        blocked.0[0].sentence, "the queue prefix cannot change while clusters are registered: `base`",
-        "its queue would not be found again"
-    );
-}
-
-/// It counts as absent.
-#[test]
-fn s9_verify_and_status_do_not_show_a_queue_that_is_being_deleted() {
-    let survey = survey(&["kibus-hub", "karpenter-base"]);
-    let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-    let findings: Vec<_> = intent.findings.iter().map(|one| format!("{} {}", one.code.unwrap(), one.name())).collect();
-    assert_eq!(findings, ["K101 kibus-hub"]);
-    let (_, clusters) = status::status(&survey, &[].into()).unwrap();
-    assert_eq!(clusters, []);
+fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
+    let mut survey = survey();
+    mark(&mut survey, "kibus-hub", YOUNG);
+    let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
+    for id in ids.into_iter().filter(|id| *id != id_of_queue("kibus-hub")) {
+        survey.observed.insert(id, Fact::Absent);
+    }
+    survey.known.records = Fact::Present(BTreeSet::new());
+    let _ = reconcile(&survey, &Target::teardown());
+    assert_eq!(survey.take_open().leaving_queues, ["kibus-hub".parse().unwrap()].into());
+    survey.observed.insert(id_of_queue("kibus-hub"), Fact::Absent);
+    survey.known.leaving_queues.insert("kibus-hub".parse().unwrap(), Fact::Absent);
+    let intent = reconcile(&survey, &Target::teardown()).unwrap();
+    assert!(intent.plan.is_empty() && intent.warnings.is_empty(), "{intent:?}");
 }
 
 #[test]
@@ -221,7 +257,7 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
         ("higher", &higher, 2, 1, None),
         ("the same", &HubOptions::default(), 2, 1, None),
     ] {
-        let mut survey = survey(&[]);
+        let mut survey = survey();
         let depth = Status::Queue(Depth { waiting, in_flight });
         survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
         let intent = reconcile(&survey, &bootstrap(options.clone())).unwrap();
@@ -233,10 +269,10 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
 /// A look for waiting probes receives messages, which nobody asked of the queues of other clusters.
 #[test]
 fn a_check_of_named_clusters_tries_no_other_queues() {
-    let queues = ["kibus-hub", "kibus-hub-dlq", "kibus-probe", "karpenter-base"];
+    let queues = ["kibus-hub", "kibus-hub-dlq", "kibus-probe", QUEUE];
     let queue_names =
         |names: &[&str]| -> BTreeSet<QueueName> { names.iter().map(|name| name.parse().unwrap()).collect() };
-    let mut survey = survey(&[]);
+    let mut survey = survey();
     for queue in queues {
         let waiting = Status::Queue(Depth { waiting: 1, in_flight: 0 });
         survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
@@ -250,7 +286,9 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     known.function_permissions = Fact::Absent;
     known.dropped_clusters = Fact::Absent;
     known.event_rules = Fact::Absent;
+    known.tagged_queues = Fact::Absent;
     known.receives.insert("karpenter-base".parse().unwrap(), Fact::Absent);
+    known.absent_records.insert("tenant-1".parse().unwrap(), Fact::Present(true));
     let sources = queue_names(&queues).into_iter().map(|queue| (queue, Fact::Absent));
     known.dead_letter_sources.extend(sources);
     let router = || OfferedRouter::Packaged(code());
@@ -283,13 +321,7 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
 /// Someone removes `kms:ViaService` from the policies that allow the key. The same key stays allowed: one call replaces each.
 #[test]
 fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
-    let mut survey = survey_of(
-        HubOptions {
-            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-            ..HubOptions::default()
-        },
-        &[],
-    );
+    let mut survey = survey_of(with_key(KEY));
     let mut current = Vec::new();
     for resource in survey.observed.resources().cloned().collect::<Vec<_>>() {
         let Resource::RolePolicy(mut policy) = resource else {
@@ -327,20 +359,18 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
 /// An operator who may not write IAM may not be allowed to read it either.
 #[test]
 fn a_role_that_kibus_does_not_manage_is_not_searched() {
-    let base = "base".parse().unwrap();
     for (role, searches) in [(RoleOption::Unmanaged, false), (RoleOption::Search, true)] {
-        let mut survey = survey(&[]);
-        let policy = Cluster::policy_id(&scope(), &base, &ROLE.parse().unwrap());
-        survey.observed.remove(&policy);
+        let mut survey = survey();
+        lose_record(&mut survey);
         survey.known.listed_roles = Fact::NotAsked;
-        let _ = reconcile(&survey, &add_with(role.clone()));
+        let _ = reconcile(&survey, &add_with(ClusterSetting { role: role.clone(), ..ClusterSetting::default() }));
         assert_eq!(survey.take_open().listed_roles, searches, "{role:?}");
     }
 }
 
 #[test]
 fn only_a_downgrade_can_be_allowed() {
-    let mut survey = survey_of(HubOptions::default(), &[]);
+    let mut survey = survey_of(HubOptions::default());
     for mut resource in survey.observed.resources().cloned().collect::<Vec<_>>() {
         match &mut resource {
             Resource::Alias(alias) => alias.settings.code = Code::of_archive("0.3.0", "bb"),

@@ -1,7 +1,7 @@
 //! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. One that cannot work is refused
 //! before anything is made.
 
-use super::warnings::unread;
+use super::blocked::unread;
 use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
 use crate::iam::service_access::{LetsIn, lets_alarms_in};
@@ -29,7 +29,7 @@ pub(super) fn unusable(scope: &Scope, options: &HubOptions) -> Option<Message> {
     let handler = RouterHandler::of_hub(&scope.bus, options).to_string();
     let over = handler.len().checked_sub(LONGEST_HANDLER + 1)? + 1;
     let sentence = format!(
-        "the name of topic `{}` has more than the {} characters that this bus and queue prefix leave in the handler of the router",
+        "the name of topic `{}` has more than the {} characters that this bus and --queue-name leave in the handler of the router",
         topic.name(),
         topic.name().len().saturating_sub(over)
     );
@@ -161,21 +161,22 @@ mod tests {
 
     #[test]
     fn a_topic_is_of_this_account_and_fits_into_the_handler() {
+        let longest = format!("{{cluster}}{}", "x".repeat(50));
         let here = "arn:aws:sns:us-west-2:111122223333:team-a";
-        for (topic, prefix, refused) in [
-            ("team-a", "karpenter-", [false, false]),
-            (here, "karpenter-", [false, false]),
-            ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-", [true, true]),
-            ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-", [true, true]),
-            ("arn:aws-cn:sns:us-west-2:111122223333:team-a", "karpenter-", [true, true]),
-            // Of 128, 5 for the bus, 40 for the prefix, 9 between.
-            (&"t".repeat(74), &"x".repeat(40), [false, false]),
-            (&"t".repeat(75), &"x".repeat(40), [true, false]),
+        for (topic, template, refused) in [
+            ("team-a", "karpenter-{cluster}", [false, false]),
+            (here, "karpenter-{cluster}", [false, false]),
+            ("arn:aws:sns:us-east-1:111122223333:team-a", "karpenter-{cluster}", [true, true]),
+            ("arn:aws:sns:us-west-2:999999999999:team-a", "karpenter-{cluster}", [true, true]),
+            ("arn:aws-cn:sns:us-west-2:111122223333:team-a", "karpenter-{cluster}", [true, true]),
+            // Of 128, 5 for the bus, 59 for the template, 9 between.
+            (&"t".repeat(55), &longest, [false, false]),
+            (&"t".repeat(56), &longest, [true, false]),
         ] {
-            let prefix = Some(prefix.parse().unwrap());
+            let template = Some(template.parse().unwrap());
             let of = |option: &str| {
                 let given = [(option.to_owned(), topic.into())];
-                HubOptions { queue_prefix: prefix.clone(), ..given.into_iter().collect() }
+                HubOptions { queue_name: template.clone(), ..given.into_iter().collect() }
             };
             let found = ["notify", "alarms"].map(|option| unusable(&scope(), &of(option)).is_some());
             assert_eq!(found, refused, "{topic}");

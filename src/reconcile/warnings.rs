@@ -1,38 +1,32 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::blocked::permissions_for_eks;
+use super::blocked::{permissions_for_eks, unread};
 use super::hub::KeyProblem;
-use super::roles::{self, Stray};
-use super::target::{RoleOption, Target, Wish};
-use super::{Case, Rule, Say, adoption, clusters, external, grants, hub, router};
+use super::roles;
+use super::target::{RoleOption, Target};
+use super::{Case, Rule, Say, clusters, external, hub, router, unrecorded};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
-use crate::iam::operator_policy::printing;
-use crate::model::{
-    ClusterName, Depth, Fact, Fault, Queue, Resource, RoleName, Scope, duration_text, policy::KEPT_DATA_KEY,
-};
+use crate::model::{ClusterName, Depth, Fact, Queue, Resource, duration_text, policy::KEPT_DATA_KEY};
 use crate::plan::{Action, Change, finding};
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
 pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
-    (Target::sets_hub, unlocked_queues),
     (Target::sets_hub, cost_of_reader_alarms),
     (Target::is_any, unknown_concurrency),
     (Target::plans_hub, invoke_permissions),
     (Target::checks_all, dropped_events),
     (Target::plans_hub, key_of_the_queues),
-    (Target::is_any, skipped_clusters),
     (Target::is_any, clusters_in_eks),
     (Target::is_any, own_role),
     (Target::is_any, permission_taken),
-    (Target::is_any, grants::warnings),
-    (Target::is_any, roles_not_listed),
     (Target::is_any, not_managed),
-    (Target::is_any, adoption::warnings),
+    (Target::is_any, clusters::warnings),
     (Target::is_any, external::left),
     (Target::sets_hub, external::left_behind),
-    (Target::is_of_all, earlier_clusters),
+    (Target::is_any, unknown_members),
+    (Target::is_of_all, unrecorded::unknown),
     (Target::plans_hub, old_keys),
     (Target::is_any, expiring_messages),
     (Target::is_any, stopped_senders),
@@ -48,16 +42,6 @@ fn older_live_version(case: &Case<'_>, say: &mut Say) {
             say.warn(Hint::command(text, case.survey.scope.kibus(router::END_ROLLBACK)));
         }
         _ => say.warn_all(router::not_newest_warning(case.survey).map(Hint::text)),
-    }
-}
-
-fn unlocked_queues(case: &Case<'_>, say: &mut Say) {
-    if case.after.options.lock_queues == Some(false) {
-        say.warn(Hint::command(
-            "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
-             them:",
-            case.survey.scope.kibus("bootstrap-hub --lock-queues"),
-        ));
     }
 }
 
@@ -108,17 +92,6 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
-    if fault.is_denied() {
-        Hint::command(
-            format!("{what}: AWS denied {}. Grant the permissions that this command prints:", fault.action),
-            scope.kibus(printing(&fault.action)),
-        )
-    } else {
-        Hint::text(format!("{what}: {fault}"))
-    }
-}
-
 fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {
     let (survey, new) = (case.survey, case.after.options.key());
     let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
@@ -143,19 +116,11 @@ fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// Clusters that are removed and do not exist.
-fn skipped_clusters(case: &Case<'_>, say: &mut Say) {
-    let bus = &case.survey.scope.bus;
-    let skipped = clusters::never_existed(case.survey, case.target).into_iter();
-    let texts = skipped.map(|name| format!("cluster `{name}` is not registered on bus `{bus}` and is skipped"));
-    say.warn_all(texts.map(Hint::text));
-}
-
-/// What EKS could not be asked, and whether it lists no clusters at all. Applies to clusters that are registered for the first time.
+/// What EKS could not be asked, and whether it lists no clusters at all. Applies to clusters that are recorded for the first time.
 fn clusters_in_eks(case: &Case<'_>, say: &mut Say) {
     let survey = case.survey;
     let clusters_of_eks = &survey.known.eks_clusters;
-    let asked = roles::first_registered(survey, case.target);
+    let asked = roles::first_recorded(survey, case.target);
     let wanted = roles::wanting_evidence(survey, case.target);
     if !asked.is_empty() && clusters_of_eks.present().is_some_and(|all| all.is_empty()) {
         let (region, account) = (&survey.scope.region, &survey.scope.account);
@@ -210,21 +175,13 @@ fn own_role(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-/// Applies to clusters that are removed.
-fn roles_not_listed(case: &Case<'_>, say: &mut Say) {
-    let unknown = roles::not_listed(case.survey, case.target.removed());
-    let text = unknown.map(|(cluster, fault)| {
-        format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
-    });
-    say.warn_all(text.map(Hint::text));
-}
-
 /// Applies to clusters that are set without a role, and lose the policy of kibus.
 fn permission_taken(case: &Case<'_>, say: &mut Say) {
     let warning = |change: &Change| {
         let cluster = change.cluster.as_ref()?;
         let role = &change.before.as_ref()?.as_role_policy()?.role;
-        let is_taken = change.action == Action::Delete && case.target.setting(cluster)?.role == RoleOption::Unmanaged;
+        let setting = case.target.setting(cluster)?;
+        let is_taken = change.action == Action::Delete && (setting.role == RoleOption::Unmanaged || setting.external());
         is_taken.then(|| {
             Hint::command(
                 format!(
@@ -245,20 +202,20 @@ fn not_managed(case: &Case<'_>, say: &mut Say) {
     say.warn_all(texts.map(Hint::text));
 }
 
-/// Policies that no cluster explains.
-fn earlier_clusters(case: &Case<'_>, say: &mut Say) {
-    let ending = match case.target.others {
-        Wish::Remove => "; it is not deleted",
-        _ => "",
-    };
-    let with_queue = roles::named_by_policy(case.survey);
-    let is_finding = |role: &RoleName| say.checks && with_queue.values().any(|with| with == role);
-    let mut strays = roles::strays(case.survey);
-    strays.retain(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
-    say.warn_all(roles::unread_roles(case.survey));
-    say.warn_all(strays.into_iter().map(|Stray { role, policy, .. }| {
+/// Members of documents that a newer kibus has written.
+fn unknown_members(case: &Case<'_>, say: &mut Say) {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    let hub = survey
+        .settings()
+        .into_iter()
+        .flat_map(|settings| settings.unknown().map(|member| (scope.settings_parameter(), member)));
+    let recorded = survey.recorded().into_values();
+    let clusters = recorded
+        .flat_map(|record| record.unknown.keys().map(|member| (scope.record_parameter(&record.cluster), member)));
+    say.warn_all(hub.chain(clusters).map(|(parameter, member)| {
         Hint::text(format!(
-            "role `{role}` has an inline policy `{policy}` with a name of this bus that belongs to no cluster of it{ending}"
+            "parameter `{parameter}` has a member `{}`, which this kibus does not know: it stays, and has no effect here",
+            member.escape_debug()
         ))
     }));
 }

@@ -293,7 +293,7 @@ fn a_slow_ec2_delays_only_instances_with_unknown_owners() {
 
 #[test]
 fn no_cluster_has_a_hub_queue() {
-    let router: Router<()> = Router::new(scope(), "kibus/".parse().unwrap(), ());
+    let router: Router<()> = Router::new(scope(), "kibus/{cluster}".parse().unwrap(), ());
     for (cluster, queue) in [
         (Some("kibus-hub"), None),
         (Some("kibus-hub-dlq"), None),

@@ -16,7 +16,7 @@ use super::route::NO_INSTANCE;
 use super::services::{CallError, CallFailure, Services};
 use super::{Router, locked};
 use crate::model::{
-    ClusterName, InstanceId, NameError, QueueName, QueuePrefix, RouterHandler, Scope, SelfTestReport, Signal,
+    ClusterName, InstanceId, NameError, QueueName, QueueTemplate, RouterHandler, Scope, SelfTestReport, Signal,
     SqsAttributes, SqsEvent, SqsRecord, SubjectMember, Tags,
     policy::KEPT_DATA_KEY,
     router_build::{MARK, version_in},
@@ -42,8 +42,8 @@ pub(super) async fn run<S: Services>(
     services: &S,
     deadline: Deadline,
 ) -> SelfTestReport {
-    let mut problems = match cases(scope, &handler.prefix) {
-        Ok(cases) => routing_problems(scope, &handler.prefix, &cases, deadline).await,
+    let mut problems = match cases(scope, &handler.template) {
+        Ok(cases) => routing_problems(scope, &handler.template, &cases, deadline).await,
         Err(e) => vec![e.to_string()],
     };
     let mut codes = vec![String::new(); problems.len()];
@@ -69,11 +69,11 @@ struct SelfTestCase {
 
 async fn routing_problems(
     scope: &Scope,
-    prefix: &QueuePrefix,
+    template: &QueueTemplate,
     cases: &[SelfTestCase],
     deadline: Deadline,
 ) -> Vec<String> {
-    let handler = RouterHandler::new(scope.bus.clone(), prefix.clone());
+    let handler = RouterHandler::new(scope.bus.clone(), template.clone());
     let router = Arc::new(Router::new(scope.clone(), handler, InMemory::default()));
     let hub = scope.queue_arn(&scope.hub_queue());
     let messages = match Payload::parse(&payload(&hub, cases).to_string(), &hub, deadline.unix_millis()) {
@@ -120,11 +120,11 @@ fn payload(hub: &str, cases: &[SelfTestCase]) -> Value {
 }
 
 /// Cases of every signal, under every name that it has.
-fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameError> {
+fn cases(scope: &Scope, template: &QueueTemplate) -> Result<Vec<SelfTestCase>, NameError> {
     let [(first, instance), (second, other)] = CLUSTERS;
     let queue = |cluster: &str| -> Result<QueueName, NameError> {
         let cluster: ClusterName = cluster.parse()?;
-        Ok(scope.cluster_queue(prefix, &cluster))
+        Ok(scope.cluster_queue(template, &cluster))
     };
     let (first_queue, second_queue) = (queue(first)?, queue(second)?);
     let mut cases = Vec::new();

@@ -14,8 +14,9 @@ use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
 use crate::model::{
     Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact, FunctionMapping,
-    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Probed, QueueActivity, QueueName,
-    QueuePrefix, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes, policy::InlinePolicy,
+    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, MOST_PAGES, ParameterName, Probed, Queue,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RuleName, Simulation, Tags, Topic,
+    TopicAttributes, calls::ssm, policy::InlinePolicy, tags::MARK_COUNTS,
 };
 use crate::probe;
 
@@ -29,6 +30,8 @@ macro_rules! survey {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Query {
             pub resources: BTreeSet<ResourceId>,
+            /// All records of clusters of the bus, and the queue of each.
+            pub records: bool,
             $($(#[$once_doc])* pub $once: bool,)*
             $($(#[$each_doc])* pub $each: BTreeSet<$each_key>,)*
             $($(#[$first_doc])* pub $first: BTreeSet<$first_key>,)*
@@ -38,6 +41,8 @@ macro_rules! survey {
         /// The answers to questions about one hub. A key that was not asked about is missing.
         #[derive(Clone, Debug, Default)]
         pub struct Known {
+            /// The parameters with the records of clusters of the bus; the records themselves are among the resources.
+            pub records: Fact<BTreeSet<ParameterName>>,
             $($(#[$once_doc])* pub $once: Fact<$one>,)*
             $($(#[$each_doc])* pub $each: BTreeMap<$each_key, Fact<$each_answer>>,)*
             $($(#[$first_doc])* pub $first: BTreeMap<$first_key, Fact<$first_answer>>,)*
@@ -45,6 +50,12 @@ macro_rules! survey {
         }
 
         impl Survey {
+            /// The parameters with the records of clusters of the bus.
+            pub fn records(&self) -> &Fact<BTreeSet<ParameterName>> {
+                self.open.borrow_mut().records |= !self.known.records.is_asked();
+                &self.known.records
+            }
+
             $(
                 $(#[$once_doc])*
                 pub fn $once(&self) -> &Fact<$one> {
@@ -61,14 +72,19 @@ macro_rules! survey {
             async fn ask(&self, survey: &mut Survey, query: &Query) {
                 let asked = &*survey;
                 // Boxed, because the futures of all questions would add to the stack.
-                let (snapshots, $($once,)* $($each,)* $($first,)* $($composed,)*) = tokio::join!(
+                let (snapshots, records, $($once,)* $($each,)* $($first,)* $($composed,)*) = tokio::join!(
                     Box::pin(self.snapshots(&query.resources)),
+                    Box::pin(when(query.records, || self.all_records())),
                     $(Box::pin(when(query.$once, || self.call(|| self.cloud.$once()))),)*
                     $(Box::pin(self.each(&query.$each, async |key| self.cloud.$each(key).await)),)*
                     $(Box::pin(self.first(&query.$first, async |key| self.cloud.$first(key).await)),)*
                     $(Box::pin(self.$composed(asked, &query.$composed)),)*
                 );
                 survey.take(snapshots);
+                if let Some((names, snapshots)) = records {
+                    survey.known.records = names;
+                    survey.take(snapshots);
+                }
                 $(
                     if let Some(answer) = $once {
                         survey.known.$once = Fact::of_option(answer);
@@ -112,6 +128,11 @@ const READ_AT_ONCE: usize = 20;
 const LOST_AFTER_READS: u32 = 5;
 const LOST_PAUSE: Duration = Duration::from_secs(2);
 
+/// How long a queue that was marked as being deleted may still answer, and the pause between two looks at it. Terraform's
+/// provider, too, waits for several answers in a row, because the servers of SQS do not agree at once.
+const LEAVING_PAUSE: Duration = Duration::from_secs(3);
+const GONE_IN_A_ROW: u32 = 3;
+
 /// How often a probe says that it goes on.
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
@@ -135,6 +156,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         self.ask(survey, query).await;
         // After the read, or a mark could be from the future.
         survey.now = self.cloud.now();
+        survey.take_leaving(&query.leaving_queues);
         self.believe_lost_settings(survey).await;
     }
 
@@ -150,13 +172,132 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     async fn snapshots(&self, ids: &BTreeSet<ResourceId>) -> Snapshots {
-        let reads = ids.iter().map(async |id| {
-            // A queue has its attributes and its tags.
-            let at_once = if matches!(id, ResourceId::Queue(_)) { 2 } else { 1 };
-            let answer = self.calls(at_once, || self.cloud.snapshot(id)).await;
-            (id.clone(), answer)
+        let (records, others): (Vec<&ResourceId>, Vec<&ResourceId>) =
+            ids.iter().partition(|id| matches!(id, ResourceId::Record(_)));
+        let reads = others.into_iter().map(async |id| (id.clone(), self.snapshot(id).await));
+        let (mut snapshots, records) = tokio::join!(join_all(reads), self.named_records(&records));
+        snapshots.extend(records);
+        snapshots
+    }
+
+    async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
+        // A queue has its attributes and its tags.
+        let at_once = if matches!(id, ResourceId::Queue(_)) { 2 } else { 1 };
+        self.calls(at_once, || self.cloud.snapshot(id)).await
+    }
+
+    /// Records of clusters, several in a call.
+    async fn named_records(&self, ids: &[&ResourceId]) -> Snapshots {
+        let names = ids.iter().filter_map(|id| match id {
+            ResourceId::Record(name) => Some(name.clone()),
+            _ => None,
         });
-        join_all(reads).await
+        let names: Vec<ParameterName> = names.collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let answer = self.call(|| self.cloud.records(&names)).await;
+        let one = |name: ParameterName| {
+            let found = answer.as_ref().map(|found| found.iter().find(|record| record.name == name).cloned());
+            let found = found.map(|found| found.map(of_record)).map_err(Fault::clone);
+            (ResourceId::Record(name), found)
+        };
+        names.into_iter().map(one).collect()
+    }
+
+    /// All records of clusters, with the queue of each: the queues of a page are read while the next page comes.
+    async fn all_records(&self) -> (Fact<BTreeSet<ParameterName>>, Snapshots) {
+        let (mut names, mut snapshots) = (BTreeSet::new(), Vec::new());
+        let mut queues = FuturesUnordered::new();
+        let mut token = None;
+        for page in 0.. {
+            if page == MOST_PAGES {
+                return (Fact::Unreadable(Fault::endless(ssm::GET_PARAMETERS_BY_PATH)), snapshots);
+            }
+            let asked = token.take();
+            let page = self.call(|| self.cloud.records_page(asked.clone()));
+            tokio::pin!(page);
+            let answer = loop {
+                tokio::select! {
+                    answer = &mut page => break answer,
+                    Some(queue) = queues.next() => snapshots.push(queue),
+                }
+            };
+            let (records, next) = match answer {
+                Ok(page) => page,
+                Err(fault) => return (Fact::Unreadable(fault), snapshots),
+            };
+            for record in records {
+                names.insert(record.name.clone());
+                if let Some(content) = record.record() {
+                    let id = ResourceId::Queue(content.queue.clone());
+                    queues.push(async move {
+                        let answer = self.snapshot(&id).await;
+                        (id, answer)
+                    });
+                }
+                snapshots.push((ResourceId::Record(record.name.clone()), Ok(Some(of_record(record)))));
+            }
+            token = next;
+            if token.is_none() {
+                break;
+            }
+        }
+        while let Some(queue) = queues.next().await {
+            snapshots.push(queue);
+        }
+        (Fact::Present(names), snapshots)
+    }
+
+    /// Waits until a marked queue is gone, or its mark is too old to be of a delete.
+    async fn leaving_queues(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Queue> {
+        if !queues.is_empty() {
+            (self.report)(SlowStep::QueueLeaves);
+        }
+        let wait = async |queue: &QueueName| {
+            let id = ResourceId::Queue(queue.clone());
+            let began = self.cloud.now();
+            let mut gone = 0;
+            loop {
+                let found = match self.snapshot(&id).await {
+                    Ok(found) => found.and_then(|found| found.resource.as_queue().cloned()),
+                    Err(fault) => return (queue.clone(), Fact::Unreadable(fault)),
+                };
+                gone = if found.is_none() { gone + 1 } else { 0 };
+                match found {
+                    None if gone == GONE_IN_A_ROW => return (queue.clone(), Fact::Absent),
+                    // A mark that someone renews does not count longer.
+                    Some(stays)
+                        if !stays.tags.being_deleted(self.cloud.now())
+                            || self.cloud.now() >= began + MARK_COUNTS.as_secs() =>
+                    {
+                        return (queue.clone(), Fact::Present(stays));
+                    }
+                    _ => self.cloud.pause(LEAVING_PAUSE).await,
+                }
+            }
+        };
+        join_all(queues.iter().map(wait)).await
+    }
+
+    async fn absent_records(&self, survey: &Survey, clusters: &BTreeSet<ClusterName>) -> Answers<ClusterName, bool> {
+        let (mut absent, mut answers) = (clusters.clone(), Vec::new());
+        for _ in 0..LOST_AFTER_READS {
+            if absent.is_empty() {
+                break;
+            }
+            self.cloud.pause(LOST_PAUSE).await;
+            let ids: Vec<ResourceId> = absent.iter().map(|cluster| survey.record_id(cluster)).collect();
+            for (id, answer) in self.named_records(&ids.iter().collect::<Vec<_>>()).await {
+                let cluster = absent.iter().find(|cluster| survey.record_id(cluster) == id).cloned();
+                if let (Some(cluster), false) = (cluster, matches!(answer, Ok(None))) {
+                    absent.remove(&cluster);
+                    answers.push((cluster, Fact::of(answer.map(|_| false))));
+                }
+            }
+        }
+        answers.extend(absent.into_iter().map(|cluster| (cluster, Fact::Present(true))));
+        answers
     }
 
     async fn each<'k, K: Clone + 'k, T>(
@@ -340,7 +481,25 @@ fn samples(queues: &BTreeSet<QueueName>, mut found: BTreeMap<QueueName, Vec<Dept
     queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
 }
 
+fn of_record(record: Record) -> Snapshot {
+    Snapshot { resource: Resource::Record(record), status: None }
+}
+
 impl Survey {
+    /// What became of queues that were marked as being deleted is what is known of them now.
+    fn take_leaving(&mut self, queues: &BTreeSet<QueueName>) {
+        for queue in queues {
+            let answer = self.known.leaving_queues.get(queue).cloned().unwrap_or_default();
+            let answer = match answer {
+                Fact::Present(queue) => Fact::Present(Resource::Queue(queue)),
+                Fact::Absent => Fact::Absent,
+                Fact::NotAsked => Fact::NotAsked,
+                Fact::Unreadable(fault) => Fact::Unreadable(fault),
+            };
+            self.observed.insert(ResourceId::Queue(queue.clone()), answer);
+        }
+    }
+
     fn take(&mut self, snapshots: Snapshots) {
         for (id, answer) in snapshots {
             let answer = Fact::of_option(answer.map(|found| {

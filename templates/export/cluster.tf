@@ -12,12 +12,22 @@ terraform {
 data "aws_caller_identity" "current" {}
 
 locals {
-  # SQS allows 80 characters. A longer name is cut, and ends in a hash.
-  name       = "${local.prefix}${local.cluster}"
-  queue_name = length(local.name) <= 80 ? local.name : "${substr(local.name, 0, 71)}-${substr(sha256(local.name), 0, 8)}"
+  # SQS allows 80 characters. In a longer name, the cluster's part is cut, and ends in a hash.
+  room       = 80 - length(replace(local.template, "{cluster}", ""))
+  cut        = "${substr(local.cluster, 0, local.room - 9)}-${substr(sha256(local.cluster), 0, 8)}"
+  queue_name = replace(local.template, "{cluster}", length(local.cluster) <= local.room ? local.cluster : local.cut)
+}
+
+resource "aws_ssm_parameter" "record" {
+  # Says that the cluster is on the bus.
+  name  = "${local.records_path}/${local.cluster}"
+  type  = "String"
+  tier  = "Standard"
+  value = jsonencode(local.record)
 }
 
 resource "aws_sqs_queue" "interruptions" {
+  depends_on                 = [aws_ssm_parameter.record]
   name                       = local.queue_name
   message_retention_seconds  = local.queue.retention
   visibility_timeout_seconds = local.queue.visibility

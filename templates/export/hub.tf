@@ -7,12 +7,13 @@ variable "clusters" {
 }
 
 locals {
-  names = { for cluster in var.clusters : cluster => "${local.hub.queue_prefix}${cluster}" }
-  # SQS allows 80 characters. A longer name is cut, and ends in a hash.
-  queue_names = {
-    for cluster, name in local.names :
-    cluster => length(name) <= 80 ? name : "${substr(name, 0, 71)}-${substr(sha256(name), 0, 8)}"
+  # SQS allows 80 characters. In a longer name, the cluster's part is cut, and ends in a hash.
+  room = 80 - length(replace(local.hub.queue_template, "{cluster}", ""))
+  parts = {
+    for cluster in var.clusters :
+    cluster => length(cluster) <= local.room ? cluster : "${substr(cluster, 0, local.room - 9)}-${substr(sha256(cluster), 0, 8)}"
   }
+  queue_names = { for cluster, part in local.parts : cluster => replace(local.hub.queue_template, "{cluster}", part) }
 }
 
 output "hub" {

@@ -37,7 +37,6 @@ behaviors! {
     S2 0 "CreateQueue compares named attributes only, and leaves the tags of an existing queue as they are"
     S3 1_000 "a new queue is not found"
     S4 2_000 "changed attributes are late"
-    S7 5_000 "a queue policy with a new role is refused, or the call fails"
     S9 2_000 "a deleted queue still answers, at last only to every other call; what it receives is lost"
     S11 0 "queues in China take messages of 256 KiB at most"
     S12 2_000 "message counts are late"

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::Behavior::{I1, I2, I3, I4, L1, L2, S7};
+use super::Behavior::{I1, I2, I3, I4, L1, L2};
 use super::call::decoded;
 use super::reply::Reply;
 use super::{At, Denials, Moments};
@@ -40,7 +40,7 @@ impl Iam {
                 }
                 if role_id(at, role).await.is_none() {
                     self.created.note(key);
-                    at.begin(&[I2, I3, L1, L2, S7]);
+                    at.begin(&[I2, I3, L1, L2]);
                 }
                 return None;
             }

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{M2, S1, S2, S3, S4, S7, S9, S12, S15, S22, S23, S28, T1};
+use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, S28, T1};
 use super::call::Caller;
 use super::kms::unusable_key;
 use super::permission::denied;
@@ -30,8 +29,6 @@ pub(super) struct Sqs {
     /// What the tagging API knows of deleted queues.
     remembered: Mutex<HashMap<String, Value>>,
     redrives: Dropped,
-    /// How many policies were refused because they name a new role.
-    refusals: AtomicUsize,
 }
 
 /// A queue that is being deleted.
@@ -73,7 +70,7 @@ impl Sqs {
         let key = at.call.key(queue);
         let operation = at.call.operation.as_str();
         if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
-            let refused = message_size::refused(at).or_else(|| self.names_new_role(at));
+            let refused = message_size::refused(at);
             if let Some(refused) = refused.or(self.redrives.refused(at, queue).await) {
                 return Some(refused);
             }
@@ -152,22 +149,6 @@ impl Sqs {
                 Reply::sqs_error(400, "QueueNameExists", "QueueAlreadyExists", &format!("{why} {name}"))
             }
             None => Reply::success(&json!({ "QueueUrl": url })),
-        })
-    }
-
-    /// The refusal of a policy with a role as principal that is new: with and without a reason in turn.
-    fn names_new_role(&self, at: &At<'_>) -> Option<Reply> {
-        let policy = at.call.json["Attributes"]["Policy"].as_str()?;
-        let policy: Value = serde_json::from_str(policy).ok()?;
-        let statements = policy["Statement"].as_array().into_iter().flatten();
-        let mut roles = statements.filter_map(|statement| statement["Principal"]["AWS"].as_str());
-        let is_new = roles.any(|role| at.strikes_since(S7, at.like.0.iam.created(&at.call.role_key(role))));
-        is_new.then(|| match self.refusals.fetch_add(1, Ordering::Relaxed) % 2 {
-            0 => {
-                let why = "Invalid value for the parameter Policy.";
-                Reply::sqs_error(400, "InvalidAttributeValue", "InvalidAttributeValue", why)
-            }
-            _ => Reply::sqs_error(500, "InternalFailure", "InternalFailure", ""),
         })
     }
 

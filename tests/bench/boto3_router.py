@@ -11,7 +11,7 @@ import boto3
 
 EC2 = boto3.client("ec2")
 SQS = boto3.client("sqs")
-PREFIX = os.environ["_HANDLER"].partition("/")[2]
+TEMPLATE = os.environ["_HANDLER"].partition("/")[2]
 
 
 def cluster_of(instance):
@@ -31,7 +31,7 @@ def handler(event):
             cluster = cluster_of(message["detail"]["instance-id"])
             if cluster is None:
                 continue
-            queue = SQS.get_queue_url(QueueName=PREFIX + cluster)["QueueUrl"]
+            queue = SQS.get_queue_url(QueueName=TEMPLATE.replace("{cluster}", cluster))["QueueUrl"]
             SQS.send_message(QueueUrl=queue, MessageBody=record["body"])
         except Exception as error:
             print(json.dumps({"level": "error", "message": str(error)}), flush=True)

@@ -1,5 +1,5 @@
-//! What is exported, applied by its tool: Terraform where it and its provider for AWS are found, CloudFormation on the emulator, and
-//! the calls that ACK makes. The router delivers to such a queue, kibus checks it and changes nothing of it.
+//! What is exported, applied by its tool: Terraform where it and its provider for AWS are found, and CloudFormation on the
+//! emulator. The router delivers to such a queue, kibus checks it and changes nothing of it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use kibus::cloud::Read;
 use kibus::export::Format;
 use kibus::model::{Resource, ResourceId, Settings};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::{Asked, granted, languages, wanted, without_names};
+use super::{Asked, languages, wanted, without_names};
 use crate::support::account::Account;
 use crate::support::emulator::secret;
 use crate::support::stage::Stage;
@@ -86,20 +86,24 @@ impl Bench {
         self.stage.cloud.read(&id).await.unwrap()
     }
 
-    /// The queue and the policy of the role as they are, the policies without the names of their statements.
+    /// The record, the queue and the policy of the role as they are, the policies without the names of their statements.
     async fn found(&self) -> Asked {
+        let name = self.stage.cloud.scope().record_parameter(&"base".parse().unwrap());
+        let record = self.stage.cloud.records(std::slice::from_ref(&name)).await.unwrap().pop().unwrap();
         let mut queue = self.queue().await.and_then(|found| found.as_queue().cloned()).unwrap();
+        queue.created = 0;
         // CloudFormation has some of its own.
         queue.tags.0.retain(|key, _| !key.starts_with("aws:"));
         let policy = format!("RoleName={ROLE} PolicyName={QUEUE}.us-west-2");
-        let (exists, policy) = self.account.send("iam", "GetRolePolicy", &policy).await;
+        let policy = self.account.call("iam", "GetRolePolicy", &policy).await;
         let document = |text: &str| {
             let (_, rest) = text.split_once("<PolicyDocument>").unwrap();
             let encoded = rest.split('<').next().unwrap();
             let text = urlencoding::decode(encoded).unwrap().replace("&quot;", "\"");
             kibus::model::document::Document::parse(&text).unwrap()
         };
-        without_names(Asked { queue, controller: exists.then(|| (ROLE.to_owned(), document(&policy))) })
+        let controller = (ROLE.to_owned(), document(&policy));
+        without_names(Asked { record: (name, record.content.unwrap()), queue, controller })
     }
 
     /// Checks what holds for an external cluster, and that kibus changes nothing of it.
@@ -125,7 +129,7 @@ impl Bench {
         let problems = verified["hubs"][0]["problems"].as_array().unwrap().iter();
         let differs = problems.filter(|problem| problem["code"] == "K320");
         let fixes: Vec<String> = differs.map(|problem| problem["fix"].to_string()).collect();
-        let names_the_export = |fix: &String| fix.contains("kibus export cluster base --format");
+        let names_the_export = |fix: &String| fix.contains("kibus export cluster base");
         assert!(!fixes.is_empty() && fixes.iter().all(names_the_export), "{verified}");
         self.kibus("bootstrap-hub --kms-key none --yes", 0);
         self.kibus("verify base", 0);
@@ -252,8 +256,8 @@ async fn a_cluster_of_terraform_is_on_the_bus() {
     terraform.succeeds(&["apply", "-auto-approve", "-input=false", "-no-color"]);
     let names = terraform.run(&["output", "-json", "names"]).stdout;
     let names: Vec<String> = serde_json::from_slice(&names).unwrap();
-    let prefix = kibus::model::hub::default_queue_prefix();
-    let cut = bench.stage.cloud.scope().cluster_queue(&prefix, &long.parse().unwrap());
+    let template = kibus::model::hub::default_queue_template();
+    let cut = bench.stage.cloud.scope().cluster_queue(&template, &long.parse().unwrap());
     assert_eq!(names, [cut.as_str(), cut.as_str()]);
     bench.assert_on_the_bus(&bench.wanted(Format::Terraform)).await;
     // Its owner sees no change by kibus, and deletes what it has created.
@@ -293,27 +297,6 @@ async fn wait_for(account: &Account, status: &str) {
     }
 }
 
-/// ACK creates the queue with its attributes and tags in one call (its SQS controller, `sdkCreate`).
-#[tokio::test]
-async fn a_cluster_of_ack_is_on_the_bus() {
-    let bench = Bench::open().await;
-    let line = format!("export cluster base --format ack --controller-role {ROLE}");
-    let manifest: Value = serde_yaml::from_str(&bench.kibus(&line, 0)).unwrap();
-    let fields = manifest["spec"].as_object().unwrap().iter();
-    let attributes: Map<String, Value> = fields
-        .filter(|(field, _)| !["queueName", "tags"].contains(&field.as_str()))
-        .map(|(field, value)| {
-            let name = field.replace("SSE", "Sse").replace("ID", "Id");
-            (format!("{}{}", name[..1].to_uppercase(), &name[1..]), value.clone())
-        })
-        .collect();
-    let request = json!({ "QueueName": QUEUE, "Attributes": attributes, "tags": manifest["spec"]["tags"] });
-    bench.account.call("sqs", "CreateQueue", &request.to_string()).await;
-    let role_arn = bench.stage.cloud.scope().roles_arn(ROLE);
-    let expected = granted(bench.wanted(Format::Ack), &bench.queue_arn(), &role_arn);
-    bench.assert_on_the_bus(&expected).await;
-}
-
 /// A queue that exists has an owner, which is said with the text.
 #[tokio::test]
 async fn a_queue_that_exists_is_handed_over_or_released() {
@@ -327,21 +310,32 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
     };
     let own = format!("export cluster base --controller-role {ROLE}");
     let url = format!("http://127.0.0.1:{}/000000000000/{QUEUE}", bench.stage.port());
-    let import = |address: &str| format!("terraform import '{address}' {url}");
-    for (line, address) in [
-        (own.clone(), "aws_sqs_queue_policy.interruptions"),
-        (format!("{own} --module"), "module.interruptions.aws_sqs_queue.interruptions"),
-    ] {
-        assert!(said(&line).contains(&import(address)), "{}", said(&line));
+    let record = "/kibus/kibus/clusters/base";
+    for (line, inside) in [(own.clone(), ""), (format!("{own} --module"), "module.interruptions.")] {
+        for (address, id) in [
+            ("aws_ssm_parameter.record", record),
+            ("aws_sqs_queue.interruptions", &url),
+            ("aws_sqs_queue_policy.interruptions", &url),
+        ] {
+            let import = format!("terraform import '{inside}{address}' {id}");
+            assert!(said(&line).contains(&import), "{}", said(&line));
+        }
     }
     let other = said(&format!("{own} --format cloudformation"));
     assert!(other.contains("kibus manages queue `karpenter-base`"), "{other}");
-    // The same owner applies a later text again; another one would undo it.
-    let tag = |value: &str| json!({ "QueueUrl": QUEUE, "Tags": { "kibus:external": value } }).to_string();
-    let policy = json!({ "QueueUrl": QUEUE, "Attributes": { "Policy": "" } }).to_string();
-    bench.account.call("sqs", "SetQueueAttributes", &policy).await;
-    for (owner, warns) in [("terraform", false), ("ack", true)] {
-        bench.account.call("sqs", "TagQueue", &tag(owner)).await;
-        assert_eq!(said(&own).contains("and ack manages it: two owners"), warns, "{}", said(&own));
+    // Whoever made the record applies a later text again. Another owner of the queue would undo it.
+    let text = |made_by: &str| {
+        json!({ "format": 1, "cluster": "base", "queue": QUEUE, "made-by": made_by, "external": true }).to_string()
+    };
+    for (value, warns) in [(Some(text("terraform")), false), (None, true)] {
+        let (call, more) = match value {
+            Some(value) => ("PutParameter", json!({ "Value": value, "Type": "String", "Overwrite": true })),
+            None => ("DeleteParameter", json!({})),
+        };
+        let mut input = json!({ "Name": record });
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        bench.account.call("ssm", call, &input.to_string()).await;
+        let warned = said(&own).contains("something else manages it: two owners");
+        assert_eq!(warned, warns, "{}", said(&own));
     }
 }

@@ -1,17 +1,25 @@
-//! What an exported text asks for, evaluated: Terraform's language, the functions of CloudFormation, and the fields of ACK.
+//! What an exported text asks for, evaluated: Terraform's language and the functions of CloudFormation.
 
 use std::collections::BTreeMap;
 
 use hcl::eval::{Context, Evaluate, FuncArgs, FuncDef, ParamType};
-use kibus::model::{Document, Encryption, Queue, Tags, policy::no_redrive};
+use kibus::model::{ClusterRecord, Document, Encryption, ParameterName, Queue, Tags};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-/// The queue that a text asks for, and the role and policy of its controller, if the text has them.
+/// The record and the queue that a text asks for, and the role and policy of its controller.
 #[derive(Debug, PartialEq)]
-pub(super) struct Asked {
-    pub(super) queue: Queue,
-    pub(super) controller: Option<(String, Document)>,
+pub(crate) struct Asked {
+    pub(crate) record: (ParameterName, ClusterRecord),
+    pub(crate) queue: Queue,
+    pub(crate) controller: (String, Document),
+}
+
+/// A record from the name and the value of its parameter.
+fn record(name: &Value, value: &Value) -> (ParameterName, ClusterRecord) {
+    let (name, value) = (name.as_str().unwrap(), value.as_str().unwrap());
+    let cluster = name.rsplit('/').next().unwrap().parse().unwrap();
+    (name.parse().unwrap(), ClusterRecord::read(value, &cluster).unwrap())
 }
 
 /// A queue from its attributes under these names, as SQS has them.
@@ -39,6 +47,7 @@ fn queue(of: &Map<String, Value>, names: [&str; 9], policy: Document, tags: BTre
         encryption,
         policy: Some(policy),
         tags: Tags(tags),
+        created: 0,
     }
 }
 
@@ -50,7 +59,7 @@ fn document(value: &Value) -> Document {
 }
 
 /// What a Terraform module asks for with these variables.
-pub(super) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked {
+pub(crate) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked {
     let (locals, body) = evaluated(text, variables, queue_arn);
     let context = context(variables, &locals, queue_arn);
     let resource = |kind: &str| {
@@ -61,7 +70,8 @@ pub(super) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked
         let attributes = attributes.map(|one| (one.key().to_owned(), json!(one.expr().evaluate(&context).unwrap())));
         attributes.collect::<Map<_, _>>()
     };
-    let (of_queue, policy) = (resource("aws_sqs_queue"), resource("aws_sqs_queue_policy"));
+    let (parameter, of_queue) = (resource("aws_ssm_parameter"), resource("aws_sqs_queue"));
+    let policy = resource("aws_sqs_queue_policy");
     let controller = resource("aws_iam_role_policy");
     let names = [
         "name",
@@ -77,13 +87,14 @@ pub(super) fn terraform(text: &str, variables: &Value, queue_arn: &str) -> Asked
     let tags = serde_json::from_value(of_queue["tags"].clone()).unwrap();
     let role = controller["role"].as_str().unwrap().to_owned();
     Asked {
+        record: record(&parameter["name"], &parameter["value"]),
         queue: queue(&of_queue, names, document(&policy["policy"]), tags),
-        controller: Some((role, document(&controller["policy"]))),
+        controller: (role, document(&controller["policy"])),
     }
 }
 
 /// The locals of a module with these variables, and the module.
-pub(super) fn evaluated(text: &str, variables: &Value, queue_arn: &str) -> (Map<String, Value>, hcl::Body) {
+pub(crate) fn evaluated(text: &str, variables: &Value, queue_arn: &str) -> (Map<String, Value>, hcl::Body) {
     let body = hcl::parse(text).unwrap_or_else(|e| panic!("{e}: {text}"));
     let blocks = body.blocks().filter(|block| block.identifier() == "locals");
     let mut open: Vec<&hcl::Attribute> = blocks.flat_map(|block| block.body().attributes()).collect();
@@ -111,6 +122,7 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     context.declare_var("data", value(data));
     let queue = json!({ "interruptions": { "arn": queue_arn, "id": "url", "name": "name" } });
     context.declare_var("aws_sqs_queue", value(queue));
+    context.declare_var("aws_ssm_parameter", value(json!({ "record": "record" })));
     let any = |count: usize| (0..count).fold(FuncDef::builder(), |builder, _| builder.param(ParamType::Any));
     context.declare_func("length", any(1).build(|args| Ok(text(&args, 0).len().into())));
     context.declare_func("sha256", any(1).build(|args| Ok(hex::encode(&Sha256::digest(text(&args, 0))[..]).into())));
@@ -118,7 +130,7 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
         "substr",
         any(3).build(|args| {
             let number = |at: usize| usize::try_from(args[at].as_u64().unwrap_or_default()).unwrap();
-            Ok(text(&args, 0)[number(1)..][..number(2)].into())
+            Ok(text(&args, 0).chars().skip(number(1)).take(number(2)).collect::<String>().into())
         }),
     );
     context.declare_func(
@@ -139,7 +151,7 @@ fn text(args: &FuncArgs, at: usize) -> String {
 }
 
 /// What a CloudFormation template asks for.
-pub(super) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &str) -> Asked {
+pub(crate) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &str) -> Asked {
     let template: Value = yaml(template);
     let role = role.or(template.pointer("/Parameters/ControllerRole/Default").and_then(Value::as_str));
     let role = role.unwrap().to_owned();
@@ -159,9 +171,11 @@ pub(super) fn cloud_formation(template: &str, role: Option<&str>, queue_arn: &st
     let tags = of_queue["Tags"].as_array().unwrap().iter();
     let tags = tags.map(|tag| (tag["Key"].as_str().unwrap().to_owned(), tag["Value"].as_str().unwrap().to_owned()));
     assert_eq!(controller["Roles"], json!([role]));
+    let parameter = resource("Record");
     Asked {
+        record: record(&parameter["Name"], &parameter["Value"]),
         queue: queue(of_queue.as_object().unwrap(), names, document(&policy["PolicyDocument"]), tags.collect()),
-        controller: Some((role.clone(), document(&controller["PolicyDocument"]))),
+        controller: (role.clone(), document(&controller["PolicyDocument"])),
     }
 }
 
@@ -194,58 +208,6 @@ fn resolved(value: &Value, role: &str, queue_arn: &str) -> Value {
         },
         other => other.clone(),
     }
-}
-
-/// The fields of a queue of ACK, all texts but the tags (`QueueSpec` of its SQS controller, `config/crd/bases`).
-const ACK_FIELDS: [&str; 16] = [
-    "contentBasedDeduplication",
-    "deduplicationScope",
-    "delaySeconds",
-    "fifoQueue",
-    "fifoThroughputLimit",
-    "kmsDataKeyReusePeriodSeconds",
-    "kmsMasterKeyID",
-    "maximumMessageSize",
-    "messageRetentionPeriod",
-    "policy",
-    "queueName",
-    "receiveMessageWaitTimeSeconds",
-    "redriveAllowPolicy",
-    "redrivePolicy",
-    "sqsManagedSSEEnabled",
-    "visibilityTimeout",
-];
-
-/// What a manifest for ACK asks for.
-pub(super) fn ack(manifest: &str) -> Asked {
-    let manifest: Value = yaml(manifest);
-    assert_eq!(manifest["apiVersion"], "sqs.services.k8s.aws/v1alpha1");
-    assert_eq!(manifest["kind"], "Queue");
-    // The name of an object (Kubernetes, "Object Names and IDs", DNS subdomain names).
-    let name = manifest["metadata"]["name"].as_str().unwrap();
-    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    assert!(name.starts_with(is_inner) && name.ends_with(is_inner), "{name}");
-    assert!(name.chars().all(|c| is_inner(c) || c == '-'), "{name}");
-    let spec = manifest["spec"].as_object().unwrap();
-    for (field, value) in spec.iter().filter(|(field, _)| *field != "tags") {
-        assert!(ACK_FIELDS.contains(&field.as_str()) && value.is_string(), "{field}: {value}");
-    }
-    let mut spec = spec.clone();
-    spec["redriveAllowPolicy"] = serde_json::from_str(spec["redriveAllowPolicy"].as_str().unwrap()).unwrap();
-    let names = [
-        "queueName",
-        "messageRetentionPeriod",
-        "visibilityTimeout",
-        "delaySeconds",
-        "receiveMessageWaitTimeSeconds",
-        "maximumMessageSize",
-        "sqsManagedSSEEnabled",
-        "kmsMasterKeyID",
-        "redriveAllowPolicy",
-    ];
-    assert_eq!(document(&spec["redriveAllowPolicy"]), no_redrive());
-    let tags = serde_json::from_value(spec["tags"].clone()).unwrap();
-    Asked { queue: queue(&spec, names, document(&spec["policy"]), tags), controller: None }
 }
 
 fn yaml(text: &str) -> Value {

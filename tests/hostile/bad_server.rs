@@ -71,7 +71,6 @@ fn has_pages(operation: &str) -> bool {
 /// A page without items and the token of the next; empty for an operation without pages.
 fn page_of_nothing(operation: &str, token: usize) -> String {
     let (list, next) = match operation {
-        "sqs:ListQueues" => ("QueueUrls", "NextToken"),
         "tagging:GetResources" => ("ResourceTagMappingList", "PaginationToken"),
         "ssm:GetParametersByPath" => ("Parameters", "NextToken"),
         "events:ListTargetsByRule" => ("Targets", "NextToken"),

@@ -68,7 +68,7 @@ impl Function {
                 ("AWS_LAMBDA_FUNCTION_NAME", "kibus-router"),
                 ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
                 ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
-                ("_HANDLER", "kibus/karpenter-"),
+                ("_HANDLER", "kibus/karpenter-{cluster}"),
             ])
             .envs(variables.iter().copied())
             .stdin(Stdio::null())

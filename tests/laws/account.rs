@@ -10,24 +10,24 @@ use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::{
-    Answered, Association, BusName, ClusterName, Document, FunctionSettings, HubOptions, Kind, KmsKey, QueueActivity,
-    QueueName, QueuePrefix, Resource, ResourceId, RoleName, Scope, SettingsChange, Simulation, hub,
-    policy::InlinePolicy,
-    resource::SETTINGS_PATH,
-    tags::{CLUSTER, DELETING, MARK_COUNTS},
+    Answered, Association, BusName, ClusterName, Document, FunctionSettings, HubOptions, Kind, KmsKey, ParameterName,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, Scope, Simulation, Tags, hub,
+    policy::InlinePolicy, resource::SETTINGS_PATH, tags::CLUSTER,
 };
 use kibus::plan::{Action, Change, Plan};
 use serde_json::json;
 use tokio::sync::watch;
 
 use effect::{Published, half, marked, published, take};
-pub(super) use rules::with_access;
 use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
 pub(super) use effect::halves;
 
 /// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
+
+/// How many records a page has.
+const PAGE: usize = 10;
 
 /// How a write fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +78,8 @@ struct State {
     creates: Vec<(usize, ResourceId)>,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
+    /// The clusters whose queues may become kibus's own, whatever they are.
+    adopted: BTreeSet<ClusterName>,
     /// The resource that was answered to exist: the rest of it may be written, as it was shown.
     unfinished: Option<Resource>,
     /// The deleted queues that still answer, with the number of reads.
@@ -86,8 +88,6 @@ struct State {
     ghost_reads: usize,
     /// The keys of the messages in each queue.
     keys: MessageKeys,
-    /// Whether it is a breach if a controller that could read its queue cannot any more, and the queue stays.
-    controllers_keep_access: bool,
     /// The longest chain of reads, each made after the answer to the one before.
     rounds: usize,
 }
@@ -138,12 +138,6 @@ impl Account {
         self
     }
 
-    /// The same, in which no controller may lose access to a queue that stays.
-    pub(super) fn where_controllers_keep_access(self) -> Self {
-        self.state().controllers_keep_access = true;
-        self
-    }
-
     /// The time in which SQS finishes the deletes of queues.
     pub(super) fn a_minute_passes(&self) {
         self.state().pass(Duration::from_secs(60));
@@ -155,6 +149,15 @@ impl Account {
         let mut resources = state.resources.clone();
         resources.retain(|id, _| !state.ghosts.contains_key(id));
         resources
+    }
+
+    /// The next run may adopt the queues of these clusters.
+    pub(super) fn lets_adopt(&self, clusters: BTreeSet<ClusterName>) {
+        self.state().adopted = clusters;
+    }
+
+    fn resources_of<T>(&self, pick: impl Fn(&Resource) -> Option<T>) -> Vec<T> {
+        self.state().resources.values().filter_map(pick).collect()
     }
 
     pub(super) fn basis(&self) -> Basis {
@@ -194,37 +197,25 @@ impl Account {
 }
 
 impl Questions for Account {
-    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+    async fn tagged_queues(&self) -> Result<Option<BTreeMap<QueueName, Tags>>, Fault> {
         self.call().await;
-        let state = self.state();
-        Ok(Some(
-            state
-                .resources
-                .values()
-                .filter_map(|resource| match resource {
-                    Resource::Queue(queue) => Some(queue),
-                    _ => None,
-                })
-                .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
-                .map(|queue| queue.name.clone())
-                .collect(),
-        ))
+        let tagged = |queue: &Resource| {
+            let queue = queue.as_queue().filter(|queue| queue.tags.belong_to(&self.scope.bus))?;
+            queue.tags.get(CLUSTER).map(|_| (queue.name.clone(), queue.tags.clone()))
+        };
+        Ok(Some(self.resources_of(tagged).into_iter().collect()))
     }
 
     async fn queues(&self, prefix: &String) -> Result<Option<BTreeSet<QueueName>>, Fault> {
         self.call().await;
-        let state = self.state();
-        let queues = state.resources.values().filter_map(Resource::as_queue);
-        let names = queues.map(|queue| queue.name.clone());
-        Ok(Some(names.filter(|name| name.as_str().starts_with(prefix)).collect()))
+        let names = self.resources_of(|queue| Some(queue.as_queue()?.name.clone()));
+        Ok(Some(names.into_iter().filter(|name| name.as_str().starts_with(prefix)).collect()))
     }
 
     async fn buses(&self) -> Result<Option<BTreeSet<BusName>>, Fault> {
         self.call().await;
-        let state = self.state();
-        let parameters = state.resources.values().filter_map(Resource::as_parameter);
-        let bus = |name: &str| name.strip_prefix(SETTINGS_PATH)?.parse().ok();
-        Ok(Some(parameters.filter_map(|parameter| bus(parameter.name.as_str())).collect()))
+        let bus = |one: &Resource| one.as_parameter()?.name.as_str().strip_prefix(SETTINGS_PATH)?.parse().ok();
+        Ok(Some(self.resources_of(bus).into_iter().collect()))
     }
 
     async fn listed_roles(&self) -> Result<Option<BTreeMap<RoleName, ListedRole>>, Fault> {
@@ -276,18 +267,24 @@ impl Read for Account {
         Ok(resource.map(|resource| Snapshot { resource, status: None }))
     }
 
-    async fn settings_changes(&self, _: u64) -> Vec<SettingsChange> {
+    async fn records(&self, names: &[ParameterName]) -> Result<Vec<Record>, Fault> {
         self.call().await;
-        Vec::new()
+        Ok(self.resources_of(|one| one.as_record().filter(|record| names.contains(&record.name)).cloned()))
+    }
+
+    async fn records_page(&self, token: Option<String>) -> Result<(Vec<Record>, Option<String>), Fault> {
+        self.call().await;
+        let (from, path) = (token.map_or(0, |token| token.parse().unwrap()), self.scope.records_path() + "/");
+        let of_bus = |one: &Resource| one.as_record().filter(|one| one.name.as_str().starts_with(&path)).cloned();
+        let all = self.resources_of(of_bus);
+        let next = (from + PAGE < all.len()).then(|| (from + PAGE).to_string());
+        Ok((all.into_iter().skip(from).take(PAGE).collect(), next))
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         self.call().await;
-        let state = self.state();
-        let names = state.resources.values().filter_map(|resource| match resource {
-            Resource::RolePolicy(policy) if policy.role == *role => Some(policy.name.to_string()),
-            _ => None,
-        });
+        let of_role = |one: &Resource| one.as_role_policy().filter(|policy| policy.role == *role).cloned();
+        let names = self.resources_of(of_role).into_iter().map(|policy| policy.name.to_string());
         Ok(ROLES.contains(&role.as_str()).then(|| names.collect()))
     }
 
@@ -364,30 +361,15 @@ impl Write for Account {
         let State { resources, keys, .. } = &mut *state;
         note_keys(keys, resources);
         let could = can_use(&self.scope, &state.resources, &state.keys, state.now);
-        // Few laws ask for it.
-        let can_read = |state: &State| {
-            if state.controllers_keep_access { with_access(&self.scope, &state.resources) } else { BTreeSet::new() }
-        };
-        let could_read = can_read(&state);
         let answer = self.answer(&mut state, change);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
-        // A queue that is handed back is no longer one of the bus.
-        let there = |id: &ResourceId| {
-            let queue = state.resources.get(id).and_then(Resource::as_queue);
-            let left = queue.is_some_and(|queue| !queue.tags.belong_to(&self.scope.bus));
-            stands(&state.resources, id, state.now) && !left
-        };
+        let there = |id: &ResourceId| stands(&state.resources, id, state.now);
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue, _)| there(policy) && there(queue))
             .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", change.id))
             .collect();
-        let can_read = can_read(&state);
-        let lost = could_read.difference(&can_read).filter(|queue| there(queue));
-        let lost: Vec<String> =
-            lost.map(|queue| format!("{}: no controller can read {queue} any more", change.id)).collect();
         state.breaches.extend(shut_out);
-        state.breaches.extend(lost);
         let locked_out = locked_out(&self.scope, &state.resources);
         let locked_out = locked_out.iter().map(|queue| format!("{}: the router may not send to {queue}", change.id));
         state.breaches.extend(locked_out);
@@ -408,7 +390,7 @@ impl State {
                 self.ghosts.insert(change.id.clone(), self.ghost_reads);
                 self.resources.insert(change.id.clone(), marked);
             }
-            None => take(&mut self.resources, &mut self.published, change),
+            None => take(&mut self.resources, &mut self.published, change, self.now),
         }
     }
 
@@ -418,20 +400,6 @@ impl State {
         for gone in std::mem::take(&mut self.ghosts).into_keys() {
             self.resources.remove(&gone);
         }
-    }
-
-    /// A create waits for a deleted queue of its name. One that stays until its mark is old loses the mark, and the create
-    /// fails.
-    fn wait_for_queue(&mut self, id: &ResourceId) -> Result<(), Fault> {
-        if self.ghosts.contains_key(id) {
-            self.pass(Duration::from_secs(60));
-        }
-        let tags = self.resources.get_mut(id).and_then(Resource::tags_mut);
-        if tags.and_then(|tags| tags.0.remove(DELETING)).is_none() {
-            return Ok(());
-        }
-        self.pass(MARK_COUNTS);
-        Err(Fault { kind: FaultKind::Changed, ..fault("stays") })
     }
 }
 
@@ -453,13 +421,10 @@ impl Account {
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));
         }
-        // Only one of two runs creates the settings, and the other one learns of it.
-        let is_parameter = matches!(change.id, ResourceId::Parameter(_));
+        // Only one of two runs creates the settings or a record, and the other one learns of it.
+        let is_parameter = matches!(change.id.of_kind(), Kind::Parameter | Kind::Record);
         if creates && is_parameter && state.resources.contains_key(&change.id) {
             return Err(exists());
-        }
-        if creates && matches!(change.id, ResourceId::Queue(_)) {
-            state.wait_for_queue(&change.id)?;
         }
         if let Err(breach) = allowed(&self.scope, &self.hub(), state, change) {
             let breach = format!("{}: {breach}", change.id);

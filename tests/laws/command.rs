@@ -1,10 +1,11 @@
 //! The product's own stages, run against an account in memory.
 
 use kibus::apply::{Event, Listener, Outcome, apply};
-use kibus::model::{ClusterName, Code, Grant, HubOptions, Scope};
+use kibus::message::Message;
+use kibus::model::{ClusterName, Code, HubOptions, Scope};
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
-    Adopt, Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RoleOption, Target, reconcile,
+    Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RoleOption, Target, Wish, reconcile,
 };
 use kibus::survey::Survey;
 
@@ -34,10 +35,12 @@ pub(super) enum Command {
     Rollback,
     /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
-    /// The same with `--grant`.
-    Granted(Vec<&'static str>, RoleFlag, Grant),
-    /// The cluster whose queue is taken over, the option for its role, and `--drop-old-senders`.
-    Adopt(&'static str, RoleFlag, bool),
+    /// The cluster, with tags to add and keys of tags to remove.
+    Retag(&'static str, &'static [&'static str], &'static [&'static str]),
+    /// The cluster with `--external`.
+    External(&'static str),
+    /// The cluster with `--adopt`, and the option for its role.
+    Adopt(&'static str, RoleFlag),
     /// The clusters.
     RemoveCluster(Vec<&'static str>),
     /// Everything.
@@ -68,27 +71,26 @@ impl Command {
         trouble: Option<Interruption>,
     ) -> Run {
         let plan = self.plan(scope, account).await;
-        self.apply(plan, scope, account, limit, trouble).await
+        self.apply(plan, account, limit, trouble).await
     }
 
-    /// Applies a plan of the command. A queue that was marked and stays is planned again.
+    /// Applies a plan of the command.
     pub(super) async fn apply(
         &self,
-        mut plan: Plan,
-        scope: &Scope,
+        plan: Plan,
         account: &Account,
         limit: usize,
-        mut trouble: Option<Interruption>,
+        trouble: Option<Interruption>,
     ) -> Run {
-        loop {
-            let stop = account.show(&plan, trouble.take());
-            let mut outcome = Outcome::of(&plan);
-            apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
-            if !outcome.queue_stays(&plan) {
-                return Run { plan, outcome };
-            }
-            plan = self.plan(scope, account).await;
-        }
+        let adopted = self.target().clusters.into_iter().filter(|(_, wish)| match wish {
+            Wish::Set(setting) => setting.adopt == Some(true),
+            _ => false,
+        });
+        account.lets_adopt(adopted.map(|(name, _)| name).collect());
+        let stop = account.show(&plan, trouble);
+        let mut outcome = Outcome::of(&plan);
+        apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
+        Run { plan, outcome }
     }
 
     /// The plan of the command.
@@ -104,17 +106,16 @@ impl Command {
             Self::Restore(options, version) => bootstrap(options, version, |given| given.restore_settings = true),
             Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
-            Self::Granted(clusters, role, grant) => {
-                let setting = ClusterSetting { grant: Some(*grant), ..cluster(*role) };
-                Target::add(names(clusters), &setting)
+            Self::Retag(name, add, remove) => {
+                let tags = add.iter().map(|tag| tag.parse().unwrap()).collect();
+                let untag = remove.iter().map(|key| (*key).to_owned()).collect();
+                Target::add(names(&[name]), &ClusterSetting { tags, untag, ..ClusterSetting::default() })
             }
-            Self::Adopt(name, role, drop_old_senders) => {
-                let setting = ClusterSetting {
-                    adopt: Some(Adopt::Unproven),
-                    drop_old_senders: Some(*drop_old_senders),
-                    ..cluster(*role)
-                };
-                Target::add(names(&[name]), &setting)
+            Self::External(name) => {
+                Target::add(names(&[name]), &ClusterSetting { external: Some(true), ..ClusterSetting::default() })
+            }
+            Self::Adopt(name, role) => {
+                Target::add(names(&[name]), &ClusterSetting { adopt: Some(true), ..cluster(*role) })
             }
             Self::RemoveCluster(clusters) => Target::remove(names(clusters), true),
             Self::Teardown => Target::teardown(),
@@ -152,14 +153,18 @@ pub(super) async fn intent(scope: &Scope, account: &Account, target: &Target) ->
 
 /// The plan for a target.
 pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> Plan {
+    let allowed = plan_if_allowed(scope, account, target).await;
+    allowed.unwrap_or_else(|refusals| panic!("{refusals:?}"))
+}
+
+/// The plan for a target, or why there is none.
+pub(super) async fn plan_if_allowed(scope: &Scope, account: &Account, target: &Target) -> Result<Plan, Vec<Message>> {
     match intent(scope, account, target).await {
-        Ok(intent) => {
-            assert_eq!(intent.refusals, []);
-            intent.plan
-        }
+        Ok(intent) if intent.refusals.is_empty() => Ok(intent.plan),
+        Ok(intent) => Err(intent.refusals),
         // Without a hub there is nothing to do for a cluster.
-        Err(blocked) if blocked.is_no_hub() => Plan::default(),
-        Err(blocked) => panic!("{blocked:?}"),
+        Err(blocked) if blocked.is_no_hub() => Ok(Plan::default()),
+        Err(Blocked(messages)) => Err(messages),
     }
 }
 

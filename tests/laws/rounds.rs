@@ -1,4 +1,4 @@
-//! What needs no other answer is read in the first round. The search for a role takes one more, and a prefix of one's own too.
+//! What needs no other answer is read in the first round. The search for a role takes one more, and queue names of one's own too.
 
 use kibus::model::{HubOptions, ResourceId};
 use kibus::reconcile::{ClusterSetting, Target};
@@ -12,14 +12,14 @@ const CALLS: usize = 18;
 
 #[test]
 fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
-    let prefix = |prefix: &str| options(|c| c.queue_prefix = Some(prefix.parse().unwrap()));
+    let naming = |template: &str| options(|c| c.queue_name = Some(template.parse().unwrap()));
     for (hub, role, asks_eks, rounds) in [
         (HubOptions::default(), RoleFlag::NotGiven, false, 1),
         (HubOptions::default(), RoleFlag::Role("r-{cluster}"), false, 1),
         (HubOptions::default(), RoleFlag::Role("r-{cluster}"), true, 1),
         (HubOptions::default(), RoleFlag::NotGiven, true, 2),
-        (prefix("x-"), RoleFlag::Role("r-{cluster}"), true, 2),
-        (prefix("x-"), RoleFlag::NotGiven, true, 3),
+        (naming("{cluster}-x"), RoleFlag::Role("r-{cluster}"), true, 2),
+        (naming("{cluster}-x"), RoleFlag::NotGiven, true, 2),
     ] {
         let case = format!("{hub:?} {role:?} {asks_eks}");
         let account = Account::new(&scope(), account_after(&[Command::BootstrapHub(hub, "0.1.0")]));
@@ -30,10 +30,10 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
     }
 }
 
-/// Settings that are lost are read again five times. Then the parts on request are read with the names of queues, and the alarms of
-/// clusters with their queues. Those that have one are read as a whole.
+/// The records are read first. Settings that are lost are read again five times. Then the parts on request are read, with the alarms
+/// of clusters.
 #[test]
-fn lost_settings_take_a_round_for_the_alarms_of_clusters() {
+fn lost_settings_take_no_round_for_the_alarms_of_clusters() {
     let rounds = |wants_alarms: bool, command: fn(HubOptions, &'static str) -> Command| {
         let hub = options(|c| c.reader_alarms = wants_alarms.then_some(true));
         let add = Command::AddCluster(vec!["base"], RoleFlag::None);
@@ -50,5 +50,5 @@ fn lost_settings_take_a_round_for_the_alarms_of_clusters() {
         rounds(false, teardown),
         rounds(true, teardown),
     ];
-    assert_eq!(found, [10, 12, 10, 10]);
+    assert_eq!(found, [11; 4]);
 }

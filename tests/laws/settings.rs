@@ -97,14 +97,8 @@ fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
         match intent {
             Err(Blocked(messages)) if messages[0].code == Some(FindingCode::SettingsMissing) => {
                 let restoring = messages[0].fix.steps()[0].command.clone().unwrap();
-                let words = [
-                    "--restore-settings",
-                    "--tag team=a",
-                    "--memory 512",
-                    "--role-path /x/",
-                    "--lock-queues=false",
-                    "--tag-conditions=false",
-                ];
+                let words =
+                    ["--restore-settings", "--tag team=a", "--memory 512", "--role-path /x/", "--tag-conditions=false"];
                 for word in words {
                     assert!(restoring.contains(word), "{command:?}: {restoring}");
                 }

@@ -10,24 +10,23 @@ use super::interruption::{account_after, scope, wait};
 
 #[test]
 fn a_new_hub_and_its_clusters_are_one_plan() {
-    let options = |prefix: Option<&str>| HubOptions {
-        queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
+    let options = |template: Option<&str>| HubOptions {
+        queue_name: template.map(|template| template.parse().unwrap()),
         ..HubOptions::default()
     };
-    for prefix in [None, Some("fleet-")] {
+    for (template, queue) in [(None, "karpenter-base"), (Some("fleet-{cluster}-k"), "fleet-base-k")] {
         let account = Account::new(&scope(), account_after(&[]));
-        let mut target = command::bootstrap(&options(prefix), "0.1.0", |_| {});
+        let mut target = command::bootstrap(&options(template), "0.1.0", |_| {});
         for name in command::names(&["base", "two"]) {
             target.clusters.insert(name, Wish::Set(command::cluster(RoleFlag::Role("a"))));
         }
         let plan = wait(command::plan(&scope(), &account, &target));
-        let queue = format!("{}base", prefix.unwrap_or("karpenter-"));
-        assert!(plan.changes.iter().any(|change| change.id.name() == queue), "{prefix:?}");
+        assert!(plan.changes.iter().any(|change| change.id.name() == queue), "{template:?}");
         let stop = account.show(&plan, None);
         let mut outcome = Outcome::of(&plan);
         wait(apply(&plan, &account, 4, stop, &Nobody, &mut outcome));
-        assert!(outcome.is_complete(), "{prefix:?}: {:?}", outcome.failed);
+        assert!(outcome.is_complete(), "{template:?}: {:?}", outcome.failed);
         let again = wait(command::plan(&scope(), &account, &target));
-        assert!(again.is_empty(), "{prefix:?}: {again:?}");
+        assert!(again.is_empty(), "{template:?}: {again:?}");
     }
 }

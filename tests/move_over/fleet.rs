@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use super::setups::{Grant, MISSPELLED_STATE, Setup, Way};
 use crate::aws_like::{Proxy, Server};
+use crate::external_clusters::languages;
 use crate::queue_policies::Sender;
 use crate::support::account::Account;
 
@@ -60,8 +61,8 @@ impl Fleet {
 
     /// The queue of a cluster on the bus.
     pub(super) fn queue(&self, setup: &Setup) -> String {
-        let prefix = setup.prefix.parse().unwrap();
-        let queue = self.scope.cluster_queue(&prefix, &setup.cluster.parse().unwrap());
+        let template = setup.template.parse().unwrap();
+        let queue = self.scope.cluster_queue(&template, &setup.cluster.parse().unwrap());
         queue.as_str().to_owned()
     }
 
@@ -83,7 +84,9 @@ impl Fleet {
         let policy = json!({"Policy": self.old_policy(setup).to_string()});
         let set = json!({"QueueUrl": setup.queue, "Attributes": policy});
         self.account.call("sqs", "SetQueueAttributes", &set.to_string()).await;
-        self.grant(setup).await;
+        if !self.has_permission(setup).await {
+            self.grant(setup).await;
+        }
         for (rule, pattern) in setup.rules {
             let tags: Vec<Value> =
                 setup.rule_tags.iter().map(|(key, value)| json!({"Key": key, "Value": value})).collect();
@@ -95,14 +98,47 @@ impl Fleet {
         }
     }
 
-    /// Removes the rules and the permission as the tool would, and the queue unless it was taken over, and so released.
+    /// Adds the two tags of a cluster to the queue, as its tool would.
+    pub(super) async fn tag(&self, setup: &Setup) {
+        let tags = json!({"kibus:bus": "kibus", "kibus:cluster": setup.cluster});
+        self.account.call("sqs", "TagQueue", &json!({"QueueUrl": setup.queue, "Tags": tags}).to_string()).await;
+    }
+
+    /// Removes them.
+    pub(super) async fn untag(&self, setup: &Setup) {
+        let untag = json!({"QueueUrl": setup.queue, "TagKeys": ["kibus:bus", "kibus:cluster"]});
+        self.account.call("sqs", "UntagQueue", &untag.to_string()).await;
+    }
+
+    /// Gives the queue what an export says, as its tool would.
+    async fn apply_export(&self, setup: &Setup) {
+        let line = format!("export cluster {} --format cloudformation --controller-role {}", setup.cluster, setup.role);
+        let queue = languages::cloud_formation(&self.read(&line).await, None, &self.queue_arn(setup)).queue;
+        let document = |document: Option<Document>| document.unwrap().compact();
+        let attributes = json!({
+            "Policy": document(queue.policy),
+            "RedriveAllowPolicy": document(queue.redrive_allow),
+            "MessageRetentionPeriod": queue.retention.to_string(),
+            "VisibilityTimeout": queue.visibility.to_string(),
+        });
+        let set = json!({"QueueUrl": setup.queue, "Attributes": attributes});
+        self.account.call("sqs", "SetQueueAttributes", &set.to_string()).await;
+    }
+
+    /// Removes the rules as the tool would; the permission and the queue too, unless they stay. An external queue gets what the hub
+    /// needs.
     pub(super) async fn remove(&self, setup: &Setup) {
+        if setup.way == Way::External {
+            self.apply_export(setup).await;
+        }
         for (rule, _) in setup.rules {
             let remove = json!({"Rule": rule, "Ids": [setup.target_id]});
             self.account.call("events", "RemoveTargets", &remove.to_string()).await;
             self.account.call("events", "DeleteRule", &json!({"Name": rule}).to_string()).await;
         }
-        self.revoke(setup).await;
+        if setup.way != Way::External {
+            self.revoke(setup).await;
+        }
         if setup.way == Way::NewQueue {
             let delete = json!({"QueueUrl": setup.queue}).to_string();
             self.account.call("sqs", "DeleteQueue", &delete).await;
@@ -113,7 +149,16 @@ impl Fleet {
         format!("arn:aws:iam::{}:policy/{name}", self.account.id)
     }
 
-    async fn grant(&self, setup: &Setup) {
+    async fn has_permission(&self, setup: &Setup) -> bool {
+        let role = setup.role;
+        let (get, of) = match setup.grant {
+            Grant::Inline(name) => ("GetRolePolicy", format!("RoleName={role} PolicyName={name}")),
+            Grant::Managed(name) => ("GetPolicy", format!("PolicyArn={}", self.policy_arn(name))),
+        };
+        self.account.send("iam", get, &of).await.0
+    }
+
+    pub(super) async fn grant(&self, setup: &Setup) {
         let actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ReceiveMessage"];
         let statement = json!({"Effect": "Allow", "Action": actions, "Resource": self.queue_arn(setup)});
         let document = json!({"Version": "2012-10-17", "Statement": [statement]});
@@ -156,7 +201,7 @@ impl Fleet {
             let queue = found.iter().find(|queue| queue["name"] == setup.queue);
             let queue = queue.unwrap_or_else(|| panic!("{} is not found: {found:?}", setup.queue));
             assert_eq!(queue["made_by"], setup.made_by, "{queue}");
-            let cluster = (setup.way == Way::Adopt).then_some(setup.cluster);
+            let cluster = setup.queue.ends_with(setup.cluster).then_some(setup.cluster);
             assert_eq!(queue["cluster"].as_str(), cluster, "{queue}");
             let rules = queue["rules"].as_array().unwrap();
             let rules: BTreeSet<_> =
@@ -213,17 +258,22 @@ impl Fleet {
 
     /// Runs a command that succeeds, and gives what it wrote.
     pub(super) async fn kibus(&self, arguments: &str) -> String {
-        self.run(arguments).await.concat()
+        self.kibus_ends(arguments, 0).await
+    }
+
+    /// Runs a command that ends with this code, and gives what it wrote.
+    pub(super) async fn kibus_ends(&self, arguments: &str, code: i32) -> String {
+        self.run(arguments, code).await.concat()
     }
 
     /// Runs a command that succeeds, and gives its standard output.
     async fn read(&self, arguments: &str) -> String {
-        let [output, _] = self.run(arguments).await;
+        let [output, _] = self.run(arguments, 0).await;
         output
     }
 
-    /// Standard output and standard error of a command that succeeds.
-    async fn run(&self, arguments: &str) -> [String; 2] {
+    /// Standard output and standard error of a command that ends with this code.
+    async fn run(&self, arguments: &str, code: i32) -> [String; 2] {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(arguments.split_whitespace())
             .env_clear()
@@ -235,7 +285,7 @@ impl Fleet {
             .await
             .unwrap();
         let wrote = [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned());
-        assert!(output.status.success(), "kibus {arguments}: {}", wrote.concat());
+        assert_eq!(output.status.code(), Some(code), "kibus {arguments}: {}", wrote.concat());
         wrote
     }
 }

@@ -130,10 +130,12 @@ impl Shared {
         let signal = SIGNALS[number / self.fleet.setups.len() % SIGNALS.len()];
         let sent = (setup.cluster, format!("event-{number}"));
         let is_registered = self.registered.lock().unwrap().contains(setup.cluster);
+        // What nobody has read is in the old queue alone.
+        let is_read = self.queues.lock().unwrap().contains_key(setup.cluster);
         let mut event = sample_event(&self.fleet.scope, signal, &[&self.fleet.instance(setup)]);
         event["id"] = sent.1.clone().into();
         let reached = self.deliver(signal, &event).await;
-        if is_registered || reached.contains(setup.queue) {
+        if is_registered || is_read && reached.contains(setup.queue) {
             self.expected.lock().unwrap().insert(sent);
         }
     }

@@ -6,8 +6,10 @@
 /// How a cluster gets onto the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Its queue has the name that a hub with this prefix gives it, and is taken over.
+    /// Its queue has the name that a hub with this template gives it, and becomes kibus's own.
     Adopt,
+    /// Its queue has that name too, and stays the tool's.
+    External,
     /// It gets a new queue, and Karpenter a new setting.
     NewQueue,
 }
@@ -25,8 +27,8 @@ pub(crate) struct Setup {
     /// The tool, as `kibus discover --output json` names it.
     pub(crate) made_by: &'static str,
     pub(crate) cluster: &'static str,
-    /// The prefix of the hub that the cluster moves to.
-    pub(crate) prefix: &'static str,
+    /// The template of queue names of the hub that the cluster moves to.
+    pub(crate) template: &'static str,
     pub(crate) way: Way,
     pub(crate) queue: &'static str,
     pub(crate) queue_tags: &'static [(&'static str, &'static str)],
@@ -101,8 +103,8 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "cloud-formation",
         cluster: "base",
-        prefix: "",
-        way: Way::Adopt,
+        template: "karpenter-{cluster}",
+        way: Way::NewQueue,
         queue: "base",
         queue_tags: &[
             ("aws:cloudformation:stack-name", "Karpenter-base"),
@@ -125,8 +127,8 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "eksctl",
         cluster: "dev",
-        prefix: "",
-        way: Way::Adopt,
+        template: "karpenter-{cluster}",
+        way: Way::NewQueue,
         queue: "dev",
         queue_tags: &[
             ("aws:cloudformation:stack-name", "eksctl-dev-karpenter"),
@@ -148,8 +150,8 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "cdk-eks-karpenter",
         cluster: "cdk",
-        prefix: "",
-        way: Way::Adopt,
+        template: "{cluster}",
+        way: Way::External,
         queue: "cdk",
         queue_tags: &[("aws:cloudformation:stack-name", "Clusters")],
         queue_policy: BY_CDK,
@@ -168,8 +170,8 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "terraform-aws-eks",
         cluster: "old",
-        prefix: "Karpenter-",
-        way: Way::Adopt,
+        template: "karpenter-{cluster}",
+        way: Way::NewQueue,
         queue: "Karpenter-old",
         queue_tags: &[],
         queue_policy: BY_MODULE,
@@ -188,7 +190,7 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "terraform-aws-eks",
         cluster: "new",
-        prefix: "Karpenter-",
+        template: "Karpenter-{cluster}",
         way: Way::Adopt,
         queue: "Karpenter-new",
         queue_tags: &[("Environment", "production")],
@@ -209,7 +211,7 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "eks-blueprints-addons",
         cluster: "addons",
-        prefix: "karpenter-",
+        template: "karpenter-{cluster}",
         way: Way::Adopt,
         queue: "karpenter-addons",
         queue_tags: &[],
@@ -229,7 +231,7 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "by-hand",
         cluster: "guide",
-        prefix: "karpenter-",
+        template: "karpenter-{cluster}",
         way: Way::Adopt,
         queue: "karpenter-guide",
         queue_tags: &[],
@@ -249,7 +251,7 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "cdk-eks-blueprints",
         cluster: "stack-cluster",
-        prefix: "karpenter-",
+        template: "karpenter-{cluster}",
         way: Way::NewQueue,
         queue: "blueprints",
         queue_tags: &[("aws:cloudformation:stack-name", "blueprints")],
@@ -269,7 +271,7 @@ pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         made_by: "cloud-posse",
         cluster: "eg-core-ue2-auto-eks-cluster",
-        prefix: "karpenter-",
+        template: "karpenter-{cluster}",
         way: Way::NewQueue,
         queue: "eg-core-ue2-auto-karpenter",
         queue_tags: &[("Namespace", "eg"), ("Name", "eg-core-ue2-auto-karpenter")],

@@ -106,15 +106,29 @@ impl Bench {
         Account::new(ACCOUNT, self.server.endpoint().port, REGION)
     }
 
-    /// Someone else writes the parameter with the settings of the hub, which keeps its tags.
-    pub(super) async fn write_settings(&self, value: &str) {
-        let put = json!({ "Name": SETTINGS, "Type": "String", "Value": value, "Overwrite": true });
+    /// Someone else writes a parameter, which keeps its tags.
+    pub(super) async fn write(&self, name: &str, value: &str) {
+        let put = json!({ "Name": name, "Type": "String", "Value": value, "Overwrite": true });
         self.account().call("ssm", "PutParameter", &put.to_string()).await;
+    }
+
+    pub(super) async fn write_settings(&self, value: &str) {
+        self.write(SETTINGS, value).await;
+    }
+
+    /// Someone else writes settings with these options.
+    pub(super) async fn write_options(&self, options: &Value) {
+        let settings = json!({ "format": 1, "options": options, "since": "2020-01-01T00:00:00Z" });
+        self.write_settings(&settings.to_string()).await;
     }
 
     /// The parameter with the settings of the hub, as `GetParameter` shows it; `None` if it does not exist.
     pub(super) async fn parameter(&self) -> Option<Value> {
-        let get = json!({ "Name": SETTINGS }).to_string();
+        self.parameter_of(SETTINGS).await
+    }
+
+    pub(super) async fn parameter_of(&self, name: &str) -> Option<Value> {
+        let get = json!({ "Name": name }).to_string();
         let (found, answer) = self.account().send("ssm", "GetParameter", &get).await;
         assert!(found || answer.contains("ParameterNotFound"), "{answer}");
         found.then(|| serde_json::from_str::<Value>(&answer).unwrap()["Parameter"].clone())
@@ -122,7 +136,11 @@ impl Bench {
 
     /// The document in that parameter.
     pub(super) async fn settings(&self) -> Value {
-        let parameter = self.parameter().await.unwrap();
+        self.document_of(SETTINGS).await
+    }
+
+    pub(super) async fn document_of(&self, name: &str) -> Value {
+        let parameter = self.parameter_of(name).await.unwrap();
         serde_json::from_str(parameter["Value"].as_str().unwrap()).unwrap()
     }
 
@@ -150,9 +168,9 @@ impl Bench {
         keys
     }
 
-    /// How many of the hub's resources exist.
+    /// How many of the hub's resources exist, and how many records.
     pub(super) async fn resources(&self) -> usize {
-        let mut count = 0;
+        let mut count = self.cloud.records_page(None).await.unwrap().0.len();
         for id in hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]) {
             count += usize::from(self.cloud.read(&id).await.unwrap().is_some());
         }

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+use aws_sdk_sqs::types::QueueAttributeName;
 use hyper::Request;
 use hyper::body::Bytes;
 use kibus::sandbox::PrivateServer;
@@ -28,6 +29,9 @@ pub(super) struct Account {
     /// The endpoint of all calls, including the router's.
     pub(super) endpoint: String,
 }
+
+/// The Sids of the statements that deny senders.
+const LOCKS: [&str; 2] = ["KibusServicesOnly", "KibusRouterOnly"];
 
 /// The access key of a user.
 #[derive(Clone)]
@@ -132,6 +136,23 @@ impl Account {
         let call = events.remove_targets().rule("deliver").ids("queue");
         call.send().await.unwrap();
         events.delete_rule().name("deliver").send().await.unwrap();
+    }
+
+    /// Removes the locks from the policies of these queues.
+    pub(super) async fn unlock(&self, queues: &[&str]) {
+        let sqs = aws_sdk_sqs::Client::new(&self.root());
+        for queue in queues {
+            let url = format!("{}/{ACCOUNT}/{queue}", self.endpoint);
+            let call = sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::Policy);
+            let read = call.send().await.unwrap().attributes.unwrap();
+            let mut policy: Value = serde_json::from_str(&read[&QueueAttributeName::Policy]).unwrap();
+            let statements = policy["Statement"].as_array_mut().unwrap();
+            let locked = statements.len();
+            statements.retain(|statement| !LOCKS.iter().any(|lock| statement["Sid"] == *lock));
+            assert_eq!(statements.len() + 1, locked, "{policy}");
+            let call = sqs.set_queue_attributes().queue_url(&url);
+            call.attributes(QueueAttributeName::Policy, policy.to_string()).send().await.unwrap();
+        }
     }
 
     /// Creates a KMS key that allows EventBridge and returns its ARN.

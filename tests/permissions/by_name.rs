@@ -1,4 +1,4 @@
-//! S14: in a Region whose SQS has no tag conditions, the documents name queues by their prefix, and are enough.
+//! S14: in a Region whose SQS has no tag conditions, the documents name queues by the pattern of their names, and are enough.
 
 use std::collections::BTreeSet;
 
@@ -29,14 +29,15 @@ async fn documents_without_tag_conditions_are_enough() {
     let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
     let role = format!("kibus-router-{REGION}");
     // The router's self-test is denied until the emulator has what it alone requires.
-    // A user sends here with the router's document, which the locks of the queues would deny.
-    tokio::join!(operator.kibus("bootstrap-hub --yes --lock-queues=false"), attach_to_router(&iam, &role, &own));
+    tokio::join!(operator.kibus("bootstrap-hub --yes"), attach_to_router(&iam, &role, &own));
     operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes --no-controller-role").await;
 
     let keys = account.user("router").await;
     account.allow("router", "kibus-router", &router).await;
     let sqs = aws_sdk_sqs::Client::new(&account.sdk(&keys));
+    // A user sends here with the router's document, which the locks of the queues would deny.
+    account.unlock(&["karpenter-base", "kibus-probe", "kibus-hub", "kibus-hub-dlq"]).await;
     for (queue, sends) in
         [("karpenter-base", true), ("kibus-probe", true), ("kibus-hub", false), ("kibus-hub-dlq", false)]
     {

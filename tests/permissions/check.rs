@@ -28,7 +28,7 @@ pub(super) fn expects_the_calls_of_a_first_hub(called: &BTreeSet<String>) {
     let desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
     let document = operator_policy::operator(&scope, &options, &BTreeSet::new());
-    let planned = planned_calls(&scope, &options, &document, &plan(&scope, &desired, &observed, 0));
+    let planned = planned_calls(&scope, &options, &document, &plan(&scope, &desired, &observed));
     let writes = |action: &&str| ![":Describe", ":Get", ":List"].iter().any(|read| action.contains(read));
     let simulations = planned.simulations.iter();
     let expected: BTreeSet<&str> = simulations.flat_map(|one| one.actions()).filter(writes).collect();

@@ -53,7 +53,7 @@ macro_rules! tried {
 }
 pub(super) use tried;
 
-/// The queues are not locked here, so the documents alone deny. A user who may do everything is denied nothing: a row that
+/// The queues lose their locks here, so the documents alone deny. A user who may do everything is denied nothing: a row that
 /// another policy or the emulator itself denies would hold whatever the documents say.
 #[tokio::test]
 async fn the_documents_alone_deny() {
@@ -70,10 +70,11 @@ async fn the_documents_alone_deny() {
         let ran = account.kibus(&account.root_keys(), line).await;
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     };
-    tokio::join!(kibus("bootstrap-hub --yes --lock-queues=false"), attach_to_router(&iam, ROUTER_ROLE, &own));
+    tokio::join!(kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
     kibus("add-cluster base --yes").await;
     kibus("add-cluster tenant-1 --yes --no-controller-role").await;
-    // Last, because the commands would take it for the queue of a cluster.
+    account.unlock(&["kibus-hub", "kibus-hub-dlq", "karpenter-base", "karpenter-tenant-1"]).await;
+    // Last, because a check would report it.
     let sqs = aws_sdk_sqs::Client::new(&account.root());
     let call = sqs.create_queue().queue_name("invoices-tagged").tags("kibus:bus", "kibus");
     call.tags("kibus:cluster", "other").send().await.unwrap();
@@ -149,7 +150,7 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     let boundary = format!("arn:aws:iam::{ACCOUNT}:policy/boundary");
     let mut calls = tried! {
         "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
-        "delete an untagged queue with the prefix": sqs.delete_queue().queue_url(url("karpenter-manual")),
+        "delete an untagged queue with such a name": sqs.delete_queue().queue_url(url("karpenter-manual")),
         "delete another bus's queue": sqs.delete_queue().queue_url(url("karpenter-other")),
         "change another bus's queue": sqs.set_queue_attributes().queue_url(url("karpenter-other"))
             .attributes(QueueAttributeName::VisibilityTimeout, "0"),
@@ -165,7 +166,7 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
         "mark another bus's queue as something else": sqs.tag_queue().queue_url(url("karpenter-other")).tags("a", "b"),
         "take over another bus's queue": sqs.tag_queue().queue_url(url("karpenter-other")).tags("kibus:bus", "kibus"),
         "receive from another bus's queue": sqs.receive_message().queue_url(url("karpenter-other")),
-        "receive from an untagged queue with the prefix": sqs.receive_message().queue_url(url("karpenter-manual")),
+        "receive from an untagged queue with such a name": sqs.receive_message().queue_url(url("karpenter-manual")),
         "receive events before the router": sqs.receive_message().queue_url(url("kibus-hub")),
         "unmark another bus's queue": sqs.untag_queue().queue_url(url("karpenter-other")).tag_keys("kibus:bus"),
         "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus.us-west-2.base")
@@ -223,7 +224,7 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let iam = aws_sdk_iam::Client::new(&config);
     let mut calls = tried! {
         "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
-        "send to an untagged queue with the prefix": sqs.send_message().queue_url(url("karpenter-manual"))
+        "send to an untagged queue with such a name": sqs.send_message().queue_url(url("karpenter-manual"))
             .message_body("x"),
         "send to another bus's queue": sqs.send_message().queue_url(url("karpenter-other")).message_body("x"),
         "send to a queue of another name with our tags": sqs.send_message().queue_url(url("invoices-tagged"))

@@ -121,13 +121,13 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("ssm:AddTagsToResource", &["parameter"], &["aws:RequestTag", "aws:TagKeys"]),
     ("ssm:DeleteParameter", &["parameter"], &[]),
     ("ssm:DeleteParameters", &["parameter"], &[]),
+    ("ssm:DeleteParameters", &["parameter"], &[]),
     ("ssm:GetParameter", &["parameter"], &[]),
     ("ssm:GetParameterHistory", &["parameter"], &[]),
     ("ssm:GetParameters", &["parameter"], &[]),
+    ("ssm:GetParameters", &["parameter"], &[]),
     ("ssm:GetParametersByPath", &["parameter"], &["ssm:Recursive"]),
-    ("ssm:ListTagsForResource", &["parameter"], &[]),
     ("ssm:PutParameter", &["parameter"], &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"]),
-    ("ssm:RemoveTagsFromResource", &["parameter"], &["aws:TagKeys"]),
     ("tag:GetResources", &[], &[]),
 ];
 

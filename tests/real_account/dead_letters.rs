@@ -35,9 +35,11 @@ pub(super) async fn locked(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let target = sqs::create(run, "locked-dlq").await?;
     let arn = run.arn("sqs", &run.name("locked-dlq"));
     let source = run.arn("sqs", &run.name("locked"));
-    let lock: Value = serde_json::from_str(include_str!("../../templates/policies/hub-queue-lock.json"))
-        .map_err(|_| "the template of the lock is not JSON")?;
-    let policy = json!({"Version": "2012-10-17", "Statement": lock}).to_string().replace("${queue_arn}", &arn);
+    let policy: Value = serde_json::from_str(include_str!("../../templates/policies/hub-queue.json"))
+        .map_err(|_| "the template of the policy is not JSON")?;
+    let lock = policy["Statement"].as_array().into_iter().flatten().find(|one| one["Sid"] == "KibusServicesOnly");
+    let lock = lock.ok_or("the template of the policy has no lock")?;
+    let policy = json!({"Version": "2012-10-17", "Statement": [lock]}).to_string().replace("${queue_arn}", &arn);
     let allow = json!({"redrivePermission": "byQueue", "sourceQueueArns": [source]});
     let set = run.sqs.set_queue_attributes().queue_url(&target);
     let set = set.attributes(Attribute::Policy, policy);

@@ -124,7 +124,7 @@ async fn the_documented_document_is_for_every_bus_of_this_test() {
     let server = tokio::task::spawn_blocking(Server::shared).await.unwrap();
     let proxy = server.runtime.spawn(Proxy::start(server.port(), "none")).await.unwrap();
     let script = format!(
-        "'{}' policy operator --bus kibus-rt-00000000 --queue-prefix kibus-rt-00000000-c- | sed {sed}",
+        "'{}' policy operator --bus kibus-rt-00000000 --queue-name 'kibus-rt-00000000-c-{{cluster}}' | sed {sed}",
         env!("CARGO_BIN_EXE_kibus")
     );
     let output = Command::new("sh")

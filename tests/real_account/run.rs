@@ -180,9 +180,9 @@ impl Run {
         }
     }
 
-    /// The prefix of the queues of the clusters. It keeps them apart from all other clusters of the account.
-    pub(super) fn queue_prefix(&self) -> String {
-        format!("{}-c-", self.bus)
+    /// The template of the queues of the clusters. It keeps them apart from all other clusters of the account.
+    pub(super) fn queue_template(&self) -> String {
+        format!("{}-c-{{cluster}}", self.bus)
     }
 
     /// The name of something that the test itself creates.

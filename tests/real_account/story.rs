@@ -23,8 +23,8 @@ pub(super) async fn tell(run: &Run) {
     let role = run.role("controller");
     iam::create_role(run, &role, "ec2.amazonaws.com").await.unwrap();
     let add_one = ["add-cluster", ONE, "--no-eks-check", "--controller-role", &role, "--yes"];
-    let prefix = run.queue_prefix();
-    let bootstrap = ["bootstrap-hub", "--queue-prefix", &prefix, "--yes"];
+    let template = run.queue_template();
+    let bootstrap = ["bootstrap-hub", "--queue-name", &template, "--yes"];
 
     step(run, &bootstrap).await;
     probe(run).await;
@@ -85,7 +85,7 @@ async fn probe(run: &Run) {
 
 /// Changes what an operator may change by accident, and waits until `verify` reports all of it.
 async fn drift(run: &Run, controller: &str) {
-    let queue = format!("{}{ONE}", run.queue_prefix());
+    let queue = run.queue_template().replace("{cluster}", ONE);
     // A queue is not found everywhere at once (S3).
     let changed = run.until(SETTLED, async || {
         let url = run.sqs.get_queue_url().queue_name(&queue).send().await.ok()?;

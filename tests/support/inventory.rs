@@ -71,14 +71,16 @@ impl Inventory {
     async fn of_kind(&self, kind: Kind, prefix: &str) -> Result<Vec<Found>, Failed> {
         let mut all = Vec::new();
         match kind {
-            Kind::Parameter => {
+            Kind::Parameter | Kind::Record => {
                 // One elsewhere would be a mistake of kibus.
                 let path = if prefix.is_empty() { "/" } else { SETTINGS_PATH };
                 let input = json!({ "Path": path, "Recursive": true });
                 let list = ("GetParametersByPath", "Parameters", "NextToken");
                 for parameter in pages(&self.json(PARAMETERS), list, input).await? {
                     let name = parameter["Name"].as_str().unwrap_or_default();
-                    all.push(Found::new(kind, name.trim_start_matches(SETTINGS_PATH), name));
+                    if name.contains("/clusters/") == (kind == Kind::Record) {
+                        all.push(Found::new(kind, name.trim_start_matches(SETTINGS_PATH), name));
+                    }
                 }
             }
             Kind::Queue => {
@@ -164,7 +166,7 @@ impl Inventory {
 
     pub(crate) async fn delete(&self, Found { kind, name, id }: &Found) -> Result<(), Failed> {
         match kind {
-            Kind::Parameter => {
+            Kind::Parameter | Kind::Record => {
                 let input = json!({ "Name": id });
                 self.json(PARAMETERS).call::<IgnoredAny>("DeleteParameter", input).await?;
             }
@@ -242,7 +244,7 @@ impl Account {
     /// All that the emulator says about one resource that kibus could change, and does not change by itself.
     pub(crate) async fn all_about(&self, Found { kind, name, id }: &Found) -> Vec<String> {
         match kind {
-            Kind::Parameter => {
+            Kind::Parameter | Kind::Record => {
                 let tags = json!({ "ResourceType": "Parameter", "ResourceId": id });
                 let of_name = json!({ "Name": id });
                 vec![

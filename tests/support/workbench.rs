@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Questions, Read, Waiting, Write};
 use kibus::model::{
-    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, Scope, default_queue_prefix,
+    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, ResourceId, Scope,
+    default_queue_template,
 };
 use kibus::plan::{Change, diff, plan};
 use sha2::{Digest, Sha256};
@@ -53,14 +54,14 @@ impl Bench {
     pub(crate) fn hub(&self, options: HubOptions) -> Desired {
         let hub = Hub::new(&self.scope, options.clone(), Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
         let mut desired = hub.desired();
-        let cluster = Cluster::new(&self.scope, &options.queue_prefix(), "base".parse().unwrap(), None);
-        desired.extend(cluster.desired(&self.scope, &options.into()));
+        let record = ClusterRecord::new(&self.scope, &options, "base".parse().unwrap(), Moment(1));
+        desired.extend(record.desired(&self.scope, &options.into()));
         desired
     }
 
     /// Applies the plan to reach these resources, and checks that they are reached.
     pub(crate) async fn reach(&self, desired: &Desired) {
-        let plan = plan(&self.scope, desired, &self.observe(desired).await, 0);
+        let plan = plan(&self.scope, desired, &self.observe(desired).await);
         for change in &plan.changes {
             self.write(change).await;
         }
@@ -75,15 +76,10 @@ impl Bench {
     async fn observe(&self, desired: &Desired) -> Observed {
         let mut ids = kibus::model::hub::ids(&self.scope, [&HubOptions::all_parts()]);
         ids.extend(desired.ids().cloned());
-        ids.extend(
-            self.cloud
-                .cluster_queues(&default_queue_prefix())
-                .await
-                .unwrap()
-                .into_iter()
-                .flatten()
-                .map(ResourceId::Queue),
-        );
+        let queues = self.cloud.queues(&default_queue_template().around().0.to_owned()).await.unwrap();
+        ids.extend(queues.into_iter().flatten().map(ResourceId::Queue));
+        let (records, _) = self.cloud.records_page(None).await.unwrap();
+        ids.extend(records.into_iter().map(|record| ResourceId::Record(record.name)));
         let mut observed = Observed::default();
         for id in ids {
             let seen = match self.cloud.read(&id).await.unwrap() {

@@ -27,7 +27,7 @@ fn only_a_partly_created_resource_of_this_bus_is_completed() {
             name: scope().settings_parameter(),
             settings: Ok(options.into()),
             version: 1,
-            tags: ours(),
+            tags_of_new: ours(),
         })
     };
     for (name, there, expected) in

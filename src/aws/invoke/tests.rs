@@ -16,10 +16,10 @@ fn verdict(payload: &Value) -> Verdict {
         role: String::new(),
         runtime: String::new(),
         architecture: Architecture::X86_64,
-        handler: "kibus/".to_owned(),
+        handler: "kibus/{cluster}".to_owned(),
         memory: 0,
         timeout: 0,
-        environment: [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", "")]
+        environment: [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_NAME", "")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
         code: Code::of_archive("1.0.0", "aa"),
@@ -32,8 +32,8 @@ fn verdict(payload: &Value) -> Verdict {
 fn report(codes: &[&str]) -> Value {
     let problems: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
     json!({
-        "ok": codes.is_empty(), "version": "1.0.0", "handler": "kibus/",
-        "environment": {"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": ""},
+        "ok": codes.is_empty(), "version": "1.0.0", "handler": "kibus/{cluster}",
+        "environment": {"KIBUS_BUS": "kibus", "KIBUS_QUEUE_NAME": ""},
         "problems": problems, "codes": codes,
     })
 }

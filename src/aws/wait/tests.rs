@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::*;
 use crate::aws::error::refusal;
 
-const EVERY: [WaitReason; 25] = [
+const EVERY: [WaitReason; 24] = [
     WaitReason::QueueDeletedRecently,
     WaitReason::QueueUnknown,
     WaitReason::RoleNotAssumable,
@@ -19,7 +19,6 @@ const EVERY: [WaitReason; 25] = [
     WaitReason::BoundaryUnknown,
     WaitReason::TagsUnknown,
     WaitReason::PrincipalUnknown,
-    WaitReason::QueuePrincipalUnknown,
     WaitReason::PoliciesLeaving,
     WaitReason::RuleUnknown,
     WaitReason::TargetsLeaving,
@@ -210,21 +209,6 @@ async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
         let ran = run(Some(unseen), vec![Err(denied())]).await;
         assert_eq!(ran.result, Err(denied()), "what stays denied names its action");
         assert!(ran.slept >= Duration::from_secs(120), "{:?}", ran.slept);
-    }
-}
-
-/// The answer is also that to a malformed policy, so it counts only where the policy names a role.
-#[tokio::test(start_paused = true)]
-async fn s7_a_new_role_in_a_queue_policy_is_waited_for() {
-    let unseen = Some(WaitReason::QueuePrincipalUnknown);
-    let invalid = |text| refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), text);
-    let policy = invalid("Invalid value for the parameter Policy.");
-    let failure = refusal("sqs:CreateQueue", Some("InternalFailure"), "");
-    let ran = run(unseen, vec![Err(policy.clone()), Err(failure), Ok(Ok(()))]).await;
-    assert_eq!((ran.result, ran.reported), (Ok(()), vec![WaitReason::QueuePrincipalUnknown.text().to_owned()]));
-    for (unseen, fault) in [(None, policy), (unseen, invalid("Invalid value for the parameter KmsMasterKeyId."))] {
-        let ran = run(unseen, vec![Err(fault.clone())]).await;
-        assert_eq!((ran.result, ran.slept), (Err(fault), Duration::ZERO));
     }
 }
 

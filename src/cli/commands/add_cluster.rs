@@ -4,7 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::model::{ClusterName, Grant, RoleTemplate};
+use crate::model::{ClusterName, RoleTemplate};
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create a queue for each and allow its Karpenter to read it.
@@ -39,13 +39,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         (Some(template), _) => {
             if let Some(hub) = hubs.list.iter().find(|hub| !template.is_of(&hub.scope)) {
                 let account = &hub.scope.account;
-                let error = Error::usage(format!("--controller-role names no role of account {account}"));
-                return Err(match setting.grant {
-                    Some(Grant::QueuePolicy) => {
-                        error.hint("for a role of another account, the policy of a queue alone is not enough")
-                    }
-                    _ => error,
-                });
+                return Err(Error::usage(format!("--controller-role names no role of account {account}")));
             }
             RoleOption::Named(template)
         }

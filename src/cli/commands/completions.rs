@@ -238,15 +238,15 @@ async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
     let session = address.connect().await.ok()?;
     let cloud = AwsCloud::new(&session, address.bus.clone());
     if asked == BUSES {
-        let buses = survey::buses(&cloud).await.ok()?;
+        let (buses, _) = survey::buses(&cloud).await.ok()?;
         return Some(buses.iter().map(BusName::to_string).collect());
     }
     let limit = global.concurrency.get() as usize;
     let survey = Survey::new(session.scope(address.bus));
-    let guess = Query { cluster_queues: [survey.queue_prefix()].into(), ..Query::default() };
-    let pass = |survey: &Survey| survey.discover().is_asked();
+    let guess = Query { records: true, ..Query::default() };
+    let pass = |survey: &Survey| survey.records().is_asked();
     let (survey, _) = survey::survey(&cloud, survey, limit, guess, &|_| {}, pass).await.ok()?;
-    Some(survey.registered().keys().map(ClusterName::to_string).collect())
+    Some(survey.recorded().keys().map(ClusterName::to_string).collect())
 }
 
 /// The global options of a command line, whatever else is wrong with it. Bash divides words at `=` and `:`: with `--bus=two`

@@ -25,8 +25,9 @@ pub(in crate::cli) struct Args {
 
 /// Surveys every hub, also one that does not exist, and the default event bus of its account and Region.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let surveys =
-        hubs.each(async |hub| stages::survey(&hubs, hub, guess, |survey| discovery(survey, args.format)).await).await;
+    let surveys = hubs
+        .each(async |hub| stages::survey(&hubs, hub, |_| guess(), |survey| discovery(survey, args.format)).await)
+        .await;
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
         let found = survey.and_then(|(_, found)| found.map_err(|fault| not_listed(hub, &fault)));

@@ -5,7 +5,7 @@ use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::export::{self, Contract, Format};
 use crate::iam::operator_policy::RolePattern;
-use crate::model::{ClusterName, Queue, Resource, ResourceId, tags::EXTERNAL};
+use crate::model::{ClusterName, ClusterRecord, Fact, QueueName, ResourceId, RoleName};
 use crate::reconcile::{Intent, saved_settings};
 use crate::survey::{Query, Survey};
 use crate::ui::HubReport;
@@ -13,10 +13,10 @@ use crate::ui::HubReport;
 /// The page with the steps for each tool.
 const PAGE: &str = "docs/infrastructure-as-code.md";
 
-/// Print a cluster or the hub for Terraform, CloudFormation or ACK.
+/// Print a cluster or the hub for Terraform or CloudFormation.
 ///
-/// The text is for the current hub: its prefix, key, tags and lock. Export again after a change of these. Only the settings of the
-/// hub and the queue of the cluster are read; nothing is changed.
+/// The text is for the current hub: its queue name, key and tags. Export again after a change of these. Only the settings of the
+/// hub, the record and the queue of the cluster are read; nothing is changed.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -25,9 +25,10 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Print what creates the queue of a cluster and the permission of its controller.
+    /// Print what creates the record and the queue of a cluster, and the permission of its controller.
     ///
-    /// The tool that applies it owns the queue. Kibus routes events to it and checks it, but never changes it.
+    /// The tool that applies it owns all three: the record puts the cluster on the bus. Kibus routes events to the queue and checks
+    /// it, but never changes it.
     Cluster(ClusterArgs),
     /// Print names and ARNs of the hub, and the names of the queues of clusters, as data.
     Hub {
@@ -65,14 +66,11 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     };
     let exported = match args.what {
         What::Cluster(args) => {
-            let role = args.controller_role.as_ref().map(|role| arn(hub, role)).transpose()?;
-            if args.format == Format::Ack && role.is_none() {
-                return Err(Error::usage("a manifest for ACK names the role: use `--controller-role`"));
-            }
+            let role = args.controller_role.as_ref().map(|role| own_role(hub, role)).transpose()?;
             if args.format != Format::Terraform && args.module {
                 return Err(Error::usage("`--module` is for the format terraform only"));
             }
-            cluster(&hubs, hub, &args, role.as_deref()).await
+            cluster(&hubs, hub, &args, role.as_ref()).await
         }
         What::Hub { format: HubFormat::Terraform } => {
             let read = stages::survey(&hubs, hub, |_| Query::default(), saved_settings).await;
@@ -89,66 +87,75 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     stages::finish(&hubs, vec![report], Ending::Done)
 }
 
-/// The ARN of a role of this account.
-fn arn(hub: &ConnectedHub, role: &RolePattern) -> Result<String, Error> {
-    let arn = role.arn(&hub.scope, &Default::default());
-    let arn = arn.filter(|arn| !role.is_open() && hub.scope.own_role(arn).is_some());
-    arn.ok_or_else(|| Error::usage(format!("`{role}` is not a role of account {}", hub.scope.account)))
+/// A role of this account.
+fn own_role(hub: &ConnectedHub, role: &RolePattern) -> Result<RoleName, Error> {
+    let arn = role.arn(&hub.scope, &Default::default()).filter(|_| !role.is_open());
+    let own = arn.and_then(|arn| hub.scope.own_role(&arn));
+    own.ok_or_else(|| Error::usage(format!("`{role}` is not a role of account {}", hub.scope.account)))
 }
 
 /// The text for a cluster. What is to do besides is said on stderr.
-async fn cluster(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &ClusterArgs, role: Option<&str>) -> Result<String, Error> {
+async fn cluster(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    args: &ClusterArgs,
+    role: Option<&RoleName>,
+) -> Result<String, Error> {
     let ConnectedHub { scope, ui, .. } = hub;
     let pass = |survey: &Survey| {
         let settings = saved_settings(survey)?;
-        let queue = survey.resource(&ResourceId::Queue(survey.cluster_queue(&args.name)));
-        Ok::<_, Error>((settings, queue.clone()))
+        let queue = survey.cluster_queue(&args.name);
+        let answer = survey.resource(&ResourceId::Queue(queue.clone())).clone();
+        survey.record_answer(&args.name);
+        Ok::<_, Error>((settings, queue, answer, survey.record(&args.name).cloned()))
     };
     let (_, read) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
-    let (settings, queue) = read?;
-    if let (Format::Ack, Some(key)) = (args.format, settings.options.key()) {
-        ui.warn_text(&format!("the policy of key `{key}` must allow the role `kms:Decrypt`: that of a queue cannot"));
-    }
-    if let Some(fault) = queue.fault() {
-        ui.warn_text(&format!("unknown whether something manages the queue already: {fault}"));
-    }
-    if let Some(queue) = queue.present().and_then(Resource::as_queue) {
-        existing(hub, args, queue);
+    let (settings, queue, answer, record) = read?;
+    match answer {
+        Fact::Unreadable(fault) => {
+            ui.warn_text(&format!("unknown whether something manages the queue already: {fault}"));
+        }
+        Fact::Present(_) => existing(hub, args, &queue, record.as_ref()),
+        Fact::Absent | Fact::NotAsked => {}
     }
     let contract = Contract::new(scope, &settings, &args.name, role, args.format);
     Ok(match args.format {
         Format::Terraform => contract.terraform(args.module),
         Format::CloudFormation => contract.cloud_formation(),
-        Format::Ack => contract.ack(),
     })
 }
 
 /// Says what to do about a queue that exists already.
-fn existing(hub: &ConnectedHub, args: &ClusterArgs, queue: &Queue) {
-    let (ConnectedHub { scope, ui, .. }, name) = (hub, &queue.name);
-    let owner = queue.tags.get(EXTERNAL);
-    if queue.origin(scope).is_none() {
-        if owner != Some(&args.format.word()) {
-            let owner = owner.unwrap_or("another tool").escape_debug();
-            ui.warn_text(&format!(
-                "queue `{name}` exists, and {owner} manages it: two owners undo each other's changes. Release it there \
+fn existing(hub: &ConnectedHub, args: &ClusterArgs, name: &QueueName, record: Option<&ClusterRecord>) {
+    let ConnectedHub { scope, ui, .. } = hub;
+    match record {
+        // It is applied again.
+        Some(record) if !record.is_of_kibus() => return,
+        Some(record) if record.has_own_queue() => {}
+        _ => {
+            return ui.warn_text(&format!(
+                "queue `{name}` exists, and something else manages it: two owners undo each other's changes. Release it there \
                  first; {PAGE} has the steps"
             ));
         }
-        return;
     }
-    let import = |kind: &str| {
+    let url = scope.queue_url(scope.options.endpoint_url.as_deref(), name);
+    let parameter = scope.record_parameter(&args.name);
+    let import = |resource: &str, id: &str| {
         let inside = if args.module { "module.interruptions." } else { "" };
-        let url = scope.queue_url(scope.options.endpoint_url.as_deref(), name);
-        format!("terraform import '{inside}{kind}.interruptions' {url}")
+        format!("terraform import '{inside}{resource}' {id}")
     };
     let text = format!("kibus manages queue `{name}`. To hand it over, import it before you apply this");
     ui.warn(&match args.format {
         Format::Terraform => {
-            let imports = [import("aws_sqs_queue"), import("aws_sqs_queue_policy")];
+            let imports = [
+                import("aws_ssm_parameter.record", parameter.as_str()),
+                import("aws_sqs_queue.interruptions", &url),
+                import("aws_sqs_queue_policy.interruptions", &url),
+            ];
             Hint::command(format!("{text}:"), imports.join("\n"))
         }
-        _ => Hint::text(format!("{text}; {PAGE} has the steps")),
+        Format::CloudFormation => Hint::text(format!("{text}; {PAGE} has the steps")),
     });
     ui.warn(&Hint::command(
         "once it is applied, kibus no longer changes the queue. To see what kibus has left then:",

@@ -26,7 +26,10 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let mut list = Vec::new();
     for (hub, buses) in hubs.list.iter().zip(found.await) {
         match buses {
-            Ok(mut buses) => {
+            Ok((mut buses, unknown)) => {
+                if let Some(fault) = unknown {
+                    hub.ui.warn_text(&format!("a bus that has lost its settings may be missing here: {fault}"));
+                }
                 buses.retain(|bus| hub.named_bus().is_none_or(|named| named == bus));
                 list.extend(buses.into_iter().map(|bus| hub.of_bus(bus)));
             }

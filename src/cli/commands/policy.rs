@@ -2,31 +2,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
-use serde_json::json;
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
-use crate::error::{Error, Hint, quoted};
+use crate::error::{Error, Hint};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::{
-    ClusterName, Document, Grant, HubOptions, KmsKey, QueueName, ResourceId, RoleCandidates, RoleName, Scope, Settings,
+    ClusterName, Document, HubOptions, KmsKey, ResourceId, RoleCandidates, RoleName, Scope, Settings,
     calls::{events, kms, lambda, sqs},
     policy::{self, KeyUse},
     signal::PROBE_SOURCE,
 };
-use crate::reconcile::{Intent, SavedRoles, no_single_role, unnamed_queues};
+use crate::reconcile::{Intent, no_single_role, recorded_roles, unnamed_queues};
 use crate::survey::{Query, Saved, Survey, role_arns};
 use crate::ui::HubReport;
 
 /// The options of a document for a controller, by their flags.
-const OF_READERS: &[&str] = &["kms-key", "queue-prefix", "grant"];
+const OF_READERS: &[&str] = &["kms-key", "queue-name"];
 /// Those of the router's document.
-const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions", "notify"];
+const OF_ROUTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions", "notify"];
 /// Those of the operator's document.
 pub(in crate::cli) const OF_OPERATORS: &[&str] =
-    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-prefix", "tag-conditions", "grant"];
+    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-name", "tag-conditions"];
 /// Those of an operator's document who may change nothing.
-const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
+const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-name"];
 
 /// Print the least-privilege IAM policy of an operator, the router or a controller.
 ///
@@ -103,7 +102,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         Party::Operator { purpose: None, read_only, part, roles, given } => {
             let document = if read_only { OF_READING_OPERATORS } else { OF_OPERATORS };
             let known = known_for_queues(&hubs, hub, given, document).await?;
-            let controllers = roles.arns(&hubs, hub, known.options.grant()).await?;
+            let controllers = roles.arns(&hubs, hub).await?;
             let document = operator_policy::operator(&hub.scope, &known.options, &controllers);
             let document = if read_only {
                 hub.ui.note(
@@ -127,34 +126,14 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
         Party::Controller { cluster, given } => {
             let known = known(&hubs, hub, given, OF_READERS).await?;
-            let queue = hub.scope.cluster_queue(&known.options.queue_prefix(), &cluster);
-            match known.options.grant() {
-                Grant::RolePolicy => {
-                    let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
-                    with_old_keys(hub, KeyUse::Receive, &known, document)
-                }
-                Grant::QueuePolicy => of_queue(hub, &queue, &known.options),
-            }
+            let queue = hub.scope.cluster_queue(&known.options.queue_template(), &cluster);
+            let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
+            with_old_keys(hub, KeyUse::Receive, &known, document)
         }
     };
     hub.ui.result(&document.pretty())?;
     let report = HubReport { policy: Some(document), warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) };
     stages::finish(&hubs, vec![report], Ending::Done)
-}
-
-/// What the policy of a queue needs, with the role left open; and the policy of a key, which is printed beside it.
-fn of_queue(hub: &ConnectedHub, queue: &QueueName, options: &HubOptions) -> Document {
-    let role = hub.scope.roles_arn("ROLE");
-    if let Some(key) = options.key() {
-        let statement = policy::controller_key_statement(&hub.scope, &[role.clone()].into());
-        let text = format!(
-            "The policy of key {key} must have this statement, because the policy of a queue cannot allow a key:"
-        );
-        let lines: Vec<String> = statement.pretty().lines().map(str::to_owned).collect();
-        hub.ui.note(&text, &lines);
-    }
-    let empty = Document::new(json!({ "Version": "2012-10-17", "Statement": [] }));
-    policy::with_controller(empty, &hub.scope, queue, &role)
 }
 
 /// What an operator needs for probes besides reads.
@@ -253,9 +232,8 @@ fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Docume
 }
 
 impl RoleFlags {
-    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown. A cluster with access by
-    /// the policy of its queue needs no role here.
-    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub, grant: Grant) -> Result<BTreeSet<String>, Error> {
+    /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
+    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
@@ -286,15 +264,9 @@ impl RoleFlags {
             let listed = known.get(role).cloned();
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
-        if grant == Grant::RolePolicy {
-            arns.extend(self.found(hub, &known).iter().map(arn));
-        }
-        let saved = saved(hubs, hub).await?;
-        arns.extend(saved.holders.iter().map(|(_, role)| arn(role)));
-        for (cluster, role) in saved.tagged.iter().filter(|(_, role)| !arns.contains(&arn(role))) {
-            only_tagged(hub, cluster, role);
-        }
-        if arns.is_empty() && grant == Grant::RolePolicy {
+        arns.extend(self.found(hub, &known).iter().map(arn));
+        arns.extend(recorded(hubs, hub).await?.iter().map(|(_, role)| arn(role)));
+        if arns.is_empty() {
             hub.ui.warn(&Hint::command(
                 "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
                  their roles with --controller-role. If another team manages IAM:",
@@ -321,31 +293,18 @@ impl RoleFlags {
     }
 }
 
-/// The controller roles of the registered clusters, as far as they can be read. Prints those for the document.
-async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error> {
-    let guess = |survey: &Survey| Query { cluster_queues: [survey.queue_prefix()].into(), ..Query::default() };
-    let (survey, roles) = stages::survey(hubs, hub, guess, SavedRoles::of).await?;
-    let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
-    let fault = survey.discovered().fault().or(survey.observed.faults().find_map(of_queue));
-    if let Some(fault) = fault {
+/// The controller roles of the recorded clusters, as far as they can be read. Prints those for the document.
+async fn recorded(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<(ClusterName, RoleName)>, Error> {
+    let guess = |_: &Survey| Query { records: true, ..Query::default() };
+    let (survey, roles) = stages::survey(hubs, hub, guess, recorded_roles).await?;
+    if let Some(fault) = survey.records().fault() {
         hub.ui.warn_text(&format!(
-            "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
+            "the records of clusters could not be read, so the document may lack their controller roles: {fault}"
         ));
     }
-    if !roles.holders.is_empty() {
-        let lines = roles.holders.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
-        let text = "Controller roles in this document, which have the policies of registered clusters:";
-        hub.ui.note(text, &lines.collect::<Vec<_>>());
+    if !roles.is_empty() {
+        let lines = roles.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
+        hub.ui.note("Controller roles in this document, from the records of clusters:", &lines.collect::<Vec<_>>());
     }
     Ok(roles)
-}
-
-/// A role that only a tag names needs the option.
-fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
-    let flag = format!("--controller-role {}", quoted(role.as_str()));
-    let text = format!(
-        "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
-         `{cluster}` has this role:"
-    );
-    hub.ui.warn(&Hint::command(text, format!("{} {flag}", hub.scope.options.again)));
 }

@@ -4,8 +4,8 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
-use crate::message::fixes;
-use crate::model::{ClusterName, Fact, Probed, counted};
+use crate::message::{Message, fixes};
+use crate::model::{ClusterName, Fact, FindingCode, Probed, counted};
 use crate::reconcile::{Intent, Target, Trial, reconcile};
 use crate::survey::{Query, Survey};
 use crate::ui::json::Probe;
@@ -99,10 +99,11 @@ fn probed(survey: &Survey) -> impl Iterator<Item = &Probed> {
 }
 
 fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
-    // A cluster whose queue is missing is one too.
-    let found = intent.findings.iter().filter_map(|finding| finding.cluster.as_ref());
+    // A record that cannot be used is one of a cluster too.
+    let unusable = |finding: &&Message| finding.code == Some(FindingCode::RecordUnusable);
+    let found = intent.findings.iter().filter(unusable).filter_map(|finding| finding.cluster.as_ref());
     let names: BTreeSet<_> = intent.clusters.iter().map(|cluster| &cluster.name).chain(found).collect();
-    let clusters = match (names.len(), survey.discovered().fault()) {
+    let clusters = match (names.len(), survey.records().fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (count, None) => counted(count, "cluster"),
     };

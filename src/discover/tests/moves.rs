@@ -14,7 +14,7 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
             none,
             none,
             &[
-                "kibus bootstrap-hub --queue-prefix ''",
+                "kibus bootstrap-hub --queue-name '{cluster}'",
                 "kibus add-cluster a b --adopt",
                 "kibus export cluster a --format cloudformation\nkibus export cluster b --format cloudformation",
             ],
@@ -25,7 +25,7 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
             &["b", "c"],
             none,
             &[
-                "kibus bootstrap-hub --queue-prefix Karpenter-",
+                "kibus bootstrap-hub --queue-name 'Karpenter-{cluster}'",
                 "kibus add-cluster b c --adopt",
                 "kibus add-cluster a",
                 "kibus export cluster b --format terraform\nkibus export cluster c --format terraform",
@@ -43,7 +43,7 @@ fn the_commands_move_every_cluster_and_change_few_settings() {
                 "c-karpenter-1A2B3C4D5E6F",
             ],
             &[
-                "kibus bootstrap-hub --queue-prefix ''",
+                "kibus bootstrap-hub --queue-name '{cluster}'",
                 "kibus add-cluster b c --adopt",
                 "kibus add-cluster a --controller-role KarpenterIRSA-a-1A2B3C4D5E6F --adopt",
                 "kibus export cluster a --format cloudformation\nkibus export cluster b --format cloudformation\n\
@@ -88,17 +88,17 @@ fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
         ]
     );
     // With a format, all clusters are exported in it, whatever their tools are.
-    let found_for = discovery(&survey, Some(Format::Ack)).unwrap();
+    let found_for = discovery(&survey, Some(Format::Terraform)).unwrap();
     assert_eq!(
         commands(&found_for),
-        ["kibus export cluster other --format ack\nkibus export cluster third --format ack"]
+        ["kibus export cluster other --format terraform\nkibus export cluster third --format terraform"]
     );
     let registered = |name: &str| found.queues.iter().find(|queue| queue.name.as_str() == name).unwrap().registered;
     assert!(registered("base") && !registered("other"));
 }
 
 #[test]
-fn the_prefix_of_a_new_hub_says_how_many_clusters_use_it() {
+fn the_queue_name_of_a_new_hub_says_how_many_clusters_use_it() {
     for (templates, terraform, said) in [
         (&["a"][..], &[][..], "this cluster uses"),
         (&["a", "b"], &[], "these clusters use"),

@@ -10,11 +10,12 @@ use crate::model::{
     scope::tests::{scope, scope_in},
 };
 
-/// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is
-/// root in its own sandbox, and no command removes the retention of a log.
-const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
-/// Not called, but required by AWS: to pass a role to Lambda, and to receive messages under a customer key.
-const BESIDES: [&str; 2] = ["iam:PassRole", "kms:Decrypt"];
+/// Actions that an operator does not need: the first requires no permission, the next two are for the demo, which
+/// is root in its own sandbox, and no command removes the retention of a log.
+const WITHOUT: [&str; 4] = ["sts:GetCallerIdentity", "sqs:ListQueues", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
+/// Not called, but required by AWS: to pass a role to Lambda, to receive messages under a customer key, and to create parameters
+/// with tags.
+const BESIDES: [&str; 3] = ["iam:PassRole", "kms:Decrypt", "ssm:AddTagsToResource"];
 
 /// The document of a hub with a key and a controller role.
 fn document() -> Document {
@@ -215,7 +216,7 @@ fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
         let statements = by_name.statements();
         let resources = statements.iter().flat_map(|statement| texts(&statement["Resource"]));
         let patterns: BTreeSet<String> = resources.filter(|arn| arn.contains(":sqs:") && arn.contains('*')).collect();
-        let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().queue_prefix());
+        let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().queue_template());
         assert_eq!(patterns, [clusters].into(), "`kibus-hub*` has the queues of the bus `kibus-hub`");
     }
 }

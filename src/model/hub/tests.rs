@@ -26,7 +26,7 @@ fn patterns_and_names_stay_within_what_eventbridge_takes() {
 #[test]
 fn the_parameter_has_the_settings_and_all_resources_are_tagged() {
     let options = HubOptions {
-        queue_prefix: Some("x-".parse().unwrap()),
+        queue_name: Some("x-{cluster}".parse().unwrap()),
         tag: Some(vec!["team=a".parse().unwrap()]),
         ..HubOptions::default()
     };

@@ -7,7 +7,7 @@ fn some_options() -> HubOptions {
         kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
         retention: Some("7200".parse().unwrap()),
         permissions_boundary: Some(OrNone(None)),
-        queue_prefix: Some("".parse().unwrap()),
+        queue_name: Some("{cluster}".parse().unwrap()),
         memory: Some("512".parse().unwrap()),
         arch: Some(Architecture::Arm64),
         log_retention: Some("30".parse().unwrap()),
@@ -25,20 +25,19 @@ fn options_are_read_as_they_are_written() {
     let document = serde_json::to_string(&some_options()).unwrap();
     assert_eq!(
         document,
-        r#"{"tag":{"env":"x=y","team":"a b"},"kms-key":"arn:aws:kms:us-west-2:111122223333:key/1","retention":"2h","permissions-boundary":"none","queue-prefix":"","memory":"512","arch":"arm64","log-retention":"30d","rebalance":false}"#
+        r#"{"tag":{"env":"x=y","team":"a b"},"kms-key":"arn:aws:kms:us-west-2:111122223333:key/1","retention":"2h","permissions-boundary":"none","queue-name":"{cluster}","memory":"512","arch":"arm64","log-retention":"30d","rebalance":false}"#
     );
     let read: HubOptions = serde_json::from_str(&document).unwrap();
     assert_eq!(read, some_options());
 }
 
 #[test]
-fn unknown_and_impossible_options_are_refused() {
+fn impossible_options_are_refused() {
     for (document, says) in [
         (r#"{"memory":"lots"}"#, "`lots` is not a whole number from 128 to 10240"),
         (r#"{"memory":512}"#, "invalid type: integer"),
-        (r#"{"size":"1"}"#, "unknown field `size`"),
         (r#"{"tag":{"aws:x":"y"}}"#, "is not a valid tag"),
-        (r#"{"lock-queues":"no"}"#, "invalid type: string"),
+        (r#"{"rebalance":"no"}"#, "invalid type: string"),
     ] {
         let error = serde_json::from_str::<HubOptions>(document).unwrap_err().to_string();
         assert!(error.contains(says), "{document}: {error}");
@@ -50,7 +49,7 @@ fn options_are_typed_as_they_are_read() {
     assert_eq!(
         some_options().typed().join(" "),
         "--arch arm64 --kms-key arn:aws:kms:us-west-2:111122223333:key/1 --log-retention 30d --memory 512 \
-         --permissions-boundary none --queue-prefix '' --rebalance=false --retention 2h --tag env=x=y --tag 'team=a b'"
+         --permissions-boundary none --queue-name '{cluster}' --rebalance=false --retention 2h --tag env=x=y --tag 'team=a b'"
     );
     let none = HubOptions { tag: Some(tags(&["none"])), ..HubOptions::default() };
     assert_eq!(none.typed(), ["--tag none"]);
@@ -72,7 +71,7 @@ fn help_names_every_default() {
     let defaults = [
         ("retention", default.retention().to_string()),
         ("role-path", default.role_path().to_string()),
-        ("queue-prefix", default.queue_prefix().to_string()),
+        ("queue-name", default.queue_template().to_string()),
         ("memory", default.memory().to_string()),
         ("arch", default.architecture().to_string()),
         ("log-retention", default.log_retention().to_string()),
@@ -81,10 +80,8 @@ fn help_names_every_default() {
         ("heartbeat", "with alarms".to_owned()),
         ("dashboard", "false".to_owned()),
         ("reader-alarms", "false".to_owned()),
-        ("lock-queues", (default.senders() == Senders::Locked).to_string()),
         ("tag-conditions", "by Region".to_owned()),
         ("cluster-metrics", default.cluster_metrics().to_string()),
-        ("grant", default.grant().to_string()),
     ];
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());

@@ -76,7 +76,7 @@ fn arns_are_of_the_partition_and_principals_are_not() {
         let scope = scope_in(partition, region);
         let rule = scope.rule(crate::model::signal::Signal::Probe);
         let queue = scope.hub_queue();
-        let policy = hub_queue_policy(&scope, &queue, std::iter::once(&rule), Senders::Locked).compact();
+        let policy = hub_queue_policy(&scope, &queue, std::iter::once(&rule)).compact();
         let sqs = format!("arn:{partition}:sqs:{region}:");
         assert!(policy.contains(&sqs), "{policy}");
         assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");

@@ -9,8 +9,8 @@ use crate::model::{PermissionsBoundary, RolePath, Scope, Signal, scope::LIVE};
 pub struct ApiCall {
     pub action: &'static str,
     pub access: Access,
-    /// The kind of resource that it belongs to; `None` for what only finds resources, or is about none of kibus's.
-    pub kind: Option<Kind>,
+    /// The kinds of resources that it belongs to; none for what only finds resources, or is about none of kibus's.
+    pub kinds: &'static [Kind],
     /// What it is about, as AWS compares it with a policy.
     pub arn: Arn,
 }
@@ -47,7 +47,7 @@ type Arn = fn(&Scope, &RolePath, &ResourceId) -> String;
 macro_rules! calls {
     ($(
         $service:ident {
-            $($name:ident = $action:literal, $access:expr $(, $kind:ident $(at $arn:ident)?)?;)*
+            $($name:ident = $action:literal, $access:expr $(, $kind:ident $(or $other:ident)? $(at $arn:ident)?)?;)*
         }
     )*) => {
         $(
@@ -64,7 +64,7 @@ macro_rules! calls {
             ApiCall {
                 action: $action,
                 access: $access,
-                kind: [$(Some(Kind::$kind),)? None][0],
+                kinds: &[$(Kind::$kind, $(Kind::$other)?)?],
                 arn: [$($($arn as Arn,)?)? itself][0],
             },
         )*)*];
@@ -73,14 +73,15 @@ macro_rules! calls {
 
 calls! {
     ssm {
-        ADD_TAGS_TO_RESOURCE = "ssm:AddTagsToResource", CreateOrUpdate, Parameter;
+        // AWS asks for it beside a create with tags.
+        ADD_TAGS_TO_RESOURCE = "ssm:AddTagsToResource", Create, Parameter or Record;
         DELETE_PARAMETER = "ssm:DeleteParameter", Delete, Parameter;
+        DELETE_PARAMETERS = "ssm:DeleteParameters", Delete, Record;
         GET_PARAMETER = "ssm:GetParameter", Read, Parameter;
+        GET_PARAMETERS = "ssm:GetParameters", Read, Record;
         GET_PARAMETER_HISTORY = "ssm:GetParameterHistory", ReadForChange, Parameter;
         GET_PARAMETERS_BY_PATH = "ssm:GetParametersByPath", Read;
-        LIST_TAGS_FOR_RESOURCE = "ssm:ListTagsForResource", Read, Parameter;
-        PUT_PARAMETER = "ssm:PutParameter", CreateOrUpdate, Parameter;
-        REMOVE_TAGS_FROM_RESOURCE = "ssm:RemoveTagsFromResource", Update, Parameter;
+        PUT_PARAMETER = "ssm:PutParameter", CreateOrUpdate, Parameter or Record;
     }
     sqs {
         CHANGE_MESSAGE_VISIBILITY = "sqs:ChangeMessageVisibility", Update;
@@ -230,7 +231,6 @@ pub const PATTERNS: &[&str] = &[
     "logs:*tagResource",
     "sqs:*eMessage",
     "sqs:*tagQueue",
-    "ssm:*Tags*Resource",
 ];
 
 pub fn call_of(action: &str) -> Option<&'static ApiCall> {
@@ -244,7 +244,7 @@ pub fn is_read(action: &str) -> bool {
 /// The ARN of a resource; `*` if AWS gives it a name that is not known before.
 fn itself(scope: &Scope, path: &RolePath, id: &ResourceId) -> String {
     match id {
-        ResourceId::Parameter(name) => scope.parameter_arn(name),
+        ResourceId::Parameter(name) | ResourceId::Record(name) => scope.parameter_arn(name),
         ResourceId::Queue(name) => scope.queue_arn(name),
         ResourceId::Role(name) | ResourceId::RolePolicy(name, _) => scope.role_arn(path, name),
         ResourceId::LogGroup(name) => scope.log_group_arn(name),
@@ -315,6 +315,7 @@ pub fn conditions(
             boundary.into_iter().collect()
         }
         Kind::Parameter
+        | Kind::Record
         | Kind::Queue
         | Kind::LogGroup
         | Kind::Function
@@ -327,7 +328,8 @@ pub fn conditions(
 /// The members of a request that name a resource of a kind.
 pub fn request_members(kind: Kind) -> &'static [&'static str] {
     match kind {
-        Kind::Parameter => &["Name", "Path", "ResourceId"],
+        Kind::Parameter => &["Name", "Path"],
+        Kind::Record => &["Names"],
         Kind::Queue => &["QueueName", "QueueUrl", "QueueNamePrefix"],
         Kind::Role | Kind::RolePolicy => &["RoleName"],
         Kind::LogGroup => &["logGroupName", "logGroupNamePrefix", "resourceArn"],
@@ -401,7 +403,7 @@ mod tests {
     fn every_kind_has_calls_that_read_create_and_delete_it() {
         for kind in Kind::ALL {
             let of_kind: Vec<Access> =
-                CALLS.iter().filter(|call| call.kind == Some(*kind)).map(|call| call.access).collect();
+                CALLS.iter().filter(|call| call.kinds.contains(kind)).map(|call| call.access).collect();
             let has = |accesses: &[Access]| accesses.iter().any(|access| of_kind.contains(access));
             assert!(has(&[Read]), "{kind:?}");
             assert!(has(&[Create, CreateOrUpdate]), "{kind:?}");

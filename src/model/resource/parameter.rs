@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Resource;
 use super::particulars::{Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names};
 use crate::model::{
-    BadSettings, Scope, Settings, Tags,
+    BadDocument, Scope, Settings, Tags,
     name::{all, names},
     scope::fixed,
 };
@@ -30,10 +30,11 @@ field_names! {
 pub struct Parameter {
     pub name: ParameterName,
     /// Its settings, or why its value holds none.
-    pub settings: Result<Settings, BadSettings>,
+    pub settings: Result<Settings, BadDocument>,
     /// The number of writes so far. Parameter Store counts.
     pub version: u64,
-    pub tags: Tags,
+    /// The tags that a new parameter gets. Nothing depends on them, so AWS is never asked for them.
+    pub tags_of_new: Tags,
 }
 
 impl Parameter {
@@ -41,10 +42,10 @@ impl Parameter {
         let Self {
             name: _, // names the resource
             settings,
-            version: _, // each write has its own
-            tags: _,    // compared key by key
+            version: _,     // each write has its own
+            tags_of_new: _, // never read
         } = self;
-        let Settings { options, pinned_version, old_keys } = match settings {
+        let Settings { options, pinned_version, old_keys, since: _, unknown: _ } = match settings {
             Ok(settings) => settings,
             Err(bad) => return vec![field(ParameterField::Content, bad.to_string())],
         };
@@ -109,13 +110,9 @@ impl Particulars for Parameter {
         let before = before.as_parameter()?;
         let (was, is) = (before.settings()?, self.settings()?);
         let kept = is.while_leaving(was);
-        (kept != *is && kept != *was).then(|| {
-            Resource::Parameter(Self {
-                settings: Ok(kept),
-                tags: before.tags.clone().with_all(&self.tags),
-                ..self.clone()
-            })
-        })
+        // A second write follows the first.
+        let version = before.version + 1;
+        (kept != *is && kept != *was).then(|| Resource::Parameter(Self { settings: Ok(kept), version, ..self.clone() }))
     }
 
     fn summary(&self) -> String {

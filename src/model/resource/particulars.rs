@@ -136,18 +136,10 @@ pub enum Effect {
     AllowsKey,
     /// The settings of the hub lose something that they remembered.
     Forgets,
-    /// The policy of a queue lets another controller role use it.
-    Grants,
-    /// The policy of a queue no longer lets any controller role use it.
-    Revokes,
     /// A queue no longer saves the role that it saved.
     ForgetsRole,
     /// A function has less reserved concurrency than before.
     LowersReserved,
-    /// A rule no longer sends as a role.
-    DropsRole,
-    /// A queue to which EventBridge could send denies other senders.
-    Locks,
 }
 
 impl Edge {

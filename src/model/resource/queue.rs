@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
+use super::record::edges_of_cluster;
 use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::{
-    BusName, ClusterName, Document, FindingCode, KmsKey, QueueName, QueuePrefix, Scope, Tags, dns_suffix,
-    duration_text,
-    policy::{self, QueueOrigin},
-    scope::{cut_with_hash, fixed, may_be_cut},
-    tags::{BUS, CONTROLLER_ROLE, EXTERNAL, NAMESPACE},
+    ClusterName, ClusterRecord, Document, KmsKey, Moment, QueueName, QueueTemplate, Scope, Tags, dns_suffix,
+    duration_text, policy,
+    scope::{cut_with_hash, fixed},
+    tags::{BUS, CLUSTER},
     texts,
 };
 
@@ -54,6 +54,7 @@ fields! {
         name: _, // names the resource
         retention, visibility, delay, receive_wait, max_message_size, redrive, redrive_allow, encryption, policy,
         tags: _, // compared key by key
+        created: _, // SQS counts
     } {
         Retention = "retention": (*retention, Unit::Seconds),
         Visibility = "visibility": (*visibility, Unit::Seconds),
@@ -93,104 +94,66 @@ pub struct Queue {
     pub encryption: Encryption,
     pub policy: Option<Document>,
     pub tags: Tags,
+    /// When it was created, by AWS's clock, in seconds of the Unix epoch.
+    pub created: u64,
 }
+
+/// What a queue with the name of a cluster's queue is to the bus that has recorded the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Kibus manages it.
+    Ours,
+    /// Kibus manages it, and it has lost a tag without which the router does not deliver.
+    LacksTags,
+    /// Something else made it, or has taken it over. Kibus does not change it.
+    Foreign,
+}
+
+/// By how much a queue may seem older than what was written before it: AWS gives whole seconds, and its servers have clocks of
+/// their own.
+pub const AGE_SLACK: u64 = 5;
 
 impl Queue {
-    /// How this bus came by the queue; `None` if its policy has no statement of kibus, or is locked for another bus.
-    pub fn origin(&self, scope: &Scope) -> Option<QueueOrigin> {
-        let policy = self.policy.as_ref()?;
-        let is_of_other = policy::bus_of_queue_policy(scope, policy).is_some_and(|bus| bus != scope.bus);
-        QueueOrigin::of(policy).filter(|_| !is_of_other)
-    }
-
-    /// Whom its policy lets use it as the controller.
-    pub fn controller(&self) -> Option<&str> {
-        self.policy.as_ref().and_then(policy::controller_of_queue)
-    }
-
-    /// Whether another tool manages the queue, for this bus unless it has lost the tag: it says so, and its policy has no statement
-    /// of kibus.
-    pub fn is_external(&self, bus: &BusName) -> bool {
-        let is_ours = self.policy.as_ref().and_then(QueueOrigin::of).is_some();
-        let is_of_other = self.tags.get(BUS).is_some_and(|other| other != bus.as_str());
-        self.tags.get(EXTERNAL).is_some() && !is_ours && !is_of_other
-    }
-
-    /// Whether the queue has a tag or a statement of kibus, of whatever bus.
-    pub fn has_anything_of_kibus(&self) -> bool {
-        self.tags.has_any_of_kibus() || self.policy.as_ref().and_then(QueueOrigin::of).is_some()
-    }
-
-    /// The queue without what this bus has added: its tags, and its statements. Its settings stay.
-    pub fn handed_back(&self, scope: &Scope) -> Self {
-        let tags = self.tags.0.iter().filter(|(key, _)| !key.starts_with(NAMESPACE));
-        let tags = tags.map(|(key, value)| (key.clone(), value.clone()));
-        Self {
-            policy: match self.origin(scope) {
-                Some(_) => self.policy.as_ref().and_then(policy::without_ours),
-                None => self.policy.clone(),
-            },
-            tags: tags.collect(),
-            ..self.clone()
+    /// What the queue is to this bus, beside the record of a cluster whose queue kibus manages. A tag or a statement says nothing
+    /// about an older queue, and a lock counts only if it is exactly the one of this bus.
+    pub fn standing(&self, scope: &Scope, record: &ClusterRecord) -> Standing {
+        let tags = [(BUS, scope.bus.as_str()), (CLUSTER, record.cluster.as_str())];
+        let tags = tags.map(|(key, value)| self.tags.get(key).map(|tag| tag == value));
+        if self.is_older_than(record.since.unwrap_or_default()) || tags.contains(&Some(false)) {
+            return Standing::Foreign;
         }
-    }
-}
-
-/// What manages an external queue, as its tag says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueOwner {
-    Terraform,
-    CloudFormation,
-    Ack,
-    Other,
-}
-
-impl QueueOwner {
-    pub fn of(tags: &Tags) -> Self {
-        match tags.get(EXTERNAL) {
-            Some("terraform") => Self::Terraform,
-            Some("cloudformation") => Self::CloudFormation,
-            Some("ack") => Self::Ack,
-            _ => Self::Other,
+        match tags {
+            [Some(true), Some(true)] => Standing::Ours,
+            _ if self.policy.as_ref().is_some_and(|policy| policy::has_lock(scope, &self.name, policy)) => {
+                Standing::LacksTags
+            }
+            _ => Standing::Foreign,
         }
     }
 
-    /// The format of an export for it, and where its attributes are.
-    pub fn words(self) -> Option<[&'static str; 2]> {
-        match self {
-            Self::Terraform => Some(["terraform", "Terraform"]),
-            Self::CloudFormation => Some(["cloudformation", "CloudFormation"]),
-            Self::Ack => Some(["ack", "ACK"]),
-            Self::Other => None,
-        }
+    /// Whether it existed before this time.
+    pub fn is_older_than(&self, since: Moment) -> bool {
+        self.created + AGE_SLACK < since.0
     }
 }
 
 impl QueueField {
-    /// The name of the attribute for it: in Terraform (`aws_sqs_queue`, `aws_sqs_queue_policy`), in CloudFormation (`AWS::SQS::Queue`,
-    /// `AWS::SQS::QueuePolicy`) and SQS, and in ACK (`QueueSpec` of its SQS controller). `has_key` says whether the queue should
-    /// have a customer key.
-    pub fn attribute(self, owner: QueueOwner, has_key: bool) -> &'static str {
-        let [terraform, sqs, ack] = match self {
-            Self::Retention => ["message_retention_seconds", "MessageRetentionPeriod", "messageRetentionPeriod"],
-            Self::Visibility => ["visibility_timeout_seconds", "VisibilityTimeout", "visibilityTimeout"],
-            Self::Delay => ["delay_seconds", "DelaySeconds", "delaySeconds"],
-            Self::ReceiveWait => {
-                ["receive_wait_time_seconds", "ReceiveMessageWaitTimeSeconds", "receiveMessageWaitTimeSeconds"]
-            }
-            Self::MaxMessageSize => ["max_message_size", "MaximumMessageSize", "maximumMessageSize"],
-            Self::RedriveDeadLetters | Self::RedriveMaxReceives => ["redrive_policy", "RedrivePolicy", "redrivePolicy"],
-            Self::RedriveAllow => ["redrive_allow_policy", "RedriveAllowPolicy", "redriveAllowPolicy"],
-            Self::Encryption if has_key => ["kms_master_key_id", "KmsMasterKeyId", "kmsMasterKeyID"],
-            Self::Encryption => ["sqs_managed_sse_enabled", "SqsManagedSseEnabled", "sqsManagedSSEEnabled"],
-            Self::Policy if owner == QueueOwner::CloudFormation => ["", "PolicyDocument", ""],
-            Self::Policy => ["policy", "Policy", "policy"],
+    /// The name of the attribute for it, in Terraform (`aws_sqs_queue`, `aws_sqs_queue_policy`) and in CloudFormation
+    /// (`AWS::SQS::Queue`) and SQS. `has_key` says whether the queue should have a customer key.
+    pub fn attribute(self, is_terraform: bool, has_key: bool) -> &'static str {
+        let [terraform, sqs] = match self {
+            Self::Retention => ["message_retention_seconds", "MessageRetentionPeriod"],
+            Self::Visibility => ["visibility_timeout_seconds", "VisibilityTimeout"],
+            Self::Delay => ["delay_seconds", "DelaySeconds"],
+            Self::ReceiveWait => ["receive_wait_time_seconds", "ReceiveMessageWaitTimeSeconds"],
+            Self::MaxMessageSize => ["max_message_size", "MaximumMessageSize"],
+            Self::RedriveDeadLetters | Self::RedriveMaxReceives => ["redrive_policy", "RedrivePolicy"],
+            Self::RedriveAllow => ["redrive_allow_policy", "RedriveAllowPolicy"],
+            Self::Encryption if has_key => ["kms_master_key_id", "KmsMasterKeyId"],
+            Self::Encryption => ["sqs_managed_sse_enabled", "SqsManagedSseEnabled"],
+            Self::Policy => ["policy", "Policy"],
         };
-        match owner {
-            QueueOwner::Terraform => terraform,
-            QueueOwner::CloudFormation | QueueOwner::Other => sqs,
-            QueueOwner::Ack => ack,
-        }
+        if is_terraform { terraform } else { sqs }
     }
 }
 
@@ -218,29 +181,26 @@ impl Scope {
         [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
     }
 
-    /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
-    pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
-        fixed(cut_with_hash(&format!("{prefix}{cluster}"), LONGEST_NAME))
-    }
-
-    /// The cluster that a queue has its name from; `None` if the name may have been cut.
-    pub fn cluster_of_queue(&self, prefix: &QueuePrefix, queue: &QueueName) -> Option<ClusterName> {
-        let cluster = queue.as_str().strip_prefix(prefix.as_str())?.parse().ok();
-        cluster.filter(|_| !may_be_cut(queue.as_str(), LONGEST_NAME))
+    /// The queue of a cluster. If its name would be longer than SQS allows, the cluster's part is cut, with a hash that keeps it
+    /// unique. The text of the template stays whole, because policies name queues by it.
+    pub fn cluster_queue(&self, template: &QueueTemplate, cluster: &ClusterName) -> QueueName {
+        let (before, after) = template.around();
+        let part = cut_with_hash(cluster.as_str(), LONGEST_NAME - before.len() - after.len());
+        fixed(format!("{before}{part}{after}"))
     }
 
     pub fn queue_arn(&self, queue: &QueueName) -> String {
         self.arn("sqs", queue.as_str())
     }
 
-    /// A pattern for the ARN of every queue whose name begins with this.
-    pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
-        self.arn("sqs", &format!("{prefix}*"))
+    /// A pattern for the ARN of every cluster queue.
+    pub fn queues_arn(&self, template: &QueueTemplate) -> String {
+        self.arn("sqs", &template.pattern())
     }
 
     /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
-    pub fn cluster_queue_arns(&self, prefix: &QueuePrefix) -> [String; 2] {
-        [self.queues_arn(prefix), self.queue_arn(&self.probe_queue())]
+    pub fn cluster_queue_arns(&self, template: &QueueTemplate) -> [String; 2] {
+        [self.queues_arn(template), self.queue_arn(&self.probe_queue())]
     }
 
     /// The address of a queue, at a custom endpoint if there is one. It is computed: asking `GetQueueUrl` cannot tell "absent"
@@ -269,53 +229,16 @@ impl Particulars for Queue {
             let id = ResourceId::Queue(dead_letters);
             edges.push(Tie::Needs.to(id, "a redrive policy names an existing queue"));
         }
+        edges.extend(edges_of_cluster());
         edges
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let Some(before) = before.and_then(Resource::as_queue) else {
-            let grants = self.controller().map(|_| Effect::Grants);
-            return [Effect::Encrypts].into_iter().chain(grants).collect();
-        };
-        let mut effects = Vec::new();
-        if before.encryption != self.encryption {
-            effects.extend([Effect::Encrypts, Effect::Reencrypts]);
+        match before.and_then(Resource::as_queue) {
+            None => vec![Effect::Encrypts],
+            Some(before) if before.encryption != self.encryption => vec![Effect::Encrypts, Effect::Reencrypts],
+            Some(_) => Vec::new(),
         }
-        let role = |queue: &Self| queue.tags.get(CONTROLLER_ROLE).map(str::to_owned);
-        if role(before).is_some() && role(before) != role(self) {
-            effects.push(Effect::ForgetsRole);
-        }
-        if before.controller() != self.controller() {
-            effects.push(self.controller().map_or(Effect::Revokes, |_| Effect::Grants));
-        }
-        if let (Some(from), Some(to)) = (&before.policy, &self.policy)
-            && policy::only_locks(from, to)
-        {
-            effects.push(Effect::Locks);
-        }
-        effects
-    }
-
-    /// A queue that takes the grant of another role over saves that role until its policy is deleted.
-    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
-        let before = before.as_queue()?;
-        let role = before.tags.get(CONTROLLER_ROLE)?;
-        let takes_over = before.controller().is_none() && self.controller().is_some();
-        let moves = takes_over && self.tags.get(CONTROLLER_ROLE) != Some(role);
-        moves.then(|| {
-            Resource::Queue(Self {
-                // With tags that kibus did not set.
-                tags: before.tags.clone().with_all(&self.tags).with(CONTROLLER_ROLE, role),
-                ..self.clone()
-            })
-        })
-    }
-
-    fn trouble(&self) -> Option<(FindingCode, String)> {
-        self.controller().filter(|role| policy::is_deleted_role(role)).map(|id| {
-            let text = format!("its policy allows the deleted role `{}`", id.escape_debug());
-            (FindingCode::GrantNamesDeletedRole, format!("{text}; a new role of the same name has no permission"))
-        })
     }
 
     fn summary(&self) -> String {
@@ -336,8 +259,6 @@ impl Particulars for Queue {
         } else if policy.is_some_and(is_tls_only) {
             parts.push("TLS only".to_owned());
         }
-        let controller = self.controller().map(|role| format!("read by {}", last(role, '/')));
-        parts.extend(controller);
         parts.join(", ")
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::last;
 use super::particulars::{Particulars, fields};
-use crate::model::{BusName, Document, PermissionsBoundary, RoleName, RolePath, Scope, Tags, principals, scope::fixed};
+use crate::model::{Document, PermissionsBoundary, RoleName, RolePath, Scope, Tags, principals, scope::fixed};
 
 fields! {
     RoleField of Role {
@@ -37,10 +37,6 @@ impl Scope {
     /// The role of a drill, which AWS FIS runs as. A second drill finds it, and goes no further.
     pub fn drill_role(&self) -> RoleName {
         fixed(format!("{}-drill-{}", self.bus, self.region))
-    }
-
-    pub fn bus_of_router_role(&self, role: &str) -> Option<BusName> {
-        role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }
 
     pub fn role_arn(&self, path: &RolePath, role: &RoleName) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, fields};
+use super::record::edges_of_cluster;
 use super::{Kind, Resource, ResourceId};
 use crate::model::{
     ClusterName, Document, RoleName, Scope,
@@ -73,8 +74,7 @@ impl Scope {
 }
 
 impl Particulars for RolePolicy {
-    /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The
-    /// tag of the cluster queue may not name the role if a change of role was interrupted.
+    /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements.
     fn ownership(&self, scope: &Scope) -> Ownership {
         if self.is_of_router(scope) {
             Ownership::TagsOf(vec![ResourceId::Role(self.role.clone())])
@@ -96,19 +96,14 @@ impl Particulars for RolePolicy {
             let role = ResourceId::Role(self.role.clone());
             return vec![Tie::Needs.to(role, "an inline policy is part of its role")];
         }
+        let [follows, precedes] = edges_of_cluster();
         vec![
-            Tie::SavedIn.to(Kind::Queue, "the queue saves which role has the policy"),
-            Tie::FollowsFrom
-                .to(Kind::Queue, "a new grant in the queue's policy comes before the old one goes")
-                .when(None, Effect::Grants),
-            Tie::Precedes
-                .to(Kind::Queue, "a grant in the queue's policy goes after the new one came")
-                .when(None, Effect::Revokes),
-            Tie::Precedes.to(Kind::Queue, "the queue forgets a role last").when(None, Effect::ForgetsRole),
+            precedes,
             Tie::Precedes
                 .to(Kind::Queue, "the controller may use a key before its queue does")
                 .when(Effect::AllowsKey, Effect::Reencrypts),
             Tie::TakesOver.to(Kind::RolePolicy, "a controller always has a role that can read its queue"),
+            follows,
         ]
     }
 

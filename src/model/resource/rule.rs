@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
-use super::{Resource, ResourceId, last};
+use super::particulars::{Edge, Particulars, Tie, Unit, fields};
+use super::{ResourceId, last};
 use crate::model::{Document, FindingCode, RuleName, Scope, Signal, Tags, scope::fixed};
 
 fields! {
@@ -88,26 +88,13 @@ impl Scope {
 
 impl Particulars for Rule {
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
-        let hub_queue = || ResourceId::Queue(scope.hub_queue());
         vec![
-            Tie::Needs.to(hub_queue(), "a rule without its target loses every event"),
+            Tie::Needs.to(ResourceId::Queue(scope.hub_queue()), "a rule without its target loses every event"),
             Tie::Needs.to(
                 ResourceId::Queue(scope.dead_letter_queue()),
                 "a target without its dead-letter queue loses what it cannot deliver",
             ),
-            Tie::Precedes
-                .to(hub_queue(), "a locked queue denies a rule that sends as a role")
-                .when(Effect::DropsRole, Effect::Locks),
         ]
-    }
-
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let before = before.and_then(Resource::as_rule).and_then(|rule| rule.target.as_ref());
-        let drops_role = match (before, &self.target) {
-            (Some(from), Some(to)) => from.arn == to.arn && from.role.is_some() && to.role.is_none(),
-            _ => false,
-        };
-        drops_role.then_some(Effect::DropsRole).into_iter().collect()
     }
 
     fn trouble(&self) -> Option<(FindingCode, String)> {

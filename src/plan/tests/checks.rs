@@ -2,7 +2,7 @@
 
 mod rollback;
 
-use super::{Bench, CONTROLLER, DASHBOARD, LIVE, MAPPING, ROLE, SPOT};
+use super::{Bench, CONTROLLER, DASHBOARD, LIVE, MAPPING, ROLE, SINCE, SPOT, existing};
 use crate::model::{
     Code, Document, Fact, HubOptions, Tags,
     tags::{BUS, CLUSTER},
@@ -39,6 +39,16 @@ const CHANGED: &[Row] = &[
         &["queue `kibus-hub` exists and is not part of bus `kibus`"],
     ),
     ("a queue of ours", |b| b.queue("kibus-hub", |q| q.retention = 60), &[]),
+    (
+        "a queue that is older than the hub",
+        |b| {
+            b.queue("kibus-hub", |q| {
+                q.retention = 60;
+                q.created = SINCE - 6;
+            });
+        },
+        &["queue `kibus-hub` exists and is not part of bus `kibus`"],
+    ),
     (
         "the path of the role, which IAM cannot change",
         |b| b.role(ROLE, |r| r.path = "/x/".parse().unwrap()),
@@ -155,7 +165,7 @@ const CHANGED: &[Row] = &[
                 q.tags.0.insert(CLUSTER.to_owned(), "tenant-1".to_owned());
             });
         },
-        &["queue `karpenter-base` serves cluster `tenant-1`"],
+        &["queue `karpenter-base` exists and is not part of bus `kibus`"],
     ),
     (
         "a queue that has lost the tag of its cluster",
@@ -236,7 +246,7 @@ fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
     let before = HubOptions { rebalance: Some(true), ..HubOptions::default() };
     let after = std::mem::replace(&mut b.options, before);
     for resource in b.wanted().resources() {
-        b.see(resource.clone());
+        b.see(existing(resource));
     }
     b.options = after;
     b.rule(REBALANCE, |r| {
@@ -277,7 +287,7 @@ fn drift_does_not_prevent_a_teardown() {
     let mut bench = Bench::new();
     bench.role = Some(ROLE.parse().unwrap());
     for resource in bench.wanted().resources() {
-        bench.see(resource.clone());
+        bench.see(existing(resource));
     }
     bench.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned()));
     assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed, false), []);

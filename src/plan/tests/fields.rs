@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Bench, CONTROLLER, DASHBOARD, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
+use super::{Bench, CONTROLLER, DASHBOARD, DLQ, HUB, LIVE, MAPPING, RECORD, ROLE, Row, SPOT, assert_drawn, drawing};
 use crate::model::{
-    Alias, Dashboard, Document, EventSourceMapping, Fact, Function, LogGroup, Parameter, Queue, Resource, Role,
-    RolePolicy, Rule, Settings, Until,
+    Alias, Dashboard, Document, EventSourceMapping, Fact, Function, LogGroup, Maker, Moment, Parameter, Queue, Record,
+    Resource, Role, RolePolicy, Rule, Settings,
 };
 
 fn other() -> Document {
@@ -34,7 +34,7 @@ const ROWS: &[Row] = &[
     (
         "tags of the user",
         |b| b.options.tag = Some(vec!["team=a".parse().unwrap()]),
-        "~parameter(options.tag.team,tags.team) ~queue(tags.team) ~queue(tags.team) ~queue(tags.team) ~role(tags.team) \
+        "~parameter(options.tag.team) ~queue(tags.team) ~queue(tags.team) ~queue(tags.team) ~role(tags.team) \
          ~log-group(tags.team) ~function(tags.team) ~rule(tags.team) ~rule(tags.team) ~rule(tags.team) ~rule(tags.team) \
          ~rule(tags.team)",
     ),
@@ -45,10 +45,26 @@ const ROWS: &[Row] = &[
                 let settings = p.settings.as_mut().unwrap();
                 settings.pinned_version = Some(2);
                 let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
-                settings.old_keys.insert(key, Until(0));
+                settings.old_keys.insert(key, Moment(0));
             });
         },
         "~parameter(pinned_version,old_keys.arn:aws:kms:us-west-2:111122223333:key/1)",
+    ),
+    (
+        "a record of other facts",
+        |b| {
+            b.record(RECORD, |r| {
+                let record = r.content.as_mut().unwrap();
+                record.queue = "other".parse().unwrap();
+                record.role = None;
+                record.former_roles = ["former".parse().unwrap()].into();
+                record.tags = [("team".to_owned(), "a".to_owned())].into();
+                record.external = true;
+                record.made_by = Maker::Tool("terraform".to_owned());
+                record.since = None;
+            });
+        },
+        "~record(queue,made_by,since,external,role) ~record(former_roles,queue_tags.team)",
     ),
     (
         "settings that cannot be read",
@@ -105,6 +121,7 @@ impl Bench {
         rule: Rule;
         dashboard: Dashboard;
         parameter: Parameter;
+        record: Record;
     }
 }
 
@@ -124,12 +141,12 @@ fn nothing_becomes_everything_and_the_other_way() {
     bench.observed = ids.into_iter().map(|id| (id, Fact::Absent)).collect();
     assert_eq!(
         drawing(&bench.plan()),
-        "+parameter +queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
+        "+parameter +record +queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
          +event-source-mapping +rule +rule +rule +rule +rule"
     );
     assert_eq!(
         torn_down,
-        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
+        "-queue -queue -role-policy -record -event-source-mapping -alias -function -role-policy -role -log-group \
          -rule -rule -rule -rule -rule -queue -queue -parameter"
     );
     assert_eq!(drawing(&bench.teardown()), "");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Bench, MAPPING};
+use super::{Bench, MAPPING, RECORD};
 use crate::error::Hint;
 use crate::message::{Fix, Message, sort};
 use crate::model::{Code, Fact};
@@ -103,9 +103,7 @@ const ROWS: &[Row] = &[
         "a controller that would run as the router",
         |b| {
             b.role = Some("kibus-router-us-west-2".parse().unwrap());
-            b.queue("karpenter-base", |q| {
-                q.tags.0.insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
-            });
+            b.record(RECORD, |r| r.content.as_mut().unwrap().role = Some("kibus-router-us-west-2".parse().unwrap()));
             b.answer("role-policy", "controller/kibus.us-west-2.base", Fact::Absent);
         },
         &[

@@ -7,11 +7,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Bench, step};
-use crate::model::{Cluster, Document, Effect, Fact, HubOptions, Resource, ResourceId, hub, scope::tests::scope};
+use crate::model::{Effect, Fact, HubOptions, Resource, ResourceId, scope::tests::scope};
 use crate::plan::order::before_by_pairs;
 use crate::plan::{Action, Change, Plan};
-use inventories::{CLUSTERS, Pair, hub_options};
+use inventories::{CLUSTERS, Pair, hub_options, record};
 
 /// Every change that must be made before this one, whichever way.
 fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
@@ -38,8 +37,10 @@ const REFERS: &[(&str, &str, &str, &str)] = &[
     ("event-source-mapping", "", "function", "kibus-router"),
     ("event-source-mapping", "", "queue", "kibus-hub"),
     ("event-source-mapping", "", "role-policy", "kibus-router-us-west-2"),
-    ("role-policy", "kibus.us-west-2.base", "queue", "karpenter-base"),
-    ("role-policy", "kibus.us-west-2.tenant", "queue", "karpenter-tenant"),
+    ("role-policy", "kibus.us-west-2.base", "record", "clusters/base"),
+    ("role-policy", "kibus.us-west-2.tenant", "record", "clusters/tenant"),
+    ("queue", "karpenter-base", "record", "clusters/base"),
+    ("queue", "karpenter-tenant", "record", "clusters/tenant"),
 ];
 
 fn refers(user: &ResourceId, used: &ResourceId) -> bool {
@@ -57,16 +58,17 @@ fn is_tested_with(alias: &ResourceId, used: &ResourceId) -> bool {
     alias.kind() == "alias" && USED.iter().any(is)
 }
 
-/// Whether this changes the role that a queue has saved.
+/// Whether this is the write of a record that no longer has a role or a tag.
 fn forgets(change: &Change) -> bool {
-    let tags = change.before.as_ref().and_then(Resource::tags);
-    change.action == Action::Update
-        && tags.is_some_and(|tags| tags.controller_role().is_some())
-        && change.fields.iter().any(|field| field.path == "tags.kibus:controller-role")
+    matches!(change.id, ResourceId::Record(_)) && takes(change)
 }
 
 /// Whether this takes something from the settings of the hub.
 fn is_last(change: &Change) -> bool {
+    matches!(change.id, ResourceId::Parameter(_)) && takes(change)
+}
+
+fn takes(change: &Change) -> bool {
     let effects = |to: &Resource| to.particulars().effects(change.before.as_ref());
     change.action == Action::Update && effects(change.resource()).contains(&Effect::Forgets)
 }
@@ -98,6 +100,8 @@ fn hold(plan: &Plan) {
                 _ if is_last(early) => false,
                 (Action::Delete, Action::Delete) => refers(x, y) || *y == memory,
                 (Action::Delete, Action::Create) => false,
+                // What a cluster has goes after its record says so, and before the record forgets it.
+                (Action::Update, Action::Delete) if x.kind() == "record" && refers(y, x) => !forgets(early),
                 (_, Action::Delete) => *x == memory,
                 (Action::Delete, Action::Update) => forgets(late) && refers(x, y),
                 _ if forgets(late) && refers(x, y) => true,
@@ -185,14 +189,10 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
 fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
     let mut pair = Pair::default();
     for role in ["a", "b"] {
-        let id = Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
+        let id = scope().controller_policy_id(&"base".parse().unwrap(), &role.parse().unwrap());
         pair.observed.insert(id, Fact::Absent);
     }
-    let desired = |role: Option<&str>| {
-        let role = role.map(|role| role.parse().unwrap());
-        Cluster::new(&scope(), &hub::default_queue_prefix(), "base".parse().unwrap(), role)
-            .desired(&scope(), &HubOptions::default().into())
-    };
+    let desired = |role| record("base", role).desired(&scope(), &HubOptions::default().into());
     for resource in desired(from).resources() {
         pair.see(resource.clone());
     }
@@ -201,49 +201,18 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
 }
 
 #[test]
-fn a_queue_outlives_the_policy_on_its_saved_role() {
-    let policy = |role: &str| Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
-    let queue = ResourceId::Queue("karpenter-base".parse().unwrap());
+fn a_record_names_a_role_before_it_has_the_policy_and_until_it_has_lost_it() {
+    let policy = |role: &str| scope().controller_policy_id(&"base".parse().unwrap(), &role.parse().unwrap());
+    let record = ResourceId::Record(scope().record_parameter(&"base".parse().unwrap()));
     for (name, from, to, steps) in [
-        ("another role", Some("a"), Some("b"), vec![('+', policy("b")), ('-', policy("a")), ('~', queue.clone())]),
-        ("a role at last", None, Some("a"), vec![('~', queue.clone()), ('+', policy("a"))]),
-        ("no role any more", Some("a"), None, vec![('-', policy("a")), ('~', queue.clone())]),
+        ("another role", Some("a"), Some("b"), vec![&record, &policy("b"), &policy("a"), &record]),
+        ("a role at last", None, Some("a"), vec![&record, &policy("a")]),
+        ("no role any more", Some("a"), None, vec![&record, &policy("a"), &record]),
     ] {
         let plan = change_of_role(from, to);
-        let places: Vec<_> = steps.iter().map(|(sign, id)| step(&plan, *sign, id)).collect();
-        assert_eq!(places, (0..steps.len()).map(Some).collect::<Vec<_>>(), "{name}");
+        assert_eq!(plan.changes.iter().map(|change| &change.id).collect::<Vec<_>>(), steps, "{name}");
         for at in 1..plan.changes.len() {
             assert!(all_before(&plan, at).contains(&(at - 1)), "{name}: change {at} does not wait");
         }
-    }
-}
-
-/// K208: a rule sends as a role. The lock of the hub queue denies that, so the rule is repaired first, unless EventBridge
-/// could not send to the queue before.
-#[test]
-fn a_rule_that_sends_as_a_role_is_repaired_before_the_queue_is_locked() {
-    let plan_from = |edit: fn(&mut Document)| {
-        let mut bench = Bench::new();
-        bench.options.lock_queues = Some(false);
-        for resource in bench.wanted().resources() {
-            bench.see(resource.clone());
-        }
-        bench.options.lock_queues = None;
-        bench.queue("kibus-hub", |queue| edit(queue.policy.as_mut().unwrap()));
-        bench.rule("kibus-probe", |rule| {
-            rule.target.as_mut().unwrap().role = Some("arn:aws:iam::111122223333:role/r".to_owned());
-        });
-        bench.plan()
-    };
-    for (name, edit, rule_first) in [
-        ("only the lock is new", (|_| {}) as fn(&mut Document), true),
-        ("rules may not send yet", |policy| policy.value_mut()["Statement"][0]["Sid"] = "KibusOther".into(), false),
-    ] {
-        let plan = plan_from(edit);
-        let place = |id| step(&plan, '~', &id).unwrap();
-        let rule = place(ResourceId::Rule("kibus-probe".parse().unwrap()));
-        let queue = place(ResourceId::Queue(scope().hub_queue()));
-        assert_eq!(all_before(&plan, queue).contains(&rule), rule_first, "{name}");
-        assert_eq!(all_before(&plan, rule).contains(&queue), !rule_first, "{name}");
     }
 }

@@ -12,7 +12,7 @@ fn a_change_knows_its_owner() {
     let bench = Bench::new();
     let ids = bench.observed.iter().map(|(id, _)| id.clone());
     let absent: Observed = ids.map(|id| (id, Fact::Absent)).collect();
-    let create = plan(&bench.scope, &bench.wanted(), &absent, 0);
+    let create = plan(&bench.scope, &bench.wanted(), &absent);
     for plan in [create, bench.teardown()] {
         let changes = plan.changes.iter();
         let mut of_clusters: Vec<String> =
@@ -20,7 +20,11 @@ fn a_change_knows_its_owner() {
         of_clusters.sort();
         assert_eq!(
             of_clusters,
-            ["cluster base queue `karpenter-base`", "cluster base role policy `controller/kibus.us-west-2.base`"]
+            [
+                "cluster base queue `karpenter-base`",
+                "cluster base record `/kibus/kibus/clusters/base`",
+                "cluster base role policy `controller/kibus.us-west-2.base`"
+            ]
         );
     }
 }

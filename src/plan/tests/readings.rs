@@ -67,7 +67,7 @@ fn only_absent_may_plan_a_create() {
             desired.insert(resource.clone());
         }
     }
-    let _ = plan(&bench.scope, &desired, &Default::default(), 0);
+    let _ = plan(&bench.scope, &desired, &Default::default());
 }
 
 fn unanswered() -> Fault {

@@ -20,7 +20,7 @@ fn calls(before: Option<&HubOptions>, after: &HubOptions) -> PlannedCalls {
     let ids: BTreeSet<&ResourceId> = wanted.ids().chain(had.ids()).collect();
     let observed: Observed = ids.into_iter().map(|id| (id.clone(), reading(id))).collect();
     let document = operator_policy::with_alarms(&scope(), after);
-    planned_calls(&scope(), after, &document, &plan(&scope(), &wanted, &observed, 0))
+    planned_calls(&scope(), after, &document, &plan(&scope(), &wanted, &observed))
 }
 
 fn writes(planned: &PlannedCalls) -> BTreeSet<&str> {
@@ -51,8 +51,8 @@ fn a_plan_takes_the_calls_of_its_changes() {
         let verbs = ["Delete", "Remove", "Set", "Untag", "Update"];
         !verbs.iter().any(|verb| name.starts_with(verb)) && !of_options.contains(action)
     };
-    let is_always_made = |kind| !matches!(kind, Kind::Alarm | Kind::Dashboard);
-    let of_kinds = CALLS.iter().filter(|call| call.kind.is_some_and(is_always_made) && !call.access.is_read());
+    let is_always_made = |kind| !matches!(kind, Kind::Alarm | Kind::Dashboard | Kind::Record);
+    let of_kinds = CALLS.iter().filter(|call| call.kinds.iter().copied().any(is_always_made) && !call.access.is_read());
     let first: BTreeSet<&str> = of_kinds.map(|call| call.action).filter(makes).collect();
     let first = first.into_iter().collect::<Vec<_>>().join(" ");
     let default = HubOptions::default();
@@ -64,13 +64,13 @@ fn a_plan_takes_the_calls_of_its_changes() {
             Some(default.clone()),
             HubOptions { rebalance: Some(true), ..default.clone() },
             "events:PutRule events:PutTargets events:TagResource sqs:SetQueueAttributes sqs:TagQueue sqs:UntagQueue \
-             ssm:AddTagsToResource ssm:PutParameter ssm:RemoveTagsFromResource",
+             ssm:PutParameter",
         ),
         (
             "a dashboard",
             Some(default.clone()),
             HubOptions { dashboard: Some(true), ..default.clone() },
-            "cloudwatch:PutDashboard ssm:AddTagsToResource ssm:PutParameter ssm:RemoveTagsFromResource",
+            "cloudwatch:PutDashboard ssm:PutParameter",
         ),
     ] {
         let planned = calls(before.as_ref(), &after);

@@ -28,7 +28,7 @@ fn answers() -> Answers {
 fn first(scope: &Scope) -> Plan {
     let desired = Hub::new(scope, HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
     let observed: Observed = desired.ids().map(|id| (id.clone(), Fact::Absent)).collect();
-    crate::plan::plan(scope, &desired, &observed, 0)
+    crate::plan::plan(scope, &desired, &observed)
 }
 
 /// The item of a subject, as its result and its text, with the details and what helps.

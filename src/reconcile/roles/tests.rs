@@ -3,7 +3,9 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::*;
-use crate::model::{Association, Document, Fact, Fault, FaultKind, scope::tests::scope};
+use crate::model::{
+    Association, ClusterRecord, Document, Fact, Fault, FaultKind, HubOptions, Moment, Record, scope::tests::scope,
+};
 
 const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
 
@@ -20,7 +22,6 @@ fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
     let association = |(namespace, role_arn): &(&str, &str)| Association {
         namespace: (*namespace).to_owned(),
         role_arn: (*role_arn).to_owned(),
-        has_session_policy: false,
     };
     Fact::Present(all.iter().map(association).collect())
 }
@@ -96,12 +97,53 @@ fn all_evidence_must_name_one_role() {
     }
 }
 
+/// A case, the record of `base`, what is given, and the role, or what becomes of the search.
+type Row = (&'static str, Option<fn(&mut ClusterRecord)>, ClusterSetting, &'static str);
+
+#[test]
+fn the_record_says_the_role_and_evidence_only_without_one() {
+    let search = ClusterSetting::default;
+    let named = |role: &str| ClusterSetting { role: RoleOption::Named(role.parse().unwrap()), ..search() };
+    let adopt = || ClusterSetting { adopt: Some(true), ..search() };
+    let external = || ClusterSetting { external: Some(true), ..search() };
+    let rows: [Row; 10] = [
+        ("no record", None, search(), "b"),
+        ("no record, and another role", None, named("a"), "a"),
+        ("no record, external", None, external(), "unmanaged"),
+        ("no record, adopted", None, adopt(), "b"),
+        ("a record", Some(|record| record.role = Some("a".parse().unwrap())), search(), "a"),
+        ("a record, adopted", Some(|record| record.role = Some("a".parse().unwrap())), adopt(), "a"),
+        ("a record, and another role", Some(|record| record.role = Some("a".parse().unwrap())), named("b"), "b"),
+        ("a record without a role", Some(|_| {}), search(), "unmanaged"),
+        ("an external record", Some(|record| record.external = true), search(), "unmanaged"),
+        ("an external record, adopted", Some(|record| record.external = true), adopt(), "b"),
+    ];
+    for (case, edit, setting, expected) in rows {
+        let mut survey = survey(associations(&[]), &["b"], &["a", "b"]);
+        let base: ClusterName = "base".parse().unwrap();
+        let answer = edit.map_or(Fact::Absent, |edit| {
+            let mut record = ClusterRecord::new(&scope(), &HubOptions::default(), base.clone(), Moment(1));
+            edit(&mut record);
+            Fact::Present(Resource::Record(Record::new(&scope(), record)))
+        });
+        survey.observed.insert(survey.record_id(&base), answer);
+        let found = match decide(&survey, &base, &setting) {
+            FoundRole::One(role, _) => role.to_string(),
+            FoundRole::Unmanaged => "unmanaged".to_owned(),
+            FoundRole::NotOne(_) | FoundRole::Missing(_) | FoundRole::Open => "?".to_owned(),
+        };
+        assert_eq!(found, expected, "{case}");
+        let asks = survey.take_open();
+        assert!(asks.associations.is_empty() && !asks.listed_roles, "{case}: nothing else is read");
+    }
+}
+
 #[test]
 fn associations_and_trust_policies_are_read_in_one_round() {
     let mut survey = Survey::new(scope());
     let base: ClusterName = "base".parse().unwrap();
-    survey.observed.insert(ResourceId::Queue(survey.cluster_queue(&base)), Fact::Absent);
-    decide(&survey, &base, &ClusterSetting::default(), &HubOptions::default());
+    survey.observed.insert(survey.record_id(&base), Fact::Absent);
+    decide(&survey, &base, &ClusterSetting::default());
     let query = survey.take_open();
     assert_eq!([!query.associations.is_empty(), !query.oidc_issuers.is_empty(), query.listed_roles], [true; 3]);
 }

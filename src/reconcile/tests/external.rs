@@ -1,119 +1,163 @@
-//! External queues: nothing writes to one, and the tag that makes one can only prevent writes.
+//! External queues: what a check finds of them, and that no command writes to one.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    QueueActivity, policy,
-    tags::{BUS, EXTERNAL},
+    Encryption, EventRule, FindingCode, ListedTarget, Maker, QueueActivity, RuleName, Severity,
+    tags::{BUS, CLUSTER},
 };
 
-const QUEUE: &str = "karpenter-base";
+/// The statements of the queue's policy, as its owner names them.
+fn needed() -> Vec<Value> {
+    let policy = policy::cluster_queue_policy(&scope(), &QUEUE.parse().unwrap());
+    let unnamed = policy.statements().into_iter().cloned().map(|mut statement| {
+        statement.as_object_mut().unwrap().remove("Sid");
+        statement
+    });
+    unnamed.collect()
+}
 
-/// The survey of an up-to-date hub, with the queue of its cluster as `edit` leaves it.
-fn survey_with(edit: impl Fn(&mut Queue)) -> Survey {
-    let mut survey = survey_of(options(None), &[]);
-    let mut queue = survey.observed.queue(QUEUE.parse().unwrap()).unwrap().clone();
-    edit(&mut queue);
-    let queue = Resource::Queue(queue);
-    survey.observed.insert(queue.id(), Fact::Present(queue));
+fn allows(principal: Value) -> Value {
+    json!({"Effect": "Allow", "Principal": principal, "Action": "sqs:SendMessage", "Resource": "*"})
+}
+
+/// A survey in which `base` is external and has no finding, with these statements besides.
+fn external_with(more: &[Value]) -> Survey {
+    let mut survey = survey();
+    edit_record(&mut survey, |record| (record.external, record.role) = (true, None));
+    survey.observed.insert(scope().controller_policy_id(&base(), &ROLE.parse().unwrap()), Fact::Absent);
+    let statements = [needed().as_slice(), more].concat();
+    edit_queue(&mut survey, QUEUE, |queue| queue.policy = Some(Document::new(json!({ "Statement": statements }))));
+    let reads = QueueActivity { deleted: 1, ..QueueActivity::default() };
+    survey.known.queue_activity.insert(QUEUE.parse().unwrap(), Fact::Present(reads));
+    survey.known.event_rules = Fact::Present(Vec::new());
     survey
 }
 
-/// The changes of the queue that a command applies, without the tag itself.
-fn writes(survey: &Survey, target: &Target) -> Vec<String> {
-    let Ok(intent) = reconcile(survey, target) else {
-        return Vec::new();
-    };
-    if !intent.refusals.is_empty() {
-        return Vec::new();
-    }
-    let changes = intent.plan.changes.into_iter().filter(|change| change.id.name() == QUEUE);
-    let fields = changes.flat_map(|change| change.fields.into_iter().map(move |field| (change.action, field.path)));
-    let fields = fields.filter(|(_, path)| *path != format!("tags.{EXTERNAL}"));
-    fields.map(|(action, path)| format!("{} {path}", action.as_str())).collect()
+/// The findings, as `code severity`.
+fn graded(survey: &Survey) -> Vec<String> {
+    let intent = reconcile(survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
+    let about = intent.findings.iter().filter(|finding| finding.name() == QUEUE);
+    about.map(|finding| format!("{} {}", finding.code.unwrap(), finding.severity.as_str())).collect()
 }
 
 #[test]
-fn the_tag_can_only_prevent_writes() {
-    let adopt = |adopt| {
-        let setting = ClusterSetting { role: RoleOption::Unmanaged, adopt: Some(adopt), ..ClusterSetting::default() };
-        Target::add(["base".parse().unwrap()], &setting)
-    };
-    let key = || HubOptions {
-        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-        ..HubOptions::default()
-    };
-    let targets = [
-        ("add", adopt(Adopt::No)),
-        ("adopt", adopt(Adopt::Unproven)),
-        ("remove", remove()),
-        ("teardown", Target::teardown()),
-        ("another key", bootstrap(key())),
+fn a_check_grades_what_it_finds_of_an_external_queue() {
+    type Edit = fn(&mut Queue);
+    let rows: [(&str, Edit, &[&str]); 9] = [
+        ("nothing", |_| {}, &[]),
+        ("lost tags", |queue| drop(queue.tags.0.remove(CLUSTER)), &["K320 critical"]),
+        ("another bus", |queue| queue.tags = queue.tags.clone().with(BUS, "two"), &["K320 critical"]),
+        ("another setting", |queue| queue.retention = 60, &["K320 error"]),
+        ("its own key", |queue| queue.encryption = Encryption::Kms(KEY.parse().unwrap()), &["K320 critical"]),
+        ("a tag of its own", |queue| queue.tags = queue.tags.clone().with("team", "x"), &[]),
+        ("an older queue", |queue| queue.created = SINCE - 86_400, &[]),
+        ("no policy", |queue| queue.policy = None, &["K320 critical", "K320 critical"]),
+        (
+            "the policy of kibus",
+            |queue| queue.policy = Some(policy::cluster_queue_policy(&scope(), &queue.name)),
+            &["K326 critical"],
+        ),
     ];
-    let two = || {
-        let mut two = scope();
-        two.bus = "two".parse().unwrap();
-        two
-    };
-    let queue = || QUEUE.parse().unwrap();
-    let senders = HubOptions::default().senders();
-    let policies = [
-        ("created", Some(policy::cluster_queue_policy(&scope(), &queue(), senders))),
-        ("adopted", Some(policy::adopted_queue_policy(&scope(), &queue(), senders, None))),
-        ("of another bus", Some(policy::cluster_queue_policy(&two(), &queue(), senders))),
-        ("of its owner", Some(Document::new(json!({"Statement": [{"Sid": "Theirs", "Effect": "Deny"}]})))),
-        ("none", None),
-    ];
-    let mut prevented = 0;
-    for (origin, policy) in &policies {
-        for bus in [Some("kibus"), Some("two"), None] {
-            let edit = |external: bool| {
-                survey_with(|queue| {
-                    queue.policy.clone_from(policy);
-                    queue.retention = 60;
-                    queue.tags.0.remove(BUS);
-                    queue.tags.0.extend(bus.map(|bus| (BUS.to_owned(), bus.to_owned())));
-                    if external {
-                        queue.tags = queue.tags.clone().with(EXTERNAL, "terraform");
-                    }
-                })
-            };
-            for (name, target) in &targets {
-                let case = format!("{name}: {origin}, {bus:?}");
-                let [without, with] = [false, true].map(|external| writes(&edit(external), target));
-                match *origin {
-                    "created" | "adopted" | "of another bus" => assert_eq!(with, without, "{case}"),
-                    _ if bus == Some("two") => assert_eq!(with, without, "{case}"),
-                    _ => assert_eq!(with, [""; 0], "{case}"),
-                }
-                prevented += usize::from(with != without);
-            }
-        }
+    for (name, edit, expected) in rows {
+        let mut survey = external_with(&[]);
+        edit_queue(&mut survey, QUEUE, edit);
+        assert_eq!(graded(&survey), expected, "{name}");
     }
-    assert!(prevented > 5, "the tag prevented writes in {prevented} cases");
+}
+
+#[test]
+fn what_a_policy_opens_is_graded_by_the_rules_that_still_send() {
+    let published = allows(json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]}));
+    let unclear = json!({"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"});
+    for (name, statement, has_rule, expected) in [
+        ("published by Karpenter, while its rules send", published.clone(), true, &["K320 warning"; 2][..]),
+        ("published by Karpenter, and no rule sends", published, false, &["K320 error"; 2]),
+        ("another account", allows(json!({"AWS": "999999999999"})), false, &["K320 critical"]),
+        ("everyone", allows(json!("*")), true, &["K320 critical"]),
+        ("a denial", unclear, false, &["K330 error"]),
+    ] {
+        let mut survey = external_with(&[statement]);
+        if has_rule {
+            let rule: RuleName = "Karpenter-base-Spot".parse().unwrap();
+            let pattern = json!({"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]});
+            let pattern = Some(Document::new(pattern));
+            survey.known.event_rules =
+                Fact::Present(vec![EventRule { name: rule.clone(), pattern, enabled: true, managed_by: None }]);
+            let target = ListedTarget { id: "1".to_owned(), arn: scope().queue_arn(&QUEUE.parse().unwrap()) };
+            survey.known.rule_targets.insert(rule, Fact::Present(vec![target]));
+        }
+        assert_eq!(graded(&survey), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_missing_external_queue_is_created_by_its_owner() {
+    let removes = "kibus remove-cluster base";
+    for (tool, commands) in [
+        (None, &["kibus export cluster base", removes][..]),
+        (Some("terraform"), &["kibus export cluster base"]),
+        (Some("cloudformation"), &["kibus export cluster base --format cloudformation"]),
+    ] {
+        let mut survey = external_with(&[]);
+        survey.observed.insert(id_of_queue(QUEUE), Fact::Absent);
+        if let Some(tool) = tool {
+            edit_record(&mut survey, |record| record.made_by = Maker::Tool(tool.to_owned()));
+        }
+        let findings = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap().findings;
+        let [finding] = <[Message; 1]>::try_from(findings).unwrap();
+        assert_eq!(finding.code, Some(FindingCode::ClusterQueueMissing));
+        assert_eq!(finding.severity, Severity::Critical);
+        let printed: Vec<String> = finding.fix.steps().into_iter().filter_map(|step| step.command).collect();
+        assert_eq!(printed, commands);
+    }
 }
 
 #[test]
 fn whether_a_controller_reads_its_queue_is_seen_or_unknown() {
-    let survey = survey_with(|queue| {
-        let ours = queue.policy.as_ref().unwrap().statements().into_iter().cloned();
-        let statements: Vec<_> = ours
-            .map(|mut statement| {
-                statement.as_object_mut().unwrap().remove("Sid");
-                statement
-            })
-            .collect();
-        queue.policy = Some(Document::new(json!({ "Statement": statements })));
-        queue.tags = queue.tags.clone().with(EXTERNAL, "terraform");
-    });
-    let seen = |deleted| Fact::Present(QueueActivity { deleted, ..QueueActivity::default() });
-    for (activity, unknown) in [(Fact::Absent, true), (seen(0), true), (seen(1), false)] {
-        let mut survey = survey.clone();
-        survey.known.queue_activity.insert(QUEUE.parse().unwrap(), activity.clone());
+    for (deleted, is_unknown) in [(None, true), (Some(0), true), (Some(1), false)] {
+        let mut survey = external_with(&[]);
+        let activity = deleted.map(|deleted| QueueActivity { deleted, ..QueueActivity::default() });
+        survey.known.queue_activity.insert(QUEUE.parse().unwrap(), activity.map_or(Fact::Absent, Fact::Present));
         let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-        assert!(intent.findings.iter().all(|one| one.name() != QUEUE), "{activity:?}");
-        let says = intent.warnings.iter().any(|hint| hint.text.starts_with("unknown whether Karpenter"));
-        assert_eq!(says, unknown, "{activity:?}");
+        assert_eq!(warned(&intent).contains("unknown whether Karpenter of `base`"), is_unknown, "{deleted:?}");
     }
+}
+
+/// Whatever its queue is like.
+#[test]
+fn no_command_writes_to_an_external_queue() {
+    let edits: [fn(&mut Queue); 5] = [
+        |_| {},
+        |queue| queue.retention = 60,
+        |queue| queue.policy = None,
+        |queue| queue.tags = Default::default(),
+        |queue| queue.policy = Some(policy::cluster_queue_policy(&scope(), &queue.name)),
+    ];
+    let external = ClusterSetting { external: Some(true), ..ClusterSetting::default() };
+    let targets = [
+        add(),
+        add_with(external),
+        remove(),
+        Target::teardown(),
+        bootstrap(with_key(KEY)),
+        verify(OfferedRouter::Packaged(code())),
+    ];
+    for edit in edits {
+        for target in &targets {
+            let mut survey = external_with(&[]);
+            edit_queue(&mut survey, QUEUE, edit);
+            let intent = reconcile(&survey, target).unwrap();
+            assert!(intent.plan.changes.iter().all(|change| change.id != id_of_queue(QUEUE)), "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn external_queues_are_named_when_the_key_changes() {
+    let intent = reconcile(&external_with(&[]), &bootstrap(with_key(KEY))).unwrap();
+    let said =
+        "the queues of external clusters do not follow, and the owner of each must change its encryption: `base`";
+    assert!(warned(&intent).contains(said), "{}", warned(&intent));
 }

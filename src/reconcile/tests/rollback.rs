@@ -1,9 +1,9 @@
 //! A rollback: it is kept until it is ended, and no finding is against it.
 
-use super::router_code::{codes, deployed, edit_alias, found, named, not_at_hand, ours, verified, warned};
+use super::router_code::{codes, deployed, edit_alias, named, not_at_hand, ours, verified};
 use super::*;
 use crate::message::Fix;
-use crate::model::{Alias, Fact, FunctionSettings, Parameter, Settings};
+use crate::model::{Alias, Fact, FunctionSettings, Parameter};
 use crate::reconcile::OfferedRouter::{self, Named, Packaged};
 
 #[test]
@@ -56,7 +56,7 @@ fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
         settings: parameter.settings.clone().map(|settings| Settings { pinned_version: Some(2), ..settings }),
         ..parameter.clone()
     });
-    survey.observed.insert(parameter.id(), Fact::Present(parameter));
+    see(&mut survey, parameter);
     let function = survey.observed.function(scope().router_function()).unwrap();
     let settings = FunctionSettings { code: Code::of_archive("0.3.0", "cc"), ..function.settings.clone() };
     survey.known.versions.insert(3, Fact::Present(settings));
@@ -78,7 +78,7 @@ fn a_rollback_is_kept_until_it_is_ended() {
         (
             "an option of the queues",
             Packaged(ours()),
-            HubOptions { lock_queues: Some(false), ..none() },
+            HubOptions { retention: Some("7200".parse().unwrap()), ..none() },
             false,
             "cc",
             "",

@@ -2,7 +2,7 @@
 //! kibus.
 
 use super::*;
-use crate::message::{Fix, Message};
+use crate::message::Fix;
 use crate::model::{Alias, FieldValue};
 use crate::reconcile::OfferedRouter::{self, Named, OfVersion, Packaged};
 
@@ -148,7 +148,7 @@ fn rows() -> Vec<Row> {
 
 /// A hub with this code.
 pub(super) fn deployed(latest: &str, live: Live) -> Survey {
-    let mut survey = survey(&[]);
+    let mut survey = survey();
     let name = scope().router_function();
     let mut function = survey.observed.function(name.clone()).unwrap().clone();
     function.settings.code = Code::of_unknown_version(latest);
@@ -168,10 +168,6 @@ pub(super) fn edit_alias(survey: &mut Survey, edit: impl FnOnce(&mut Alias)) {
     alias.version = Some(1);
     edit(&mut alias);
     see(survey, Resource::Alias(alias));
-}
-
-fn see(survey: &mut Survey, resource: Resource) {
-    survey.observed.insert(resource.id(), Fact::Present(resource));
 }
 
 fn text(value: &FieldValue) -> String {
@@ -198,18 +194,6 @@ pub(super) fn codes(intent: &Intent) -> String {
 
 pub(super) fn verified(survey: &Survey, router: OfferedRouter) -> Intent {
     reconcile(survey, &verify(router)).unwrap()
-}
-
-pub(super) fn found(intent: &Intent) -> Vec<String> {
-    let about = |finding: &Message| format!("{} {}", finding.code.unwrap(), finding.name());
-    let mut found: Vec<String> = intent.findings.iter().map(about).collect();
-    found.sort();
-    found
-}
-
-pub(super) fn warned(intent: &Intent) -> String {
-    let texts: Vec<&str> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
-    texts.join("\n")
 }
 
 #[test]

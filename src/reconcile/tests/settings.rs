@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::message::{MessageKind, Subject};
-use crate::model::{Encryption, Fault, FaultKind, FindingCode, KmsKey, Parameter, Settings, Until};
+use crate::model::{Encryption, Fault, FaultKind, FindingCode, KmsKey, Parameter};
 use crate::reconcile::hub::old_after;
 
-const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const OTHER: &str = "arn:aws:kms:us-west-2:111122223333:key/2";
 
 fn parameter() -> ResourceId {
@@ -14,32 +13,33 @@ fn parameter() -> ResourceId {
 
 /// A survey in which the parameter holds this.
 fn holding(text: &str) -> Survey {
-    let mut survey = survey(&[]);
+    let mut survey = survey();
     let held = Resource::Parameter(Parameter {
         name: scope().settings_parameter(),
         settings: Settings::read(text),
         version: 3,
-        tags: Default::default(),
+        tags_of_new: Default::default(),
     });
-    survey.observed.insert(held.id(), Fact::Present(held));
+    see(&mut survey, held);
     survey
 }
 
 /// A survey in which the parameter has this answer.
 fn answering(reading: Fact<Resource>) -> Survey {
-    let mut survey = survey(&[]);
+    let mut survey = survey();
     survey.observed.insert(parameter(), reading);
     survey
 }
 
 /// A survey in which nothing exists.
 fn empty() -> Survey {
-    let mut survey = survey(&[]);
+    let mut survey = survey();
     let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
     for id in ids {
         survey.observed.insert(id, Fact::Absent);
     }
     survey.known.roles.clear();
+    survey.known.records = Fact::Present(BTreeSet::new());
     survey
 }
 
@@ -83,7 +83,7 @@ fn every_command_decides_by_the_settings_or_refuses() {
     ];
     let future = r#"{"format":2,"options":{}}"#;
     for (state, survey, expected) in [
-        ("settings", survey(&[]), ["plans"; 6]),
+        ("settings", survey(), ["plans"; 6]),
         ("nothing", empty(), ["plans", "plans", "no hub", "no hub", "plans", "no hub"]),
         ("lost settings", answering(Fact::Absent), ["lost", "plans", "lost", "lost", "plans", "plans"]),
         ("damaged settings", holding("hello"), ["bad", "plans", "bad", "bad", "bad", "bad"]),
@@ -117,7 +117,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         retention: Some("2h".parse().unwrap()),
         permissions_boundary: Some("arn:aws:iam::111122223333:policy/a".parse().unwrap()),
         role_path: Some("/x/".parse().unwrap()),
-        queue_prefix: Some("x-".parse().unwrap()),
+        queue_name: Some("x-{cluster}".parse().unwrap()),
         memory: Some("512".parse().unwrap()),
         arch: Some(crate::model::resource::Architecture::Arm64),
         reserved_concurrency: Some("5".parse().unwrap()),
@@ -128,14 +128,12 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         dashboard: Some(true),
         // Clusters have these.
         reader_alarms: None,
-        lock_queues: Some(false),
         tag_conditions: Some(false),
         cluster_metrics: Some("none".parse().unwrap()),
         notify: Some("team-a".parse().unwrap()),
-        // Its clusters have it.
-        grant: None,
+        unknown: Default::default(),
     };
-    let mut survey = survey_of(options.clone(), &[]);
+    let mut survey = survey_of(options.clone());
     survey.observed.insert(parameter(), Fact::Absent);
     let command = restores(reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err());
     let typed = ["kibus bootstrap-hub --restore-settings".to_owned()].into_iter().chain(options.typed());
@@ -147,7 +145,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
 
 #[test]
 fn the_command_names_only_what_differs_from_the_defaults() {
-    let mut survey = survey_of(HubOptions::default(), &[]);
+    let mut survey = survey_of(HubOptions::default());
     survey.observed.insert(parameter(), Fact::Absent);
     let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
     assert_eq!(restores(blocked), "kibus bootstrap-hub --restore-settings");
@@ -157,30 +155,62 @@ fn the_command_names_only_what_differs_from_the_defaults() {
 }
 
 #[test]
-fn a_queue_that_is_being_deleted_is_no_hub_without_settings() {
-    let mut survey = empty();
-    let dlq = super::survey(&["kibus-hub-dlq"]);
-    let id = ResourceId::Queue(scope().dead_letter_queue());
-    survey.observed.insert(id.clone(), dlq.observed.get(&id).clone());
+fn the_queue_of_a_cluster_and_its_record_are_no_hub() {
+    let (whole, mut survey) = (survey(), empty());
+    for id in [id_of_queue(QUEUE), whole.record_id(&base())] {
+        survey.observed.insert(id.clone(), whole.observed.get(&id).clone());
+    }
     assert!(!survey.has_lost_settings());
-    survey.now += 1_000;
-    assert!(survey.has_lost_settings(), "an old mark says nothing");
+}
+
+/// A hub is as old as its oldest queue, or no queue of it would be its own.
+#[test]
+fn restored_settings_say_since_when_the_hub_exists() {
+    for (name, survey, since) in [
+        ("a new hub", empty(), NOW),
+        ("a restored one", answering(Fact::Absent), SINCE),
+        ("an old one", survey(), SINCE),
+    ] {
+        let target = restoring(options(Some("1024")));
+        let intent = reconcile(&survey, &target).unwrap();
+        let written = intent.plan.changes.iter().find(|change| change.id == parameter()).unwrap();
+        let settings = written.resource().as_parameter().unwrap().settings().unwrap();
+        assert_eq!((settings.since, intent.refusals), (Moment(since), Vec::new()), "{name}");
+    }
+}
+
+/// A prepared queue is refused, whatever tags it has.
+#[test]
+fn a_queue_that_is_older_than_the_hub_is_not_of_the_hub() {
+    for (older, refused) in [(5, false), (6, true)] {
+        let mut survey = survey();
+        edit_queue(&mut survey, "kibus-hub", |queue| (queue.created, queue.retention) = (SINCE - older, 60));
+        let refusals = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap().refusals;
+        assert_eq!(refusals.iter().any(|one| one.code == Some(FindingCode::NotManaged)), refused, "{older} s");
+    }
 }
 
 #[test]
-fn the_queue_of_a_cluster_is_no_hub() {
-    let mut survey = empty();
-    let id = ResourceId::Queue("karpenter-base".parse().unwrap());
-    let queue = super::survey(&["karpenter-base"]).observed.get(&id).clone();
-    survey.observed.insert(id, queue);
-    assert!(!survey.has_lost_settings());
+fn a_member_of_a_newer_kibus_stays_and_is_named() {
+    let mut survey = survey();
+    let text = survey.settings().unwrap().document().replacen('{', r#"{"later":1,"#, 1);
+    let text = text.replace(r#""options":{"#, r#""options":{"more":2,"#);
+    survey.observed.insert(parameter(), holding(&text).observed.get(&parameter()).clone());
+    edit_record(&mut survey, |record| drop(record.unknown.insert("new".to_owned(), true.into())));
+    let intent = reconcile(&survey, &bootstrap(options(Some("1024")))).unwrap();
+    for member in ["later", "more", "new"] {
+        assert!(warned(&intent).contains(&format!("a member `{member}`")), "{}", warned(&intent));
+    }
+    let written = intent.plan.changes.iter().find(|change| change.id == parameter()).unwrap();
+    let settings = written.resource().as_parameter().unwrap().settings().unwrap();
+    assert_eq!(settings.unknown().collect::<Vec<_>>(), ["later", "more"]);
 }
 
 #[test]
 fn settings_that_are_too_long_name_the_longest_tags() {
     let tags = (0..20).map(|number| format!("key{number}={}", "v".repeat(200 + number)).parse().unwrap());
     let options = HubOptions { tag: Some(tags.collect()), ..HubOptions::default() };
-    let intent = reconcile(&survey(&[]), &bootstrap(options)).unwrap();
+    let intent = reconcile(&survey(), &bootstrap(options)).unwrap();
     let refusals: Vec<_> = intent.refusals.iter().map(|refusal| refusal.sentence.clone()).collect();
     let [refusal] = refusals.as_slice() else { panic!("{refusals:?}") };
     assert!(refusal.contains("4096") && refusal.contains("tag `key19` takes 224"), "{refusal}");
@@ -194,7 +224,7 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
     let key = |text: &str| text.parse::<KmsKey>().unwrap();
     let settings = |current: Option<&str>, old: &[(&str, u64)]| Settings {
         options: HubOptions { kms_key: current.map(|text| text.parse().unwrap()), ..HubOptions::default() },
-        old_keys: old.iter().map(|(text, until)| (key(text), Until(*until))).collect(),
+        old_keys: old.iter().map(|(text, until)| (key(text), Moment(*until))).collect(),
         ..Settings::default()
     };
     for (name, before, wanted, queues, expected) in [
@@ -229,16 +259,13 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
         // Whoever may change a queue opens nothing with it.
         ("a key that only a queue has", settings(None, &[]), None, Some(OTHER), vec![]),
     ] {
-        let mut survey = survey_of(HubOptions::default(), &[]);
+        let mut survey = survey_of(HubOptions::default());
         if let Some(live) = queues {
-            let mut queue = survey.observed.queue("karpenter-base".parse().unwrap()).unwrap().clone();
-            queue.encryption = Encryption::Kms(key(live));
-            let queue = Resource::Queue(queue);
-            survey.observed.insert(queue.id(), Fact::Present(queue));
+            edit_queue(&mut survey, QUEUE, |queue| queue.encryption = Encryption::Kms(key(live)));
         }
         let wanted = wanted.map(key);
         let after = old_after(&survey, &before, wanted.as_ref());
-        let expected = expected.into_iter().map(|(text, until)| (key(text), Until(until))).collect();
+        let expected = expected.into_iter().map(|(text, until)| (key(text), Moment(until))).collect();
         assert_eq!(after, expected, "{name}");
     }
 }

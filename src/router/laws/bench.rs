@@ -31,7 +31,7 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
         },
         load: Load::default(),
     };
-    let handler = "kibus/karpenter-/notify=team-a".parse().unwrap();
+    let handler = "kibus/karpenter-{cluster}/notify=team-a".parse().unwrap();
     Arc::new(Router::new(scope(), handler, services))
 }
 

@@ -26,7 +26,7 @@ fn item(message: usize, cluster: &str, decision: Decision) -> Item {
 
 /// The lines about these items. The deliveries have these delays, in order, and no time after the last.
 fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
-    report_of("kibus/", items, delays)
+    report_of("kibus/{cluster}", items, delays)
 }
 
 /// The lines of a router with this handler.
@@ -223,9 +223,9 @@ fn each_cluster_or_node_pool_with_a_delivery_has_its_own_line_if_it_is_wanted() 
     };
     let (of_cluster, of_pool) = (json!(["bus", "cluster"]), json!(["bus", "cluster", "nodepool"]));
     for (handler, lines) in [
-        ("kibus/", both(json!([of_cluster]), None)),
-        ("kibus//metrics=nodepool", both(json!([of_cluster, of_pool]), Some("spot"))),
-        ("kibus//metrics=none", vec![]),
+        ("kibus/{cluster}", both(json!([of_cluster]), None)),
+        ("kibus/{cluster}/metrics=nodepool", both(json!([of_cluster, of_pool]), Some("spot"))),
+        ("kibus/{cluster}/metrics=none", vec![]),
     ] {
         let metrics = metrics_of(report_of(handler, items(), &[]));
         assert_eq!(metrics[0]["Delivered"], json!(4));

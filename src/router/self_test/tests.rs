@@ -200,18 +200,18 @@ fn deadline() -> Deadline {
     Deadline::at(u64::MAX / 2)
 }
 
-fn handler(prefix: &str) -> RouterHandler {
-    RouterHandler::new("kibus".parse().unwrap(), prefix.parse().unwrap())
+fn handler(template: &str) -> RouterHandler {
+    RouterHandler::new("kibus".parse().unwrap(), template.parse().unwrap())
 }
 
 #[tokio::test]
-async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
+async fn a_router_passes_in_every_partition_and_with_every_queue_template() {
     for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
-        for prefix in ["karpenter-", "", &"x".repeat(40)] {
-            let report = run(&scope, &handler(prefix), &healthy(), deadline()).await;
-            assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
+        for template in ["karpenter-{cluster}", "{cluster}", &format!("{{cluster}}{}", "x".repeat(50))] {
+            let report = run(&scope, &handler(template), &healthy(), deadline()).await;
+            assert_eq!((report.ok, report.problems), (true, vec![]), "{template}");
             assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
-            assert_eq!(report.handler, format!("kibus/{prefix}"));
+            assert_eq!(report.handler, format!("kibus/{template}"));
         }
     }
 }
@@ -219,7 +219,7 @@ async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
 #[tokio::test]
 async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
     let calls = Alike { send: Some(Err(refused("AccessDenied"))), ..healthy() };
-    let report = run(&scope(), &handler("karpenter-"), &calls, deadline()).await;
+    let report = run(&scope(), &handler("karpenter-{cluster}"), &calls, deadline()).await;
     assert!(!report.ok);
     assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
     assert!(report.problems[0].starts_with("sqs:SendMessage"), "{:?}", report.problems);
@@ -227,11 +227,11 @@ async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
 
 #[tokio::test]
 async fn a_wrong_missing_or_unexpected_copy_is_a_problem() {
-    let prefix = "karpenter-".parse().unwrap();
+    let template = "karpenter-{cluster}".parse().unwrap();
     let problems_after = async |edit: fn(&mut Vec<SelfTestCase>)| {
-        let mut cases = cases(&scope(), &prefix).unwrap();
+        let mut cases = cases(&scope(), &template).unwrap();
         edit(&mut cases);
-        routing_problems(&scope(), &prefix, &cases, deadline()).await
+        routing_problems(&scope(), &template, &cases, deadline()).await
     };
     assert_eq!(problems_after(|_| {}).await, Vec::<String>::new());
     assert_eq!(

@@ -161,6 +161,8 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         queue: format!("karpenter-{name}").parse().unwrap(),
         queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
         controller_role: role.map(|role| role.parse().unwrap()),
+        external: false,
+        damage: None,
         found_by: Default::default(),
     };
     let third: ClusterName = "third".parse().unwrap();
@@ -168,7 +170,7 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         plan: plan.clone(),
         clusters: vec![cluster("base", Some("KarpenterServiceAccount-base")), cluster("other", None)],
         findings: vec![
-            Message::finding(&scope(), FindingCode::ClusterNotRegistered, third.clone(), "not registered")
+            Message::finding(&scope(), FindingCode::ClusterNotRecorded, third.clone(), "not recorded")
                 .fixed_by(crate::message::Fix::add_cluster(&scope(), third)),
         ],
         warnings: vec![Hint::text("a warning")],
@@ -272,7 +274,7 @@ fn the_schema_refuses_what_is_not_written() {
         ("/hubs/0/account", json!(111_122_223_333_u64)),
         ("/hubs/0/changes/0/action", json!("make")),
         ("/hubs/0/changes/0/kind", json!("bucket")),
-        ("/hubs/0/changes/0/fields/0", json!({"path": "retention"})),
+        ("/hubs/0/changes/1/fields/0", json!({"path": "retention"})),
         ("/hubs/0/summary", json!({"create": 1})),
         ("/hubs/0/error/kind", json!("bad")),
         ("/hubs/0/error/hints/0", json!("a text")),

@@ -1,7 +1,7 @@
 //! The status of a hub and its clusters, as text.
 
 use super::layout::{Style, Table, by_count, escape, fold, name};
-use crate::model::{Depth, RoleName};
+use crate::model::Depth;
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
 use crate::ui::{Heading, Paint};
@@ -63,8 +63,7 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, create: &str,
         let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
-            let role = cluster.controller_role.as_ref().map_or(NO_ROLE, RoleName::as_str);
-            table.row([cluster.name.as_str(), cluster.queue.as_str(), role]);
+            table.row([cluster.name.to_string(), cluster.queue.to_string(), reader(cluster, style.paint)]);
         }
         lines.push(match clusters.as_slice() {
             [] => format!("{}no clusters", " ".repeat(INDENT)),
@@ -77,7 +76,7 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, create: &str,
 /// The clusters, a line each; without queue names if the terminal is too narrow.
 fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     if clusters.is_empty() {
-        return "  no clusters are registered".to_owned();
+        return "  no clusters".to_owned();
     }
     let whole = rows(status, clusters, true, style.paint);
     if style.width.is_none_or(|width| whole.width(INDENT) <= width) {
@@ -103,14 +102,21 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
         let rest = [
             number(depth.map(|queue| waiting(queue.depth, false, paint))),
             number(depth.map(|queue| queue.depth.in_flight.to_string())),
-            match &cluster.controller_role {
-                Some(role) => role.to_string(),
-                None => paint.dim(NO_ROLE),
-            },
+            reader(cluster, paint),
         ];
         row(cluster.name.to_string(), cluster.queue.to_string(), rest);
     }
     table
+}
+
+/// The controller role of a cluster; or what keeps events from it.
+fn reader(cluster: &ClusterSummary, paint: Paint) -> String {
+    match (&cluster.damage, &cluster.controller_role) {
+        (Some(damage), _) => paint.red(&format!("critical: {damage}")),
+        (None, _) if cluster.external => paint.dim("external"),
+        (None, Some(role)) => role.to_string(),
+        (None, None) => paint.dim(NO_ROLE),
+    }
 }
 
 /// The number of waiting messages, highlighted if it is not 0.
@@ -167,6 +173,8 @@ mod tests {
             queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
+            external: false,
+            damage: None,
             found_by: Default::default(),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::*;
 use crate::model::{
-    Cluster, Code, Desired, Fact, Hub, HubOptions, Observed, Resource, ResourceId, hub, scope::tests::scope,
+    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, ResourceId, scope::tests::scope,
 };
 use crate::plan::{Plan, plan as plan_of};
 
@@ -19,10 +19,9 @@ pub(crate) fn cluster_resources(name: &str) -> Desired {
 }
 
 pub(super) fn cluster_of(name: &str, role: &str) -> Desired {
-    let role = Some(role.parse().unwrap());
-    let name = name.parse().unwrap();
-    let prefix = hub::default_queue_prefix();
-    Cluster::new(&scope(), &prefix, name, role).desired(&scope(), &HubOptions::default().into())
+    let record = ClusterRecord::new(&scope(), &HubOptions::default(), name.parse().unwrap(), Moment(0));
+    let record = ClusterRecord { role: Some(role.parse().unwrap()), ..record };
+    record.desired(&scope(), &HubOptions::default().into())
 }
 
 /// The plan that changes the one set of resources into the other.
@@ -35,7 +34,7 @@ pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
             (id.clone(), seen)
         })
         .collect();
-    plan_of(&scope(), after, &observed, 0)
+    plan_of(&scope(), after, &observed)
 }
 
 /// The same resources after changes by someone else.

@@ -290,7 +290,7 @@ fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
         name: scope.settings_parameter(),
         settings: Ok(options.into()),
         version: 0,
-        tags: Tags::of(&scope.bus),
+        tags_of_new: Tags::of(&scope.bus),
     })
 }
 
@@ -352,32 +352,5 @@ fn n4_an_old_answer_repeats_a_change() {
         cloud.proxy.like.settle().await;
         assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
         assert!(cloud.proxy.like.strikes(Behavior::N4) > 0);
-    });
-}
-
-/// A tag that is dropped leaves the parameter before its value forgets the tag, or a killed run would leave it there for good.
-#[test]
-fn tags_that_leave_are_removed_before_the_value_is_written() {
-    crate::aws_like::Server::shared().runtime.block_on(async {
-        let cloud = BehavingCloud::of("200000000055").await;
-        let waits = std::sync::Mutex::default();
-        let mut old = parameter(&cloud, "512");
-        old.tags_mut().unwrap().0.insert("team".to_owned(), "a".to_owned());
-        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
-        // A value that Parameter Store refuses stands for a run that is killed before this call.
-        cloud.proxy.like.switch("N1");
-        let tags = (10..30).map(|number| format!("t{number}={}", "x".repeat(230)).parse().unwrap());
-        let options = HubOptions { tag: Some(tags.collect()), ..HubOptions::default() };
-        let mut new = parameter(&cloud, "512");
-        if let Resource::Parameter(parameter) = &mut new {
-            parameter.settings = Ok(options.into());
-        }
-        let from = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
-        let fields = diff(&new, &from, &["team".to_owned()].into());
-        let update = Change::update(None, from, new, fields);
-        written(&cloud, &update, &waits).await.unwrap_err();
-        let left = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
-        assert_eq!(left.tags().unwrap().get("team"), None);
-        assert_eq!(settings(&cloud).await.as_ref(), old.as_parameter().unwrap().settings());
     });
 }

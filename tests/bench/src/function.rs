@@ -94,7 +94,7 @@ pub fn start(
             ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
-            ("_HANDLER", "kibus/karpenter-"),
+            ("_HANDLER", "kibus/karpenter-{cluster}"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
         ])
         .env("AWS_LAMBDA_RUNTIME_API", runtime_api.to_string())

@@ -213,7 +213,7 @@ pub fn process(program: &Path, endpoint: &str, account: &str) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        if name.starts_with("AWS_") || name.starts_with("KIBUS_") && !["KIBUS_CONCURRENCY", "KIBUS_GRANT"].contains(&&*name) {
+        if name.starts_with("AWS_") || name.starts_with("KIBUS_") && name != "KIBUS_CONCURRENCY" {
             command.env_remove(name.as_ref());
         }
     }

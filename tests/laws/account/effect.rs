@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use kibus::model::{
-    Alias, Code, FieldValue, FunctionName, FunctionSettings, Resource, ResourceId,
-    tags::{BUS, DELETING},
+    Alias, Code, FieldValue, FunctionName, FunctionSettings, Resource, ResourceId, Tags,
+    tags::{BUS, CLUSTER, DELETING},
 };
 use kibus::plan::{Action, Change, FieldChange};
 
@@ -48,9 +48,9 @@ pub(super) fn marked(change: &Change, now: u64) -> Option<Resource> {
     Some(Resource::Queue(queue))
 }
 
-pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &Change) {
+pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &Change, now: u64) {
     let after = match (&change.before, &change.after) {
-        (None, Some(after)) => after.clone(),
+        (None, Some(after)) => created(after, now),
         (Some(from), Some(to)) => updated(from, to, &change.fields),
         (_, None) => {
             resources.remove(&change.id);
@@ -62,6 +62,18 @@ pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &
         other => other,
     };
     resources.insert(after.id(), after);
+}
+
+/// A resource that is created now: SQS says when, and Parameter Store counts from 1 and gives no tags.
+fn created(after: &Resource, now: u64) -> Resource {
+    let mut after = after.clone();
+    match &mut after {
+        Resource::Queue(queue) => queue.created = now,
+        Resource::Parameter(one) => (one.version, one.tags_of_new) = (1, Tags::default()),
+        Resource::Record(one) => (one.version, one.tags_of_new) = (1, Tags::default()),
+        _ => {}
+    }
+    after
 }
 
 /// An alias on the existing version that it moves to, else on a new one. Publishing freezes the current settings, not the
@@ -101,18 +113,16 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
         }
         (Resource::Rule(after), Resource::Rule(before)) => after.foreign_targets = before.foreign_targets.clone(),
         (Resource::Alias(after), Resource::Alias(before)) => after.version = before.version,
+        (Resource::Queue(after), Resource::Queue(before)) => after.created = before.created,
         // Each write has the next number.
-        (Resource::Parameter(after), Resource::Parameter(before)) => {
-            let writes = fields.iter().any(|field| field.tag().is_none());
-            after.version = before.version + u64::from(writes);
-        }
+        (Resource::Parameter(after), Resource::Parameter(before)) => after.version = before.version + 1,
+        (Resource::Record(after), Resource::Record(before)) => after.version = before.version + 1,
         _ => {}
     }
     after
 }
 
-/// The ways in which this can be partly done. A queue that is taken over has its tags first, and one that is handed back
-/// loses them last.
+/// The ways in which this can be partly done. A queue that is adopted, or has lost tags, gets its tags first.
 pub(in crate::laws) fn halves(change: &Change) -> Vec<Trouble> {
     let fields = &change.fields;
     match (&change.before, &change.after) {
@@ -120,15 +130,11 @@ pub(in crate::laws) fn halves(change: &Change) -> Vec<Trouble> {
             let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
             let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
             let is_split = (1..fields.len()).contains(&tags.count());
-            let is_parameter = matches!(to, Resource::Parameter(_));
-            let joined = |queue: &Resource| queue.tags().is_some_and(|tags| tags.get(BUS).is_some());
-            let mut halves = match (joined(from), joined(to)) {
-                (false, true) => vec![Trouble::OnlyTags],
-                (true, false) => vec![Trouble::AllButTags],
-                // What leaves its tags is removed before the value forgets it; other tags are added last.
-                _ if is_parameter => removes.then_some(Trouble::OnlyTags).into_iter().collect(),
-                _ => vec![Trouble::AllButTags, Trouble::OnlyTags],
-            };
+            let has = |one: &Resource, key| one.tags().is_some_and(|tags| tags.get(key).is_some());
+            let mut halves = vec![Trouble::AllButTags, Trouble::OnlyTags];
+            if to.as_queue().is_some() && [BUS, CLUSTER].into_iter().any(|key| has(to, key) && !has(from, key)) {
+                halves.remove(0);
+            }
             halves.retain(|_| is_split);
             halves.extend(removes.then_some(Trouble::TagsRemoved));
             halves
@@ -176,7 +182,6 @@ fn half_updated(from: &Resource, to: &Resource, fields: &[FieldChange], trouble:
         tags.into_iter().filter(|(key, _)| stays(key)).collect()
     };
     let (mut half, tags) = match trouble {
-        Trouble::OnlyTags if matches!(to, Resource::Parameter(_)) => (from.clone(), Some(left())),
         Trouble::OnlyTags => (from.clone(), after.tags().cloned()),
         Trouble::TagsRemoved => (after.clone(), Some(left())),
         _ => (after, from.tags().cloned()),

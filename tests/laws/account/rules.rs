@@ -3,13 +3,12 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use kibus::iam::grants::lets_role_receive;
 use kibus::model::{
-    Encryption, KmsKey, QueueName, Resource, ResourceId, Scope,
-    policy::{self, QueueOrigin},
-    tags::CLUSTER,
+    ClusterName, ClusterRecord, Encryption, KmsKey, Moment, Queue, QueueName, Resource, ResourceId, Scope,
+    policy::has_lock,
+    tags::{BUS, CLUSTER},
 };
-use kibus::plan::{Action, Change};
+use kibus::plan::{Action, Change, diff};
 
 use super::{Desired, State, stands};
 use crate::queue_policies::Sender;
@@ -68,20 +67,6 @@ pub(super) fn can_use(
     found
 }
 
-/// The queues of clusters that a controller can read: by their own policies, or by a policy on a role.
-pub(in crate::laws) fn with_access(scope: &Scope, resources: &Desired) -> BTreeSet<ResourceId> {
-    let queues = resources.values().filter_map(Resource::as_queue);
-    let readable = queues.filter(|queue| {
-        let by_itself = queue
-            .controller()
-            .is_some_and(|role| lets_role_receive(queue.policy.as_ref().unwrap(), &scope.queue_arn(&queue.name), role));
-        let policy = queue.tags.cluster_of(&scope.bus).map(|cluster| scope.controller_policy(&cluster));
-        let mut policies = resources.values().filter_map(Resource::as_role_policy);
-        by_itself || policies.any(|one| Some(&one.name) == policy.as_ref())
-    });
-    readable.map(|queue| ResourceId::Queue(queue.name.clone())).collect()
-}
-
 /// The queues whose policies deny the router's messages, with the role as it is.
 pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
     let role = resources.get(&ResourceId::Role(scope.router_role()));
@@ -95,8 +80,8 @@ pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
     locked.map(|queue| queue.name.clone()).collect()
 }
 
-/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it. `hub` has every id of the
-/// hub.
+/// Whether this write is allowed: it was shown, kibus manages the resource, what it needs exists, and nothing depends on it. `hub`
+/// has every id of the hub.
 pub(super) fn allowed(
     scope: &Scope,
     hub: &BTreeSet<ResourceId>,
@@ -113,6 +98,8 @@ pub(super) fn allowed(
     let (resources, now) = (&state.resources, state.now);
     let there = resources.get(&change.id);
     match (change.action, there) {
+        // SQS and IAM accept a create of what exists with the same settings.
+        (Action::Create, Some(there)) if diff(change.resource(), there, &BTreeSet::new()).is_empty() => {}
         (Action::Create, Some(_)) => return Err("exists".to_owned()),
         (Action::Create, None) => {
             if change.resource().tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
@@ -120,14 +107,28 @@ pub(super) fn allowed(
             }
         }
         (Action::Update | Action::Delete, None) => return Err("is gone".to_owned()),
-        (Action::Update, Some(there)) if change.before.as_ref().map(numberless) != Some(numberless(there)) => {
+        (Action::Update, Some(there)) if change.before.as_ref() != Some(there) => {
             return Err("is not what was seen".to_owned());
         }
         (Action::Delete | Action::Update, Some(there)) => {
-            if !ours(scope, resources, there) && !takes_over(scope, change) {
+            let adopts = || change.action == Action::Update && adopts(scope, state, there, change.resource());
+            if !ours(scope, resources, there) && !adopts() {
                 return Err("is not managed by kibus".to_owned());
             }
         }
+    }
+    let (resource, cluster) = (change.resource(), cluster_of(scope, change.resource()));
+    if change.action == Action::Delete
+        && resource.as_queue().is_some()
+        && cluster.is_none()
+        && !hub.contains(&change.id)
+    {
+        return Err("is deleted without both tags".to_owned());
+    }
+    if let (Some(cluster), None) = (cluster, resource.as_alarm())
+        && records(scope, resources).get(&cluster).is_none_or(|record| resource.as_queue().is_some() && record.external)
+    {
+        return Err("has no record of kibus".to_owned());
     }
     match change.action {
         // Nothing works with a queue that is being deleted.
@@ -145,31 +146,77 @@ pub(super) fn allowed(
     }
 }
 
-/// A resource without the number of the last write, which a plan of two changes does not know.
-fn numberless(resource: &Resource) -> Resource {
-    let mut resource = resource.clone();
-    if let Resource::Parameter(parameter) = &mut resource {
-        parameter.version = 0;
+/// The cluster that a queue, an alarm or the policy of a controller is of.
+fn cluster_of(scope: &Scope, resource: &Resource) -> Option<ClusterName> {
+    match resource {
+        Resource::RolePolicy(policy) => scope.cluster_of_policy(&policy.name),
+        _ => resource.tags()?.cluster_of(&scope.bus),
     }
-    resource
 }
 
-/// Whether a queue without a statement of kibus is taken over, as the command asks.
-fn takes_over(scope: &Scope, change: &Change) -> bool {
-    let queue = |resource: &Option<Resource>| resource.as_ref().and_then(Resource::as_queue).cloned();
-    let (Some(from), Some(to)) = (queue(&change.before), queue(&change.after)) else {
+/// The clusters with a record of kibus, and their records.
+fn records<'a>(scope: &Scope, resources: &'a Desired) -> BTreeMap<ClusterName, &'a ClusterRecord> {
+    let records = resources.values().filter_map(|one| one.as_record());
+    let of_kibus = records.filter_map(|one| {
+        let record = one.record().filter(|record| record.is_of_kibus())?;
+        (one.name == scope.record_parameter(&record.cluster)).then(|| (record.cluster.clone(), record))
+    });
+    of_kibus.collect()
+}
+
+/// By how much SQS and Parameter Store may differ about the time.
+const SLACK: u64 = 5;
+
+fn is_older(queue: &Queue, since: Moment) -> bool {
+    queue.created + SLACK < since.0
+}
+
+/// Whether kibus manages the queue of a cluster: it is no older than the record, has no tag of anything else, and has both tags or
+/// the lock of the bus.
+fn has_own(scope: &Scope, record: &ClusterRecord, queue: &Queue) -> bool {
+    let tags = [(BUS, scope.bus.as_str()), (CLUSTER, record.cluster.as_str())];
+    let tags = tags.map(|(key, value)| queue.tags.get(key).map(|tag| tag == value));
+    let is_locked = || queue.policy.as_ref().is_some_and(|policy| has_lock(scope, &queue.name, policy));
+    !record.external
+        && !record.since.is_some_and(|since| is_older(queue, since))
+        && !tags.contains(&Some(false))
+        && (tags == [Some(true); 2] || is_locked())
+}
+
+/// Whether the queue becomes kibus's own by this update, because the command asks for that and the record says so.
+fn adopts(scope: &Scope, state: &State, before: &Resource, after: &Resource) -> bool {
+    let (Some(before), Some(after), Some(cluster)) = (before.as_queue(), after.as_queue(), cluster_of(scope, after))
+    else {
         return false;
     };
-    from.origin(scope).is_none() && to.origin(scope) == Some(QueueOrigin::Adopted)
+    let after = Queue { created: before.created, ..after.clone() };
+    let records = records(scope, &state.resources);
+    state.adopted.contains(&cluster) && records.get(&cluster).is_some_and(|record| has_own(scope, record, &after))
 }
 
+/// Whether kibus manages a resource: what belongs to a cluster by the record of that cluster.
 fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
     let tagged = |id: &ResourceId| {
         let tags = resources.get(id).and_then(Resource::tags);
         tags.is_some_and(|tags| tags.belong_to(&scope.bus))
     };
+    let hub_queues = scope.hub_queues();
     match resource {
-        Resource::RolePolicy(r) => policy::all_ours(&r.document) || tagged(&ResourceId::Role(r.role.clone())),
+        Resource::RolePolicy(r) if r.role == scope.router_role() => tagged(&ResourceId::Role(r.role.clone())),
+        Resource::RolePolicy(r) => records(scope, resources)
+            .values()
+            .any(|record| scope.controller_policy(&record.cluster) == r.name && record.roles().contains(&r.role)),
+        Resource::Record(r) => r.record().is_some_and(ClusterRecord::is_of_kibus),
+        Resource::Queue(r) if !hub_queues.contains(&r.name) => {
+            let records = records(scope, resources);
+            records.values().any(|record| record.queue == r.name && has_own(scope, record, r))
+        }
+        Resource::Queue(r) => {
+            let settings = resources.get(&ResourceId::Parameter(scope.settings_parameter()));
+            let since = settings.and_then(Resource::as_parameter).and_then(|one| Some(one.settings()?.since));
+            r.tags.belong_to(&scope.bus) && !since.is_some_and(|since| is_older(r, since))
+        }
+        Resource::Parameter(r) => r.name == scope.settings_parameter(),
         Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
         Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
         _ => tagged(&resource.id()),
@@ -180,23 +227,17 @@ fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
 fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> impl Iterator<Item = ResourceId> {
     let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
-    // The settings are there before anything else of the hub, and after it. Policies of controllers need a queue.
+    // The settings are there before anything else of the bus, and after it; so is the record of a cluster, of all that it has.
     let settings = ResourceId::Parameter(scope.settings_parameter());
     let is_tagged = resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
-    let is_of_hub = is_tagged || hub.contains(&resource.id());
-    let settings = (is_of_hub && resource.id() != settings).then_some(settings);
+    let is_of_bus = is_tagged || hub.contains(&resource.id()) || resource.as_record().is_some();
+    let settings = (is_of_bus && resource.id() != settings).then_some(settings);
+    let record = cluster_of(scope, resource).map(|cluster| ResourceId::Record(scope.record_parameter(&cluster)));
     let ids = match resource {
         Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
         Resource::Rule(_) => vec![dead_letters, ResourceId::Queue(scope.hub_queue())],
         Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
             vec![ResourceId::Role(policy.role.clone())]
-        }
-        // The queue of the policy's cluster saves the role.
-        Resource::RolePolicy(policy) => {
-            let statements = policy.document.statements();
-            let arns = statements.iter().filter_map(|statement| statement["Resource"].as_str());
-            let queues = arns.filter_map(|arn| arn.starts_with("arn:aws:sqs:").then(|| arn.rsplit(':').next())?);
-            queues.map(|queue| ResourceId::Queue(queue.parse().unwrap())).collect()
         }
         Resource::Function(_) => {
             vec![ResourceId::Role(scope.router_role()), ResourceId::LogGroup(scope.router_log_group())]
@@ -212,11 +253,10 @@ fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> imp
         ],
         _ => Vec::new(),
     };
-    ids.into_iter().chain(settings)
+    ids.into_iter().chain(settings).chain(record)
 }
 
-/// The managed resources that need this one. An
-/// alias needs more only while it moves.
+/// The managed resources that need this one. An alias needs more only while it moves.
 fn users(
     scope: &Scope,
     hub: &BTreeSet<ResourceId>,

@@ -19,7 +19,7 @@ const BACK: &[Back] = &[
     ),
     (
         "which sends to other queues",
-        |s| s.handler = "kibus/x-".to_owned(),
+        |s| s.handler = "kibus/x-{cluster}".to_owned(),
         &["version 1 of the router was published with other settings: `handler`"],
     ),
     (
@@ -37,7 +37,7 @@ const BACK: &[Back] = &[
         &["version 1 of the router was published with other settings: `extras`"],
     ),
     (
-        "which runs as another role, and knows no prefix",
+        "which runs as another role, and knows no queue names",
         |s| {
             s.role.push('x');
             s.handler = "bootstrap".to_owned();
@@ -75,7 +75,7 @@ fn a_rollback_must_not_change_where_events_go() {
         edit(&mut settings);
         let back = Resource::Alias(Alias { settings, moves_to: Some(1), ..live.clone() });
         let only = Observed::from_iter([(back.id(), Fact::Present(Resource::Alias(live)))]);
-        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only, 0);
+        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
         assert!(plan.changes[0].touches(AliasField::Version), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed, false);
         let refusals: Vec<String> = refusals.into_iter().map(|refusal| refusal.sentence).collect();

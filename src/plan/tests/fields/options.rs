@@ -1,6 +1,6 @@
 //! Options that changed.
 
-use super::{CONTROLLER, Row};
+use super::{CONTROLLER, RECORD, Row};
 use crate::model::{Architecture, Code, Fact};
 
 pub(super) const ROWS: &[Row] = &[
@@ -26,9 +26,10 @@ pub(super) const ROWS: &[Row] = &[
         "~parameter(options.role-path) ~role(path) ~function(role) ~alias(role)",
     ),
     (
-        "a queue prefix",
-        |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~parameter(options.queue-prefix) ~role-policy(document) ~function(handler) ~alias(handler)",
+        "names of queues",
+        |b| b.options.queue_name = Some("x-{cluster}".parse().unwrap()),
+        "~parameter(options.queue-name) ~record(queue) -queue +queue ~role-policy(document) ~role-policy(document) \
+         ~function(handler) ~alias(handler)",
     ),
     (
         "memory",
@@ -66,11 +67,6 @@ pub(super) const ROWS: &[Row] = &[
         "~parameter(options.notify) ~role-policy(document) ~function(handler) ~alias(handler)",
     ),
     (
-        "queues without locks",
-        |b| b.options.lock_queues = Some(false),
-        "~parameter(options.lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) ~queue(policy)",
-    ),
-    (
         "policies without tag conditions",
         |b| b.options.tag_conditions = Some(false),
         "~parameter(options.tag-conditions) ~role-policy(document)",
@@ -79,17 +75,15 @@ pub(super) const ROWS: &[Row] = &[
     (
         "another controller role",
         |b| b.role = Some("other".parse().unwrap()),
-        "+role-policy -role-policy ~queue(tags.kibus:controller-role)",
+        "~record(role,former_roles) +role-policy -role-policy ~record(former_roles)",
     ),
-    ("no controller role", |b| b.role = None, "-role-policy ~queue(tags.kibus:controller-role)"),
+    ("no controller role", |b| b.role = None, "~record(role,former_roles) -role-policy ~record(former_roles)"),
     (
         "a controller role where there was none",
         |b| {
             b.answer("role-policy", CONTROLLER, Fact::Absent);
-            b.queue("karpenter-base", |q| {
-                q.tags.0.remove("kibus:controller-role");
-            });
+            b.record(RECORD, |r| r.content.as_mut().unwrap().role = None);
         },
-        "~queue(tags.kibus:controller-role) +role-policy",
+        "~record(role) +role-policy",
     ),
 ];

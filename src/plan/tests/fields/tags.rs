@@ -20,10 +20,10 @@ pub(super) const ROWS: &[Row] = &[
         "a tag of ours with another value",
         |b| {
             b.queue("karpenter-base", |q| {
-                q.tags.0.insert("kibus:controller-role".to_owned(), "x".to_owned());
+                q.tags.0.insert("kibus:cluster".to_owned(), "x".to_owned());
             });
         },
-        "~queue(tags.kibus:controller-role)",
+        "~queue(tags.kibus:cluster)",
     ),
     (
         "the mark of a delete that was not made",
@@ -65,7 +65,7 @@ fn a_tag_of_the_user_is_removed_by_its_key() {
     let mut wanted = bench.wanted();
     let id = ResourceId::Queue("karpenter-base".parse().unwrap());
     wanted.untag(id, ["team", "absent", "kibus:bus"].map(str::to_owned));
-    let plan = plan(&bench.scope, &wanted, &bench.observed, 0);
+    let plan = plan(&bench.scope, &wanted, &bench.observed);
     assert_eq!(drawing(&plan), "~queue(tags.team)");
 }
 

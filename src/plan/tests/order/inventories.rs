@@ -1,10 +1,10 @@
 //! Pairs of inventories: any state of a cluster or a hub, desired and observed.
 
 use crate::model::{
-    Cluster, Desired, Document, Fact, Hub, HubOptions, Observed, Resource, ResourceId, hub, scope::tests::scope,
+    ClusterRecord, Desired, Document, Fact, Hub, HubOptions, Moment, Observed, Resource, hub, scope::tests::scope,
     tags::DELETING,
 };
-use crate::plan::tests::{NOW, code};
+use crate::plan::tests::code;
 use crate::plan::{Plan, plan};
 
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
@@ -22,14 +22,14 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn plan(&self) -> Plan {
-        plan(&scope(), &self.wanted, &self.observed, NOW)
+        plan(&scope(), &self.wanted, &self.observed)
     }
 
     pub(super) fn see(&mut self, resource: Resource) {
         self.observed.insert(resource.id(), Fact::Present(resource));
     }
 
-    /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or with any saved role,
+    /// Adds a cluster: wanted with no role, with either, or not at all; its record and queue absent, or with any role, the queue
     /// changed or not, or being deleted; on each role its policy absent, as it was, or edited until it does not name its queue.
     pub(super) fn cluster(&mut self, name: &str, mut state: usize) {
         let mut next = |count: usize| {
@@ -37,31 +37,34 @@ impl Pair {
             state /= count;
             digit
         };
-        let cluster = |role: Option<&str>| {
-            let role = role.map(|role| role.parse().unwrap());
-            Cluster::new(&scope(), &hub::default_queue_prefix(), name.parse().unwrap(), role)
-        };
+        let desired = |role| record(name, role).desired(&scope(), &HubOptions::default().into());
         if let Some(role) = ROLES.get(next(4)) {
-            self.wanted.extend(cluster(*role).desired(&scope(), &HubOptions::default().into()));
+            self.wanted.extend(desired(*role));
         }
-        self.observed.insert(ResourceId::Queue(cluster(None).queue), Fact::Absent);
+        for id in desired(None).ids() {
+            self.observed.insert(id.clone(), Fact::Absent);
+        }
         let queue = next(QUEUES);
         // The last two have the mark of a delete.
         let marked = queue >= 8;
         if let Some(role) = ROLES.get(if marked { queue - 8 } else { queue / 2 }) {
-            for resource in cluster(*role).desired(&scope(), &HubOptions::default().into()).resources() {
-                if let Resource::Queue(mut seen) = resource.clone() {
-                    seen.delay += u32::from(queue % 2 == 1);
-                    if marked {
-                        seen.tags = seen.tags.with(DELETING, "1");
+            for resource in desired(*role).resources() {
+                match resource.clone() {
+                    Resource::Queue(mut seen) => {
+                        seen.delay += u32::from(queue % 2 == 1);
+                        if marked {
+                            seen.tags = seen.tags.with(DELETING, "1");
+                        }
+                        self.see(Resource::Queue(seen));
                     }
-                    self.see(Resource::Queue(seen));
+                    Resource::Record(seen) => self.see(Resource::Record(seen)),
+                    _ => {}
                 }
             }
         }
         for role in ["a", "b"] {
             let policy = next(POLICIES);
-            for resource in cluster(Some(role)).desired(&scope(), &HubOptions::default().into()).resources() {
+            for resource in desired(Some(role)).resources() {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {
                     if policy == 1 {
                         seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
@@ -104,6 +107,12 @@ impl Pair {
     }
 }
 
+/// The record of a cluster with this role.
+pub(super) fn record(name: &str, role: Option<&str>) -> ClusterRecord {
+    let record = ClusterRecord::new(&scope(), &HubOptions::default(), name.parse().unwrap(), Moment(0));
+    ClusterRecord { role: role.map(|role| role.parse().unwrap()), ..record }
+}
+
 fn changed(mut resource: Resource) -> Resource {
     match &mut resource {
         Resource::Queue(r) => r.delay += 1,
@@ -113,6 +122,7 @@ fn changed(mut resource: Resource) -> Resource {
         Resource::Alias(r) => r.settings.memory += 1,
         Resource::EventSourceMapping(r) => r.batch_size += 1,
         Resource::Rule(r) => r.target = None,
+        Resource::Parameter(r) => r.settings.as_mut().unwrap().pinned_version = Some(7),
         other => drop(other.tags_mut().unwrap().0.insert("kibus:x".to_owned(), String::new())),
     }
     resource
@@ -127,7 +137,7 @@ pub(super) fn hub_options() -> Vec<HubOptions> {
         HubOptions { role_path: Some("/x/".parse().unwrap()), ..default() },
         HubOptions {
             memory: Some("512".parse().unwrap()),
-            queue_prefix: Some("x-".parse().unwrap()),
+            queue_name: Some("x-{cluster}".parse().unwrap()),
             reserved_concurrency: Some("20".parse().unwrap()),
             ..default()
         },

@@ -155,6 +155,6 @@ fn the_repair_comes_first() {
 fn orphan(role: &str) -> Message {
     let one: crate::model::name::ClusterName = "one".parse().unwrap();
     let message = format!("queue missing; role `{role}` still has its policy");
-    Message::finding(&reached(), FindingCode::OrphanedPolicy, one.clone(), message)
+    Message::finding(&reached(), FindingCode::ClusterQueueMissing, one.clone(), message)
         .fixed_by(Fix::add_or_remove(&reached(), one))
 }

@@ -12,6 +12,8 @@ fn controllers(clusters: &[&str]) -> Vec<ClusterSummary> {
             queue: format!("karpenter-{cluster}").parse().unwrap(),
             queue_arn: String::new(),
             controller_role: None,
+            external: false,
+            damage: None,
             found_by: BTreeSet::new(),
         })
         .collect()

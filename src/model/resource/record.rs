@@ -1,0 +1,139 @@
+//! Records of clusters, each in a parameter of Parameter Store. A cluster is on the bus as long as its record exists: the record
+//! is created before its queue and its policy, and deleted after them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::particulars::{Edge, Effect, Field, Ownership, Particulars, entry, field, field_names};
+use super::{Kind, ParameterName, PolicyName, Resource};
+use crate::model::{BadDocument, ClusterName, ClusterRecord, Scope, Tags, scope::fixed};
+
+field_names! {
+    RecordField {
+        Queue = "queue",
+        MadeBy = "made_by",
+        Since = "since",
+        External = "external",
+        Role = "role",
+        FormerRoles = "former_roles",
+        QueueTags = "queue_tags",
+        Content = "content",
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub name: ParameterName,
+    /// The record, or why its parameter holds none.
+    pub content: Result<ClusterRecord, BadDocument>,
+    /// The number of writes so far. Parameter Store counts.
+    pub version: u64,
+    /// The tags that a new parameter gets. Nothing depends on them, so AWS is never asked for them.
+    pub tags_of_new: Tags,
+}
+
+impl Record {
+    /// The resource of a record that is to be written.
+    pub fn new(scope: &Scope, record: ClusterRecord) -> Self {
+        Self {
+            name: scope.record_parameter(&record.cluster),
+            tags_of_new: record.queue_tags(scope),
+            content: Ok(record),
+            version: 0,
+        }
+    }
+
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            content,
+            version: _,     // each write has its own
+            tags_of_new: _, // never read
+        } = self;
+        let ClusterRecord { cluster: _, queue, made_by, since, external, role, former_roles, tags, unknown: _ } =
+            match content {
+                Ok(record) => record,
+                Err(bad) => return vec![field(RecordField::Content, bad.to_string())],
+            };
+        let mut fields = vec![
+            field(RecordField::Queue, queue.as_str()),
+            field(RecordField::MadeBy, made_by.to_string()),
+            field(RecordField::Since, since.map(String::from)),
+            field(RecordField::External, external.then_some(true)),
+            field(RecordField::Role, role.as_ref().map(ToString::to_string)),
+            field(RecordField::FormerRoles, former_roles.iter().map(ToString::to_string).collect::<BTreeSet<_>>()),
+        ];
+        fields.extend(tags.iter().map(|(key, value)| entry(RecordField::QueueTags, key, value.as_str())));
+        fields
+    }
+
+    pub fn record(&self) -> Option<&ClusterRecord> {
+        self.content.as_ref().ok()
+    }
+}
+
+impl Scope {
+    /// The path of the records of the bus, without a slash at its end: AWS compares it with policies as it is sent.
+    pub fn records_path(&self) -> String {
+        format!("{}/clusters", self.settings_parameter())
+    }
+
+    pub fn record_parameter(&self, cluster: &ClusterName) -> ParameterName {
+        fixed(format!("{}/{cluster}", self.records_path()))
+    }
+
+    /// The cluster that a parameter is the record of, by its name.
+    pub fn cluster_of_record(&self, name: &str) -> Option<ClusterName> {
+        name.strip_prefix(&self.records_path())?.strip_prefix('/')?.parse().ok()
+    }
+}
+
+impl Particulars for Record {
+    /// A record that a tool made is the tool's. One that cannot be read is never written.
+    fn ownership(&self, _scope: &Scope) -> Ownership {
+        Ownership::Content(self.record().is_some_and(ClusterRecord::is_of_kibus))
+    }
+
+    fn cluster(&self, scope: &Scope, _policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
+        scope.cluster_of_record(self.name.as_str())
+    }
+
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let before = before.and_then(Resource::as_record).and_then(Self::record);
+        let forgets = match (before, self.record()) {
+            (Some(before), Some(after)) => after.while_leaving(before) != *after,
+            _ => false,
+        };
+        forgets.then_some(Effect::Forgets).into_iter().collect()
+    }
+
+    /// Which roles and tags leave is forgotten last, once they are gone.
+    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
+        let before = before.as_record()?;
+        let (was, is) = (before.record()?, self.record()?);
+        let kept = is.while_leaving(was);
+        // A second write follows the first.
+        let version = before.version + 1;
+        (kept != *is && kept != *was).then(|| Resource::Record(Self { content: Ok(kept), version, ..self.clone() }))
+    }
+
+    fn summary(&self) -> String {
+        let Ok(record) = &self.content else { return "unusable".to_owned() };
+        let role = match (&record.role, record.external) {
+            (_, true) => Some("external".to_owned()),
+            (Some(role), false) => Some(format!("role {role}")),
+            (None, false) => None,
+        };
+        [Some(format!("queue {}", record.queue)), role].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What follows from the record of a cluster: it is written after the record, and gone before the record forgets it.
+pub(super) fn edges_of_cluster() -> [Edge; 2] {
+    use super::particulars::Tie;
+    [
+        Tie::FollowsFrom.to(Kind::Record, "what a cluster has follows from its record"),
+        Tie::Precedes
+            .to(Kind::Record, "the record remembers what a change takes away until it is gone")
+            .when(None, Effect::Forgets),
+    ]
+}

@@ -1,0 +1,154 @@
+//! What a queue is to the bus, and that nothing which is added to a queue hides what is wrong with it.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::{
+    Severity,
+    readings::{any_json, any_text},
+    tags::{BUS, CLUSTER},
+};
+
+/// The lock of the queue on a bus, alone.
+fn lock(bus: &str) -> Value {
+    let scope = Scope { bus: bus.parse().unwrap(), ..scope() };
+    let policy = policy::cluster_queue_policy(&scope, &QUEUE.parse().unwrap());
+    let statements = policy.statements().into_iter();
+    statements.filter(|one| one["Sid"] == "KibusRouterOnly").cloned().next_back().unwrap()
+}
+
+/// The lock of this bus with another value of a member, which makes it another denial.
+fn other_lock(member: &str, value: Value) -> Value {
+    let mut lock = lock("kibus");
+    lock[member] = value;
+    lock
+}
+
+#[test]
+fn tags_a_lock_and_the_age_say_what_a_queue_is() {
+    use Standing::{Foreign, LacksTags, Ours};
+    let locks = [
+        Some(lock("kibus")),
+        None,
+        Some(lock("two")),
+        Some(other_lock("NotResource", json!("x"))),
+        Some(other_lock("Sid", json!("Mine"))),
+    ];
+    let cluster = (CLUSTER, "base");
+    let lost = [LacksTags, Foreign, Foreign, Foreign, Foreign];
+    for (tags, expected) in [
+        (&[(BUS, "kibus"), cluster][..], [Ours; 5]),
+        (&[(BUS, "kibus")], lost),
+        (&[cluster], lost),
+        (&[], lost),
+        (&[(BUS, "two"), cluster], [Foreign; 5]),
+        (&[(BUS, "two")], [Foreign; 5]),
+        (&[(BUS, "kibus"), (CLUSTER, "other")], [Foreign; 5]),
+        (&[(CLUSTER, "other")], [Foreign; 5]),
+    ] {
+        for (lock, expected) in locks.iter().zip(expected) {
+            for (created, is_prepared) in
+                [(SINCE - 6, true), (SINCE - 5, false), (SINCE - 4, false), (SINCE, false), (NOW, false)]
+            {
+                let mut survey = survey();
+                edit_queue(&mut survey, QUEUE, |queue| {
+                    queue.tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+                    queue.policy = lock.clone().map(|lock| Document::new(json!({ "Statement": [lock] })));
+                    queue.created = created;
+                });
+                let (_, standing) = survey.own_queue(survey.record(&base()).unwrap()).unwrap();
+                let expected = if is_prepared { Foreign } else { expected };
+                assert_eq!(standing, expected, "{tags:?} {lock:?} {created}");
+            }
+        }
+    }
+}
+
+/// What a queue is damaged by; nothing if it is gone.
+type Damage = fn(Queue) -> Option<Queue>;
+
+const DAMAGES: [Damage; 8] = [
+    |_| None,
+    |queue| Some(Queue { policy: None, ..queue }),
+    |queue| Some(without(CLUSTER, queue)),
+    |queue| Some(without(BUS, without(CLUSTER, queue))),
+    |queue| Some(Queue { policy: None, ..without(CLUSTER, queue) }),
+    |queue| Some(Queue { tags: queue.tags.clone().with(DELETING, YOUNG.to_string()), ..queue }),
+    |queue| Some(Queue { tags: queue.tags.clone().with(BUS, "two"), ..queue }),
+    |queue| Some(Queue { created: SINCE - 6, ..queue }),
+];
+
+fn without(key: &str, mut queue: Queue) -> Queue {
+    queue.tags.0.remove(key);
+    queue
+}
+
+/// What the critical findings of a check of this queue are about, and whether `status` shows the damage. What is added goes to
+/// another queue if this one is gone.
+fn critical(damage: Damage, tags: &[(String, String)], statements: &[Value], first: bool) -> BTreeSet<String> {
+    let mut survey = survey();
+    let whole = survey.observed.queue(QUEUE.parse().unwrap()).unwrap().clone();
+    let damaged = damage(whole.clone());
+    if damaged.is_none() {
+        survey.observed.insert(id_of_queue(QUEUE), Fact::Absent);
+    }
+    let mut queue = damaged.unwrap_or(Queue { name: "karpenter-other".parse().unwrap(), ..whole });
+    queue.tags.0.extend(tags.iter().cloned());
+    let own: Vec<Value> = queue.policy.iter().flat_map(Document::statements).cloned().collect();
+    let all = if first { [statements, &own].concat() } else { [own.as_slice(), statements].concat() };
+    if !statements.is_empty() {
+        queue.policy = Some(Document::new(json!({ "Statement": all })));
+    }
+    survey.known.tagged_queues = Fact::Present([(queue.name.clone(), queue.tags.clone())].into());
+    see(&mut survey, Resource::Queue(queue));
+    let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
+    let critical = intent.findings.into_iter().filter(|finding| finding.severity == Severity::Critical);
+    let of_base = critical.filter(|finding| finding.cluster == Some(base())).map(|finding| finding.name());
+    let (_, clusters) = status::status(&survey, &BTreeSet::new()).unwrap();
+    let shown = clusters.iter().any(|cluster| cluster.damage.is_some()).then(|| "status".to_owned());
+    of_base.chain(shown).collect()
+}
+
+/// Any tag but the two that a queue should have.
+fn any_tag() -> impl Strategy<Value = (String, String)> {
+    let key = prop_oneof![
+        Just(DELETING.to_owned()),
+        Just("kibus:external".to_owned()),
+        Just("kibus:Bus".to_owned()),
+        any_text(),
+    ];
+    let value = prop_oneof![Just(YOUNG.to_string()), Just(OLD.to_string()), Just("base".to_owned()), any_text()];
+    (key, value).prop_filter("one of the two", |(key, _)| key != BUS && key != CLUSTER)
+}
+
+/// Any statement that allows, and any denial that is not exactly one of this bus.
+fn any_statement() -> impl Strategy<Value = Value> {
+    let member = prop::sample::select(&["Sid", "Principal", "Action", "Resource", "Condition", "NotResource"][..]);
+    let denial = (member, any_json()).prop_map(|(member, value)| other_lock(member, value));
+    let allowed = (any_json(), any_text()).prop_map(|(principal, sid)| {
+        json!({"Sid": sid, "Effect": "Allow", "Principal": principal, "Action": "sqs:*", "Resource": "*"})
+    });
+    prop_oneof![
+        allowed,
+        Just(json!({"Sid": "KibusRouterOnly", "Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"})),
+        Just(lock("two")),
+        denial.prop_filter("the lock", |denial| *denial != lock("kibus")),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn nothing_that_is_added_hides_a_critical_finding(
+        tags in prop::collection::vec(any_tag(), 0..3),
+        statements in prop::collection::vec(any_statement(), 0..3),
+        first in any::<bool>(),
+    ) {
+        for (number, damage) in DAMAGES.into_iter().enumerate() {
+            let before = critical(damage, &[], &[], first);
+            let after = critical(damage, &tags, &statements, first);
+            prop_assert!(before.len() > 1 && after.is_superset(&before), "{number}: {before:?} and then {after:?}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What has the tags or the names of this bus and no record: it is found and reported, and never written to or counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocked::unread;
+use super::roles;
+use super::target::Target;
+use super::{Case, Say};
+use crate::error::{Hint, quoted};
+use crate::message::{Fix, Message};
+use crate::model::{
+    ClusterName, Fact, FindingCode, Queue, QueueName, ResourceId, RoleName, Scope, is_usual_role, tags::CLUSTER,
+};
+use crate::survey::Survey;
+
+/// The two ways to record a queue of a cluster that exists. `adopt` is the whole command for the second.
+pub(super) fn ways_to_record(scope: &Scope, cluster: &ClusterName, message: Message, adopt: String) -> Message {
+    let external = scope.kibus(format!("add-cluster {cluster} --external"));
+    message
+        .then("if another tool manages it and keeps it, record it as it is:", external)
+        .then("if it is to become kibus's own, which replaces its policy, and `remove-cluster` deletes it:", adopt)
+}
+
+/// Asks for what has no record: queues by their tags, policies on roles that records name or that have usual names.
+pub(super) fn seek(survey: &Survey) {
+    survey.tagged_queues();
+    let recorded = survey.recorded();
+    let named: BTreeSet<RoleName> = recorded.values().flat_map(|record| record.roles()).collect();
+    let usual = roles::listed(survey).filter(|role| is_usual_role(role)).cloned();
+    for role in named.into_iter().chain(usual).collect::<BTreeSet<_>>() {
+        survey.roles(&role);
+    }
+}
+
+/// The queues with the tags of a cluster of the bus whose cluster has no record, or another queue.
+pub(super) fn queues(survey: &Survey) -> BTreeMap<QueueName, &Queue> {
+    if survey.records().present().is_none() {
+        return BTreeMap::new();
+    }
+    let recorded = survey.recorded();
+    let of_records: BTreeSet<&QueueName> = recorded.values().map(|record| &record.queue).collect();
+    let hub = survey.scope.hub_queues();
+    let tagged = survey.tagged_queues().present().into_iter().flat_map(BTreeMap::keys);
+    let unknown = tagged.filter(|name| !of_records.contains(name) && !hub.contains(name));
+    // The tagging API is late, so each queue is read.
+    let found = unknown.filter_map(|name| survey.queue(name));
+    let found = found.filter(|queue| queue.tags.belong_to(&survey.scope.bus) && queue.tags.get(CLUSTER).is_some());
+    found.map(|queue| (queue.name.clone(), queue)).collect()
+}
+
+/// The policies with a name of this bus that no record explains: the role and the name of each.
+fn policies(survey: &Survey) -> BTreeSet<(RoleName, String)> {
+    let recorded = survey.recorded();
+    let explained: BTreeSet<(RoleName, String)> = recorded
+        .iter()
+        .flat_map(|(cluster, record)| {
+            let name = survey.scope.controller_policy(cluster).to_string();
+            record.roles().into_iter().map(move |role| (role, name.clone()))
+        })
+        .collect();
+    let found = survey.known.roles.iter().flat_map(|(role, policies)| {
+        let names = policies.present().into_iter().flat_map(BTreeMap::keys);
+        names.map(move |name| (role.clone(), name.clone()))
+    });
+    found.filter(|found| !explained.contains(found)).collect()
+}
+
+/// Findings about what has no record. That a record is absent is believed after some reads.
+pub(super) fn findings(survey: &Survey, target: &Target) -> Vec<Message> {
+    if survey.records().present().is_none() {
+        return Vec::new();
+    }
+    seek(survey);
+    let mut findings = Vec::new();
+    for (name, queue) in queues(survey) {
+        let cluster = queue.tags.cluster_of(&survey.scope.bus);
+        if !target.checks_queue(cluster.as_ref()) {
+            continue;
+        }
+        let is_recorded = cluster.as_ref().is_some_and(|cluster| survey.record(cluster).is_some());
+        let is_absent = |cluster: &ClusterName| survey.absent_records(cluster).present() == Some(&true);
+        if is_recorded || cluster.as_ref().is_none_or(is_absent) {
+            findings.push(of_queue(survey, name, cluster));
+        }
+    }
+    for (role, policy) in policies(survey) {
+        let cluster = policy.parse().ok().and_then(|policy| survey.scope.cluster_of_policy(&policy));
+        let confirmed = match &cluster {
+            Some(cluster) if survey.record(cluster).is_none() => {
+                survey.absent_records(cluster).present() == Some(&true)
+            }
+            _ => true,
+        };
+        if confirmed && target.checks_queue(cluster.as_ref()) {
+            findings.push(of_policy(&survey.scope, &role, &policy, cluster));
+        }
+    }
+    findings
+}
+
+fn of_queue(survey: &Survey, name: QueueName, cluster: Option<ClusterName>) -> Message {
+    let scope = &survey.scope;
+    let wanted = cluster.as_ref().map(|cluster| survey.cluster_queue(cluster));
+    let message = match (&cluster, &wanted) {
+        (Some(cluster), Some(wanted)) if *wanted == name => {
+            format!("has the tags of cluster `{cluster}`, which has no record: the router delivers to it")
+        }
+        (Some(cluster), Some(wanted)) => {
+            format!("has the tags of cluster `{cluster}`, whose queue is `{wanted}`: nothing is delivered to it")
+        }
+        _ => "has the tag of a cluster with a name that no cluster can have".to_owned(),
+    };
+    let untag = format!(
+        "sqs untag-queue --queue-url {} --tag-keys kibus:bus kibus:cluster --region {}",
+        scope.queue_url(None, &name),
+        scope.region
+    );
+    let is_its = wanted.as_ref() == Some(&name);
+    let mut finding = Message::finding(scope, FindingCode::Unrecorded, name, message).fixed_by(Fix::Advice(Vec::new()));
+    if let Some(cluster) = cluster.as_ref().filter(|_| is_its) {
+        let adopt = scope.kibus(format!("add-cluster {cluster} --adopt"));
+        finding = ways_to_record(scope, cluster, finding, adopt);
+    }
+    finding.then("if it does not belong on the bus, whoever may change its tags runs:", scope.aws(untag)).of(cluster)
+}
+
+fn of_policy(scope: &Scope, role: &RoleName, policy: &str, cluster: Option<ClusterName>) -> Message {
+    let id = policy.parse().map(|name| ResourceId::RolePolicy(role.clone(), name));
+    let message = match &cluster {
+        Some(cluster) => format!("role `{role}` has it, and no record says that cluster `{cluster}` uses this role"),
+        None => format!("role `{role}` has it, and its name is that of no cluster"),
+    };
+    let delete =
+        format!("iam delete-role-policy --role-name {} --policy-name {}", quoted(role.as_str()), quoted(policy));
+    let finding = match id {
+        Ok(id) => Message::finding(scope, FindingCode::Unrecorded, id, message),
+        Err(_) => Message::finding(scope, FindingCode::Unrecorded, policy, message),
+    };
+    let hint = Hint::command("if no Karpenter needs it, whoever may change the role runs:", scope.aws(delete));
+    finding.fixed_by(Fix::advice(hint)).of(cluster)
+}
+
+/// What of it could not be looked for.
+pub(super) fn unknown(case: &Case<'_>, say: &mut Say) {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    if survey.records().fault().is_some() {
+        return;
+    }
+    if let Fact::Unreadable(fault) = survey.tagged_queues() {
+        let what = "unknown whether queues have the tags of this bus and no record";
+        say.unread(scope, "tags of queues", fault, unread(scope, what, fault));
+    }
+    if let Fact::Unreadable(fault) = survey.listed_roles() {
+        let what = "unknown whether roles have policies of this bus that no record explains";
+        say.unread(scope, "controller roles", fault, unread(scope, what, fault));
+    }
+}
+
+/// What a teardown leaves because no record says that it is kibus's.
+pub(super) fn left(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    seek(case.survey);
+    for (name, queue) in queues(case.survey) {
+        let cluster = queue.tags.cluster_of(&scope.bus);
+        let text = format!("queue `{name}` has the tags of this bus and no record, and stays");
+        say.warn(match cluster {
+            Some(cluster) => Hint::command(
+                format!("{text}. To delete it with the bus, first make it kibus's own:"),
+                scope.kibus(format!("add-cluster {cluster} --adopt")),
+            ),
+            None => Hint::text(text),
+        });
+    }
+    for (role, policy) in policies(case.survey) {
+        say.warn(Hint::text(format!(
+            "role `{role}` has policy `{}`, which no record explains, and keeps it",
+            policy.escape_debug()
+        )));
+    }
+}
