@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    ClusterName, ClusterRecord, Code, Depth, Document, EventRule, FaultKind, Hub, HubOptions, Moment, Queue,
-    QueueActivity, Resource, ResourceId, RuleName, Status, hub, scope::tests::scope,
+    ClusterName, ClusterRecord, Code, Depth, Document, EventRule, Hub, HubOptions, Moment, Queue, QueueActivity,
+    Resource, ResourceId, RuleName, Status, hub, scope::tests::scope,
 };
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
@@ -22,15 +22,6 @@ fn arn(queue: &str) -> String {
 
 fn spot() -> Value {
     json!({"source": ["aws.ec2"], "detail-type": [SPOT]})
-}
-
-fn denied(action: &str) -> Fault {
-    Fault {
-        kind: FaultKind::Denied { principal: None, resource: None },
-        action: action.to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
 }
 
 /// A bus without a hub and without rules.
@@ -280,16 +271,16 @@ fn what_could_not_be_read_is_named_once() {
     for cluster in ["a", "b", "c"] {
         add_template(&mut survey, cluster);
         let queue = ResourceId::Queue(cluster.parse().unwrap());
-        survey.observed.insert(queue, Fact::Unreadable(denied("sqs:GetQueueAttributes")));
+        survey.observed.insert(queue, Fact::Unreadable(Fault::denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
-        survey.known.queue_activity.insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
+        survey.known.queue_activity.insert(queue, Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")));
     }
     let found = discovery(&survey, None).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
     assert_eq!(unread, ["queue `a` and 2 more"]);
-    assert_eq!(found.unmeasured, Some(denied("cloudwatch:GetMetricData")));
-    survey.known.event_rules = Fact::Unreadable(denied("events:ListRules"));
-    assert_eq!(discovery(&survey, None), Err(denied("events:ListRules")));
+    assert_eq!(found.unmeasured, Some(Fault::denied("cloudwatch:GetMetricData")));
+    survey.known.event_rules = Fact::Unreadable(Fault::denied("events:ListRules"));
+    assert_eq!(discovery(&survey, None), Err(Fault::denied("events:ListRules")));
 }
 
 /// The queries of a survey of the largest bus: each is about what the answers before it say.

@@ -117,9 +117,14 @@ impl Fault {
         Self { kind, action: action.to_owned(), code: None, message: message.into() }
     }
 
-    /// A list with a token for yet another page, after so many that it is none of AWS.
+    /// A list that has a token for another page after more pages than any list of AWS has.
     pub fn endless(action: &str) -> Self {
         Self::new(FaultKind::Rejected, action, format!("the list does not end after {MOST_PAGES} pages"))
+    }
+
+    #[cfg(test)]
+    pub fn denied(action: &str) -> Self {
+        Self::new(FaultKind::Denied { principal: None, resource: None }, action, "no")
     }
 
     pub fn is_denied(&self) -> bool {

@@ -486,7 +486,7 @@ fn of_record(record: Record) -> Snapshot {
 }
 
 impl Survey {
-    /// What became of queues that were marked as being deleted is what is known of them now.
+    /// Takes the answers about marked queues, after the wait for them, as what is known of these queues.
     fn take_leaving(&mut self, queues: &BTreeSet<QueueName>) {
         for queue in queues {
             let answer = self.known.leaving_queues.get(queue).cloned().unwrap_or_default();

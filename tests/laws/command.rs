@@ -10,6 +10,7 @@ use kibus::reconcile::{
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
+use super::interruption::wait;
 
 /// The option for controller roles.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +60,14 @@ pub(super) struct Nobody;
 
 impl Listener for Nobody {
     fn event(&self, _: usize, _: &Change, _: Event) {}
+}
+
+/// Makes the writes of a plan that may be old.
+pub(super) fn applied(plan: &Plan, account: &Account) -> Outcome {
+    let stop = account.show(plan, None);
+    let mut outcome = Outcome::of(plan);
+    wait(apply(plan, account, 4, stop, &Nobody, &mut outcome));
+    outcome
 }
 
 impl Command {

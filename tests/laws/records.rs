@@ -1,13 +1,12 @@
 //! Records say which clusters a bus has: what has no record, or is not what its record says, never changes. Of two runs that add a
 //! cluster, one records it.
 
-use kibus::apply::{Outcome, apply};
 use kibus::cloud::{FaultKind, Waiting, Write};
 use kibus::model::{BadDocument, ClusterRecord, HubOptions, Maker, Moment, Queue, Resource, ResourceId, Tags, tags};
 use kibus::plan::{Action, Change, Plan};
 
 use super::account::Account;
-use super::command::{Command, Nobody, RoleFlag, plan_if_allowed};
+use super::command::{Command, RoleFlag, applied, plan_if_allowed};
 use super::interruption::{Desired, account_after, hub, keyed, scope, wait};
 use Command::{AddCluster, Adopt, External, RemoveCluster, Retag, Teardown};
 
@@ -110,14 +109,6 @@ fn assert_breach(name: &str, start: Desired, change: Change, breach: &str) {
     let refused = wait(account.write(&change, Waiting::unattended()));
     let breaches = account.breaches();
     assert!(refused.is_err() && breaches.iter().any(|one| one.contains(breach)), "{name}: {breaches:?}");
-}
-
-/// Makes the writes of a plan that may be old.
-fn applied(plan: &Plan, account: &Account) -> Outcome {
-    let stop = account.show(plan, None);
-    let mut outcome = Outcome::of(plan);
-    wait(apply(plan, account, 4, stop, &Nobody, &mut outcome));
-    outcome
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! The settings of a hub: one of two first runs creates them, and a hub that lost them is only restored or deleted.
 
 use futures_util::future::join_all;
-use kibus::apply::{Outcome, apply};
 use kibus::cloud::FaultKind;
 use kibus::model::{FindingCode, HubOptions, Kind, ResourceId};
-use kibus::plan::{Action, Plan};
+use kibus::plan::Action;
 use kibus::reconcile::Blocked;
 
 use super::account::{Account, Interruption, Trouble};
-use super::command::{Command, Nobody, RoleFlag, intent};
+use super::command::{Command, RoleFlag, applied, intent};
 use super::interruption::{
     Desired, account_after, choosy_hub, may_be_interrupted, of_others, options, scope, wait, watched_hub,
 };
@@ -20,14 +19,6 @@ fn settings() -> ResourceId {
 
 fn first_run(memory: &str) -> Command {
     BootstrapHub(options(|c| c.memory = Some(memory.parse().unwrap())), "0.1.0")
-}
-
-/// Makes the writes of a plan that may be old.
-fn applied(plan: &Plan, account: &Account) -> Outcome {
-    let stop = account.show(plan, None);
-    let mut outcome = Outcome::of(plan);
-    wait(apply(plan, account, 4, stop, &Nobody, &mut outcome));
-    outcome
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn nobody_reads_is_said_only_on_evidence() {
             Some("nothing has read `base` in the last day: its Karpenter receives no Spot warnings. "),
         ),
         ("seldom", activity(5, 3), vec![], Some("`base` was received from 3 times in the last day, but ")),
-        ("denied", Fact::Unreadable(denied("cloudwatch:GetMetricData")), vec![], None),
+        ("denied", Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")), vec![], None),
         ("no data", Fact::Absent, vec![depth(0, 0)], None),
         (
             "no data, and a message that waits",

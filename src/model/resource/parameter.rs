@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::Resource;
-use super::particulars::{Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names};
+use super::particulars::{
+    Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names, forgets, kept_first,
+};
 use crate::model::{
     BadDocument, Scope, Settings, Tags,
     name::{all, names},
@@ -98,21 +100,15 @@ impl Particulars for Parameter {
     /// A write that takes something away from the settings is the last one of a plan.
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
         let before = before.and_then(Resource::as_parameter).and_then(Self::settings);
-        let forgets = match (before, self.settings()) {
-            (Some(before), Some(after)) => after.while_leaving(before) != *after,
-            _ => false,
-        };
-        forgets.then_some(Effect::Forgets).into_iter().collect()
+        forgets(before, self.settings(), Settings::while_leaving)
     }
 
     /// What is needed no more is forgotten last, after it has gone from everything that has it.
     fn before_the_last(&self, before: &Resource) -> Option<Resource> {
         let before = before.as_parameter()?;
-        let (was, is) = (before.settings()?, self.settings()?);
-        let kept = is.while_leaving(was);
+        let kept = kept_first(before.settings()?, self.settings()?, Settings::while_leaving)?;
         // A second write follows the first.
-        let version = before.version + 1;
-        (kept != *is && kept != *was).then(|| Resource::Parameter(Self { settings: Ok(kept), version, ..self.clone() }))
+        Some(Resource::Parameter(Self { settings: Ok(kept), version: before.version + 1, ..self.clone() }))
     }
 
     fn summary(&self) -> String {

@@ -136,8 +136,6 @@ pub enum Effect {
     AllowsKey,
     /// The settings of the hub lose something that they remembered.
     Forgets,
-    /// A queue no longer saves the role that it saved.
-    ForgetsRole,
     /// A function has less reserved concurrency than before.
     LowersReserved,
 }
@@ -253,6 +251,23 @@ impl Unit {
             Self::Megabytes => format!("{number} MB"),
         }
     }
+}
+
+/// The effect of a write of a document that takes something from it. `while_leaving` gives the document after the change with what
+/// it takes from the one before.
+pub(super) fn forgets<T: PartialEq>(
+    before: Option<&T>,
+    after: Option<&T>,
+    while_leaving: fn(&T, &T) -> T,
+) -> Vec<Effect> {
+    let forgets = before.zip(after).is_some_and(|(was, is)| while_leaving(is, was) != *is);
+    forgets.then_some(Effect::Forgets).into_iter().collect()
+}
+
+/// The document that is written first, if a change both adds to a document and takes something from it.
+pub(super) fn kept_first<T: PartialEq>(was: &T, is: &T, while_leaving: fn(&T, &T) -> T) -> Option<T> {
+    let kept = while_leaving(is, was);
+    (kept != *is && kept != *was).then_some(kept)
 }
 
 /// Makes a field; `value` may be an `Option`, where `None` means not set.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::particulars::{Edge, Effect, Field, Ownership, Particulars, entry, field, field_names};
+use super::particulars::{Edge, Effect, Field, Ownership, Particulars, entry, field, field_names, forgets, kept_first};
 use super::{Kind, ParameterName, PolicyName, Resource};
 use crate::model::{BadDocument, ClusterName, ClusterRecord, Scope, Tags, scope::fixed};
 
@@ -99,21 +99,15 @@ impl Particulars for Record {
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
         let before = before.and_then(Resource::as_record).and_then(Self::record);
-        let forgets = match (before, self.record()) {
-            (Some(before), Some(after)) => after.while_leaving(before) != *after,
-            _ => false,
-        };
-        forgets.then_some(Effect::Forgets).into_iter().collect()
+        forgets(before, self.record(), ClusterRecord::while_leaving)
     }
 
     /// Which roles and tags leave is forgotten last, once they are gone.
     fn before_the_last(&self, before: &Resource) -> Option<Resource> {
         let before = before.as_record()?;
-        let (was, is) = (before.record()?, self.record()?);
-        let kept = is.while_leaving(was);
+        let kept = kept_first(before.record()?, self.record()?, ClusterRecord::while_leaving)?;
         // A second write follows the first.
-        let version = before.version + 1;
-        (kept != *is && kept != *was).then(|| Resource::Record(Self { content: Ok(kept), version, ..self.clone() }))
+        Some(Resource::Record(Self { content: Ok(kept), version: before.version + 1, ..self.clone() }))
     }
 
     fn summary(&self) -> String {

@@ -2,19 +2,10 @@
 
 use super::*;
 use crate::model::{
-    BadDocument, Fault, FaultKind, FindingCode, Severity, Tags,
+    BadDocument, Fault, FindingCode, Severity, Tags,
     policy::InlinePolicy,
     tags::{BUS, CLUSTER},
 };
-
-fn denied(action: &str) -> Fault {
-    Fault {
-        kind: FaultKind::Denied { principal: None, resource: None },
-        action: action.to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
-}
 
 /// A case, what damages `base`, the findings of a check with their severities, and what `list` and `status` show.
 type Row = (&'static str, fn(&mut Survey), &'static [&'static str], Option<&'static str>);
@@ -247,8 +238,8 @@ fn a_named_cluster_without_a_record_is_found_with_the_name_that_may_be_meant() {
 fn without_the_records_a_check_says_that_they_are_unknown_and_what_changes_clusters_is_refused() {
     let mut survey = with_queue("karpenter-x", X);
     let record = survey.record_id(&base());
-    survey.observed.insert(record, Fact::Unreadable(denied("ssm:GetParameters")));
-    survey.known.records = Fact::Unreadable(denied("ssm:GetParametersByPath"));
+    survey.observed.insert(record, Fact::Unreadable(Fault::denied("ssm:GetParameters")));
+    survey.known.records = Fact::Unreadable(Fault::denied("ssm:GetParametersByPath"));
     let found = found_in(&survey);
     assert!(found.contains(&"K401 records of clusters".to_owned()), "{found:?}");
     assert!(found.iter().all(|one| one.starts_with("K401")), "{found:?}");
@@ -262,8 +253,8 @@ fn without_the_records_a_check_says_that_they_are_unknown_and_what_changes_clust
 #[test]
 fn what_could_not_be_looked_for_is_said() {
     let mut survey = survey();
-    survey.known.tagged_queues = Fact::Unreadable(denied("tag:GetResources"));
-    survey.known.listed_roles = Fact::Unreadable(denied("iam:ListRoles"));
+    survey.known.tagged_queues = Fact::Unreadable(Fault::denied("tag:GetResources"));
+    survey.known.listed_roles = Fact::Unreadable(Fault::denied("iam:ListRoles"));
     let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
     for what in ["whether queues have the tags of this bus", "whether roles have policies of this bus"] {
         assert!(warned(&intent).contains(what), "{}", warned(&intent));
