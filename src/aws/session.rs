@@ -206,12 +206,21 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
         let call = sts.get_caller_identity().customize().interceptor(date.clone());
         call.send().await.map_err(|e| failed(action, &e))
     };
+    let asked = now() / 1_000;
     let answer = pace.call(action, Waiting::unattended(), attempt).await?;
-    let ahead = date.seconds().map_or(0, |aws| aws - now() / 1_000);
+    let ahead = date.seconds().map_or(0, |date| ahead_by(date, asked, now() / 1_000));
     let (Some(account), Some(caller)) = (answer.account, answer.arn) else {
         return Err(rejected(action, "the answer names no account"));
     };
     Ok(([account, caller], ahead))
+}
+
+/// How many seconds AWS's clock is ahead of this machine's. AWS wrote the date between the request and the answer: a clock that
+/// agrees with that is right, however slow the answer was. Any other is corrected by the least that the date can mean, since a
+/// record from the future would make its own queue look prepared.
+fn ahead_by(date: i64, asked: i64, answered: i64) -> i64 {
+    let is_right = (asked - 1..=answered).contains(&date);
+    if is_right { 0 } else { date - answered }
 }
 
 /// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A
@@ -424,6 +433,22 @@ mod tests {
 
     use super::*;
     use crate::error::tests::shell_words;
+
+    #[test]
+    fn a_slow_answer_moves_no_clock_that_is_right() {
+        for (date, asked, answered, ahead) in [
+            (100, 100, 100, 0),
+            // The date has no fraction: it may lie in the second before.
+            (99, 100, 100, 0),
+            (100, 100, 112, 0),
+            (112, 100, 112, 0),
+            (160, 100, 100, 60),
+            (160, 100, 112, 48),
+            (40, 100, 112, -72),
+        ] {
+            assert_eq!(ahead_by(date, asked, answered), ahead, "{date}, {asked} to {answered}");
+        }
+    }
 
     #[tokio::test]
     async fn an_answer_that_never_ends_is_given_up() {
