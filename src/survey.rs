@@ -256,14 +256,28 @@ impl Survey {
         self.settings().map(|settings| &settings.options)
     }
 
-    /// Whether something of the hub exists without its settings, as far as it was read, besides queues that only wait for their
-    /// delete: those are gone with the settings.
+    /// Whether something of the hub exists without its settings, as far as it was read.
     pub fn has_lost_settings(&self) -> bool {
+        !self.parts_without_settings().is_empty()
+    }
+
+    /// The resources of the hub that exist while its settings do not. A queue that only waits for its delete is gone with the
+    /// settings, unless it was waited for and stays.
+    pub fn parts_without_settings(&self) -> BTreeSet<ResourceId> {
+        if self.saved() != Saved::Absent {
+            return BTreeSet::new();
+        }
+        let stays =
+            |queue: &QueueName| self.known.leaving_queues.get(queue).is_some_and(|found| found.present().is_some());
         let is_part = |part: &Resource| {
-            part.tags().is_some_and(|tags| tags.belong_to(&self.scope.bus) && !tags.being_deleted(self.now))
+            part.tags().is_some_and(|tags| {
+                let leaves = tags.being_deleted(self.now) && !part.as_queue().is_some_and(|queue| stays(&queue.name));
+                tags.belong_to(&self.scope.bus) && !leaves
+            })
         };
-        let ids = hub::ids(&self.scope, None);
-        self.saved() == Saved::Absent && ids.iter().filter_map(|id| self.observed.resource(id)).any(is_part)
+        let mut ids = hub::ids(&self.scope, None);
+        ids.retain(|id| self.observed.resource(id).is_some_and(is_part));
+        ids
     }
 
     /// Whether only the resources of the hub tell which options it had.

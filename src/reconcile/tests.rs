@@ -239,6 +239,21 @@ fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
     assert!(intent.plan.is_empty() && intent.warnings.is_empty(), "{intent:?}");
 }
 
+/// A mark that somebody renews lets no hub start with a queue that was prepared for it.
+#[test]
+fn s9_a_marked_queue_that_stays_without_settings_is_a_part_of_a_hub() {
+    let mut survey = survey();
+    mark(&mut survey, "kibus-hub", YOUNG);
+    let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
+    for id in ids.into_iter().filter(|id| *id != id_of_queue("kibus-hub")) {
+        survey.observed.insert(id, Fact::Absent);
+    }
+    assert!(!survey.has_lost_settings());
+    let stays = survey.queue(&"kibus-hub".parse().unwrap()).cloned().unwrap();
+    survey.known.leaving_queues.insert(stays.name.clone(), Fact::Present(stays));
+    assert!(survey.has_lost_settings());
+}
+
 #[test]
 fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
     let lower = HubOptions { retention: Some("3600".parse().unwrap()), ..HubOptions::default() };

@@ -331,15 +331,17 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         answers
     }
 
-    /// Reads missing settings of an existing hub again: whether a read shows a parameter right after its write is documented
-    /// nowhere (Systems Manager API reference, `PutParameter`).
+    /// Reads missing settings of an existing hub again, and what exists of it: whether a read shows a parameter right after its
+    /// write is documented nowhere (Systems Manager API reference, `PutParameter`), and what was just deleted may still answer.
     async fn believe_lost_settings(&self, survey: &mut Survey) {
         for _ in 0..LOST_AFTER_READS {
-            if survey.settings_are_lost || !survey.has_lost_settings() {
+            let mut ids = survey.parts_without_settings();
+            if survey.settings_are_lost || ids.is_empty() {
                 return;
             }
             self.cloud.pause(LOST_PAUSE).await;
-            let read = self.snapshots(&[survey.settings_id()].into()).await;
+            ids.insert(survey.settings_id());
+            let read = self.snapshots(&ids).await;
             survey.take(read);
         }
         survey.settings_are_lost = survey.has_lost_settings();
