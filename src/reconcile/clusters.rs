@@ -206,6 +206,9 @@ impl Parts<'_> {
                 }
                 _ => self.read(queue.clone()),
             }
+        } else if survey.resource(&queue).fault().is_some() && !before.is_some_and(|before| before.external) {
+            // Whether it has the tags of the cluster is unknown.
+            self.read(queue.clone());
         }
         let leaves = before.into_iter().flat_map(|before| before.tags.keys());
         let leaves: Vec<String> = leaves.filter(|key| !record.tags.contains_key(*key)).cloned().collect();

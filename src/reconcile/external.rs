@@ -31,22 +31,24 @@ pub(super) fn refusal(survey: &Survey, record: &ClusterRecord) -> Option<Message
         Fact::Present(found) => {
             let live = found.as_queue().filter(|live| !has_tags(scope, live, name))?;
             let other = live.tags.get(BUS).filter(|bus| *bus != scope.bus.as_str());
-            let other = other.map_or(String::new(), |bus| format!(": its tag `{BUS}` is `{}`", bus.escape_debug()));
+            let is = other.map_or(String::new(), |bus| format!(": its tag `{BUS}` is `{}`", bus.escape_debug()));
+            let refused = refusal(format!("queue `{queue}` does not have the tags of cluster `{name}`{is}"));
+            let refused = refused.advise(format!(
+                "set `{BUS}` to `{}` and `{CLUSTER}` to `{name}` in the configuration of its tool, or let the tool ignore \
+                 both (Terraform: `ignore_tags {{ key_prefixes = [\"kibus:\"] }}`): otherwise its next run removes them, \
+                 and events stop",
+                scope.bus
+            ));
+            // The tags of another bus are not to be replaced by hand: that bus may deliver to the queue.
+            if other.is_some() {
+                return Some(refused);
+            }
             let url = scope.queue_url(None, queue);
             let tag = format!(
                 "sqs tag-queue --queue-url {url} --tags {BUS}={},{CLUSTER}={name} --region {}",
                 scope.bus, scope.region
             );
-            Some(
-                refusal(format!("queue `{queue}` does not have the tags of cluster `{name}`{other}"))
-                    .advise(format!(
-                        "set `{BUS}` to `{}` and `{CLUSTER}` to `{name}` in the configuration of its tool, or let the tool \
-                         ignore both (Terraform: `ignore_tags {{ key_prefixes = [\"kibus:\"] }}`): otherwise its next run \
-                         removes them, and events stop",
-                        scope.bus
-                    ))
-                    .then("if no tool manages the queue, add them:", scope.aws(tag)),
-            )
+            Some(refused.then("if no tool manages the queue, add them:", scope.aws(tag)))
         }
         Fact::NotAsked | Fact::Unreadable(_) => None,
     }

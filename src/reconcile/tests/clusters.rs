@@ -201,7 +201,7 @@ fn a_cluster_is_set_record_first_and_forgets_last() {
 #[test]
 fn a_queue_that_exists_is_recorded_only_if_that_is_asked_for() {
     let unrecorded = "K327 queue `karpenter-base` exists, and cluster `base` has no record on bus `kibus`";
-    let rows: [Row; 19] = [
+    let rows: [Row; 20] = [
         ("a lost record", lose_record, own(), Err(unrecorded)),
         ("a lost record, adopted", lose_record, adopt(), Ok(&["+record"])),
         ("of its owner", lose_to_owner, own(), Err(unrecorded)),
@@ -261,6 +261,16 @@ fn a_queue_that_exists_is_recorded_only_if_that_is_asked_for() {
             lose_all,
             external(),
             Err("K302 queue `karpenter-base` of cluster `base` does not exist"),
+        ),
+        (
+            "external, and unreadable",
+            |survey| {
+                lose_record(survey);
+                let unreadable = Fact::Unreadable(Fault::denied("sqs:ListQueueTags"));
+                survey.observed.insert(ResourceId::Queue(QUEUE.parse().unwrap()), unreadable);
+            },
+            external(),
+            Err("not allowed to read queue `karpenter-base`"),
         ),
         ("own to external", |_| {}, external(), Ok(&["~record", "-policy of a after 0", "~record after 0,1"])),
         ("external to own", hand_over, adopt(), Ok(&["~record", "+policy of a after 0"])),
