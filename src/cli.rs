@@ -14,12 +14,11 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
-use crate::error::{Ending, Error, ErrorKind};
-use crate::ui::{self, Talk, Ui};
+use crate::error::{Error, ErrorKind};
+use crate::ui::{self, Report, Talk, Ui};
 use commands::Command;
 use global::Global;
-pub use global::HubAddress;
-use hub::Hubs;
+use hub::Context;
 use stop::Stop;
 
 /// One event bus that routes EC2 interruptions to the right Karpenter, for any number of EKS clusters.
@@ -40,9 +39,7 @@ struct Cli {
     command: Command,
 }
 
-pub struct CommandLine {
-    /// The hubs that the command is about, each reached in its own way. The global options name one.
-    pub hubs: Vec<HubAddress>,
+struct CommandLine {
     cli: Cli,
     /// As one would type it again.
     text: String,
@@ -55,19 +52,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     if let Some(exit_code) = commands::completions::answer(&args) {
         return exit_code;
     }
-    CommandLine::parse(args).map_or_else(|exit_code| exit_code, CommandLine::run)
+    CommandLine::parse(&args).map_or_else(|exit_code| exit_code, CommandLine::run)
 }
 
 impl CommandLine {
     /// Fails with the exit code, once help, a version, or an error of usage is written.
-    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
-        let args: Vec<OsString> = args.into_iter().collect();
-        if let Some(error) = global::unprintable(&args) {
+    fn parse(args: &[OsString]) -> Result<Self, u8> {
+        if let Some(error) = global::unprintable(args) {
             plain_ui().show_error(&error);
             return Err(error.kind.exit_code());
         }
-        match parse::parse(&args) {
-            Ok(cli) => Ok(Self { hubs: vec![cli.global.address()], cli, text: global::command_line(&args) }),
+        match parse::parse(args) {
+            Ok(cli) => Ok(Self { cli, text: global::command_line(args) }),
             Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
                 let written = plain_ui().out(&format!("kibus {}", commands::version::LONG));
                 Err(written.map_or_else(|error| error.kind.exit_code(), |()| 0))
@@ -76,40 +72,39 @@ impl CommandLine {
         }
     }
 
-    /// Runs the command for all of its hubs, and returns the exit code: that of the worst ending of a hub.
-    pub fn run(self) -> u8 {
-        let global = &self.cli.global;
-        let talk = Talk { quiet: global.quiet, no_input: global.no_input };
+    /// Runs the command, and returns the exit code.
+    fn run(self) -> u8 {
+        let Cli { global, command } = &self.cli;
+        let talk = Talk { quiet: global.quiet, no_input: global.no_input, is_stream: command.is_stream() };
         let ui = Ui::new(global.output, global.color, global.verbose, talk);
         global::start_log(global.verbose);
-        let result = tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .build()
-            .map_err(|e| Error::failed("cannot start").note(e.to_string()))
-            .and_then(|runtime| {
-                let stop = Stop::default();
-                runtime.block_on(stop.unless_interrupted(self.run_with(&ui, &stop)))
-            });
-        match result {
-            Ok(ending) => ending.exit_code(),
-            Err(error) => {
-                ui.show_error(&error);
-                // Wrong usage has no document: nothing was run.
-                match error.kind {
-                    ErrorKind::Usage => Ok(()),
-                    _ => ui.report(&ui::Report { error: Some(error.clone()), ..ui::Report::default() }),
-                }
-                .map_or(ErrorKind::Failed, |()| error.kind)
-                .exit_code()
-            }
-        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let done = runtime.map_err(|e| Error::failed("cannot start").note(e.to_string())).and_then(|runtime| {
+            let stop = Stop::default();
+            runtime.block_on(stop.unless_interrupted(self.report(&ui, &stop)))
+        });
+        conclude(&ui, done)
     }
 
-    async fn run_with(self, ui: &Ui, stop: &Stop) -> Result<Ending, Error> {
-        let Self { hubs, cli, text } = self;
-        let Cli { global, command } = cli;
-        command.run(ui, async || Hubs::open(&global, ui, stop, &text, &hubs).await).await
+    async fn report(self, ui: &Ui, stop: &Stop) -> Result<Report, Error> {
+        let Self { cli: Cli { global, command }, text } = self;
+        let context = Context::new(ui, &global, stop, &text);
+        let done = command.run(&context).await;
+        context.report(done)
     }
+}
+
+/// Writes the document of a command and its errors. Gives the exit code.
+fn conclude(ui: &Ui, done: Result<Report, Error>) -> u8 {
+    let report = done.unwrap_or_else(Report::from);
+    let is_usage = |error: &Error| error.kind == ErrorKind::Usage;
+    // Wrong usage has no document: nothing was run.
+    let written = if report.error.as_ref().is_some_and(is_usage) { Ok(()) } else { ui.report(&report) };
+    let not_written = written.err();
+    let errors: Vec<&Error> = not_written.iter().chain(report.errors()).collect();
+    errors.iter().for_each(|error| ui.show_error(error));
+    let differs = report.hubs.iter().any(|hub| hub.differs).then_some(ErrorKind::Differences);
+    errors.first().map(|error| error.kind).or(differs).map_or(0, ErrorKind::exit_code)
 }
 
 /// Before it is known how to write.

@@ -8,8 +8,7 @@ use std::{fmt, iter};
 use serde::Serialize;
 
 /// The kind of an error, which has its own exit code.
-// A later kind is worse, for the reason that `Ending` has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ErrorKind {
@@ -29,30 +28,7 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// How a command ends. A command about several hubs ends with the worst of their endings, which is the greatest: one exit
-/// code must be that which leaves most unknown. After a signal it is unknown what the rest would have been; after a
-/// failure, changes may be made. Invalid input, a refusal, and a plan that nobody confirmed changed nothing; differences are
-/// a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
-    /// Done, or nothing to do.
-    Done,
-    /// Otherwise.
-    With(ErrorKind),
-}
-
-impl Ending {
-    /// 0, or the code of the error that the command ended with.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::With(kind) => kind.exit_code(),
-        }
-    }
-}
-
 impl ErrorKind {
-    /// The same for every command.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -221,24 +197,6 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn the_worst_ending_of_several_hubs_counts() {
-        let with = |kinds: &[ErrorKind]| kinds.iter().map(|kind| Ending::With(*kind)).collect::<Vec<_>>();
-        use ErrorKind::{Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage};
-        for (endings, code) in [
-            (vec![Ending::Done, Ending::Done], 0),
-            (vec![Ending::With(Differences), Ending::Done], 2),
-            (with(&[Differences, NotConfirmed]), 3),
-            (with(&[Refused, NotConfirmed]), 4),
-            (with(&[Refused, Usage]), 64),
-            (with(&[Failed, Refused, Usage]), 1),
-            (with(&[Failed, Terminated]), 143),
-            (with(&[Interrupted, Failed, Differences]), 130),
-        ] {
-            assert_eq!(endings.iter().max().unwrap().exit_code(), code, "{endings:?}");
-        }
-    }
 
     #[test]
     fn an_excerpt_is_one_short_line() {

@@ -7,7 +7,7 @@
 //!  aws.health┘  scheduled-change ...        (SQS)        reads EC2 tags        └─▶ ...
 //! ```
 //!
-//! Every command runs the same stages, for a list of hubs:
+//! Every command runs the same stages, for one hub:
 //!
 //! ```text
 //! survey → reconcile → show → confirm → apply → report

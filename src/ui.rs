@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use console::Term;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 
-pub use json::{Heading, HubReport, Report};
+pub use json::{Body, HubReport, Report};
 pub use progress::{PlanProgress, Spinner};
 pub use terminal::{Color, Output, Paint, Talk, not_written};
 pub use text::Table;
 
 use crate::error::{Error, Hint};
+use crate::model::Scope;
 use crate::plan::Plan;
 use crate::reconcile::{ClusterSummary, Intent, NextStep};
 use progress::ProgressTerm;
@@ -31,10 +32,10 @@ use text::Style;
 /// A closed pipe is an error too, which [`Ui::show_error`] does not print.
 #[derive(Clone, Debug)]
 pub struct Ui {
-    /// Which of several hubs what is written to stderr is about.
-    label: String,
     pub(crate) output: Output,
-    quiet: bool,
+    pub(crate) quiet: bool,
+    /// Whether a document is on one line.
+    is_stream: bool,
     /// Why no person can answer, if that is so.
     pub(crate) why_no_question: Option<&'static str>,
     pub(crate) verbose: u8,
@@ -61,9 +62,9 @@ impl Ui {
             ProgressDrawTarget::hidden()
         };
         Self {
-            label: String::new(),
             output,
             quiet: talk.quiet,
+            is_stream: talk.is_stream,
             why_no_question: if talk.no_input {
                 Some("`--no-input` allows no confirmation")
             } else if !(io::stdin().is_terminal() && stderr.term.is_term()) {
@@ -81,16 +82,7 @@ impl Ui {
         }
     }
 
-    /// The same for what is about one of several hubs: its messages on stderr begin with this label, unless it is empty.
-    pub fn labeled(&self, label: &str) -> Self {
-        let label = match label {
-            "" => String::new(),
-            label => format!("{label}: "),
-        };
-        Self { label, ..self.clone() }
-    }
-
-    /// The same for a command that another command runs: it writes no document.
+    /// For a command that another command runs: it writes no document.
     pub fn part(&self) -> Self {
         Self { is_part: true, ..self.clone() }
     }
@@ -122,15 +114,6 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
     }
 
-    /// Clears the screen and gives true, if stdout is a terminal with text.
-    pub fn clear(&self) -> Result<bool, Error> {
-        let is_screen = self.output == Output::Text && self.stdout.term.is_term();
-        if is_screen {
-            self.stdout.term.clear_screen().map_err(|e| not_written(&e))?;
-        }
-        Ok(is_screen)
-    }
-
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
     pub fn result(&self, text: &str) -> Result<(), Error> {
         match self.output {
@@ -153,13 +136,8 @@ impl Ui {
         self.result(&text::sentences(&text::next_steps(steps, style), style))
     }
 
-    /// Writes a line to stderr.
-    pub fn say(&self, text: &str) {
-        self.line(&format!("{}{text}", self.label));
-    }
-
     /// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
-    fn line(&self, text: &str) {
+    pub fn say(&self, text: &str) {
         let text = text::at_the_edge(text, self.stderr.paint.is_on());
         self.bars.suspend(|| {
             let _ = writeln!(io::stderr().lock(), "{text}");
@@ -190,8 +168,8 @@ impl Ui {
     pub fn note(&self, text: &str, items: &[String]) {
         if !self.quiet {
             let items = items.iter().map(|item| format!("\n    {}", text::escape(item)));
-            let text = format!("{}{}{}", self.label, text::escape(text), items.collect::<String>());
-            self.line(&text::sentences(&text, self.stderr_style()));
+            let text = format!("{}{}", text::escape(text), items.collect::<String>());
+            self.say(&text::sentences(&text, self.stderr_style()));
         }
     }
 
@@ -202,25 +180,27 @@ impl Ui {
         }
     }
 
-    /// Writes the step that comes before queues are deleted.
+    /// Writes the step that comes before queues are deleted. The report of the intent has it too.
     pub fn release_queues(&self, controllers: &[ClusterSummary]) {
-        if let Some(step) = text::release_queues(controllers, self.stderr_style().width) {
+        if self.output == Output::Text
+            && let Some(step) = text::release_queues(controllers, self.stderr_style().width)
+        {
             self.warn(&step);
         }
     }
 
-    /// Writes the warnings of an intent to stderr.
+    /// Writes the warnings of an intent to stderr. The report of the intent has them too.
     pub fn warn_of(&self, intent: &Intent) {
-        for warning in &intent.warnings {
-            self.warn(warning);
+        if self.output == Output::Text {
+            intent.warnings.iter().for_each(|warning| self.warn(warning));
         }
     }
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
     /// agree to it.
-    pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool, dry_run: bool) -> Result<(), Error> {
+    pub fn show_plan(&self, scope: &Scope, plan: &Plan, asks: bool, dry_run: bool) -> Result<(), Error> {
         let asks = asks && self.why_no_question.is_none();
-        let text = text::plan(heading, plan, asks || dry_run, self.result_style());
+        let text = text::plan(scope, plan, asks || dry_run, self.result_style());
         match self.output {
             Output::Text => self.out(&text),
             Output::Json => {
@@ -238,7 +218,7 @@ impl Ui {
             _ if self.is_part => Ok(()),
             Output::Text => Ok(()),
             // A document of a thousand clusters takes megabytes, so it is made only if it is written.
-            Output::Json => self.out(&text::json_text(&report.to_json())),
+            Output::Json => self.out(&text::json_text(&report.to_json(), self.is_stream)),
         }
     }
 

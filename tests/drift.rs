@@ -11,7 +11,7 @@ use aws_sdk_lambda::types::{
     LogFormat, LoggingConfig, VpcConfig,
 };
 use futures_util::future::BoxFuture;
-use kibus::aws::{AwsCloud, Connect};
+use kibus::aws::AwsCloud;
 use kibus::cloud::{FaultKind, Questions, Read, Waiting, Write};
 use kibus::model::{Code, Desired, Document, HubOptions, Resource, ResourceId, Rule, Scope, Signal, scope::LIVE};
 use kibus::plan::{Change, diff};
@@ -175,7 +175,7 @@ async fn l10_only_the_planned_code_is_published() {
         ("none", "is not router 0.1.0 with SHA-256", &["$LATEST", "1", "2"]),
     ] {
         let proxy = Proxy::start(port.parse().unwrap(), ids).await;
-        let connect = Connect { endpoint_url: Some(proxy.url), ..emulator.connect() };
+        let connect = emulator.connect_to(proxy.url);
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
         let fault = cloud.write(&update, Waiting::unattended()).await.unwrap_err();
         assert!(fault.message.contains(says), "{ids}: {fault:?}");
@@ -200,7 +200,7 @@ async fn versions_are_listed_once_for_the_alias_and_the_permissions() {
         counted.fetch_add(usize::from(is_list), Ordering::Relaxed);
         forward(port, request)
     });
-    let connect = Connect { endpoint_url: Some(url), ..emulator.connect() };
+    let connect = emulator.connect_to(url);
     let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
     let function = bench.scope.router_function();
     let id = ResourceId::Alias(function.clone(), LIVE.to_owned());

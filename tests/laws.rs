@@ -8,5 +8,4 @@ mod interruption;
 mod records;
 mod rounds;
 mod settings;
-mod several_hubs;
 mod whole;

@@ -35,7 +35,6 @@ mod role_details;
 mod sandbox;
 mod scenario;
 mod sessions;
-mod several_hubs;
 mod storm;
 mod supply_chain;
 mod support;

@@ -11,7 +11,7 @@ use kibus::model::{
 };
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
-use kibus::ui::{Heading, HubReport, Report, text};
+use kibus::ui::{HubReport, Report, text};
 
 use crate::support::emulator::{Emulator, Kind};
 use crate::support::workbench::{ARCHIVES, Bench, sha256};
@@ -89,24 +89,20 @@ fn every_arn_is_in_the_callers_partition() {
         let mut desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();
         desired.extend(cluster(&scope, &options));
         let plan = first_plan(&scope, &desired);
-        let report = Report {
-            hubs: vec![HubReport {
-                changes: plan.changes.clone(),
-                clusters: vec![ClusterSummary {
-                    found_by: Default::default(),
-                    name: "base".parse().unwrap(),
-                    queue: "karpenter-base".parse().unwrap(),
-                    queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
-                    controller_role: None,
-                    external: false,
-                    damage: None,
-                }],
-                ..HubReport::of(&scope)
+        let report = Report::from(HubReport {
+            changes: plan.changes.clone(),
+            clusters: vec![ClusterSummary {
+                found_by: Default::default(),
+                name: "base".parse().unwrap(),
+                queue: "karpenter-base".parse().unwrap(),
+                queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
+                controller_role: None,
+                external: false,
+                damage: None,
             }],
-            ..Report::default()
-        };
-        let shown =
-            text::plan(&Heading::from(&scope), &plan, true, text::Style { verbose: 1, ..text::Style::default() });
+            ..HubReport::of(&scope)
+        });
+        let shown = text::plan(&scope, &plan, true, text::Style { verbose: 1, ..text::Style::default() });
         let queue = scope.hub_queue();
         let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
         let bounded = HubOptions { permissions_boundary: Some(OrNone(boundary)), ..options.clone() };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hyper::body::Bytes;
 use hyper::{Request, Response};
-use kibus::aws::{AwsCloud, Connect};
+use kibus::aws::AwsCloud;
 use kibus::cloud::Read;
 use kibus::model::{RoleName, policy::InlinePolicy};
 
@@ -59,7 +59,7 @@ async fn agrees(kind: Kind) {
 async fn a_report_is_read_to_its_last_page() {
     let emulator = Emulator::start(Kind::Ministack).await;
     let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
-    let connect = Connect { endpoint_url: Some(with_two_pages(port.parse().unwrap()).await), ..emulator.connect() };
+    let connect = emulator.connect_to(with_two_pages(port.parse().unwrap()).await);
     let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
     let found = reported(&cloud, &roles(&["on-the-first", "on-the-second", "missing"])).await;
     assert_eq!(found.keys().map(RoleName::as_str).collect::<Vec<_>>(), ["on-the-first", "on-the-second"]);

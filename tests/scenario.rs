@@ -3,8 +3,7 @@
 //! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows, in the order in which it
 //! was written; `!` precedes lines of standard error. `exit` and a number follow if a command fails. Progress and waits of
 //! concurrent changes are sorted. What a file shows already is shortened, and stays checked: [`shown`] has the forms.
-//! In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about these hubs
-//! (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! In a command, `c{1..3}` stands for three words. `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! EKS has every cluster that an `add-cluster` names, in all Regions, unless the scenario creates clusters itself.
 //!
@@ -146,9 +145,7 @@ scenarios! {
     self_test
     settings
     settings_race
-    several_hubs
     status
-    status_watch
     teardown
     throttled
     two_buses

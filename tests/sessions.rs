@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use kibus::aws::Connect;
 use kibus::error::ErrorKind;
+use kibus::model::GlobalOptions;
 
 use crate::support::emulator::{ACCOUNT, Emulator, Kind};
 use crate::support::proxy::Port;
@@ -26,12 +27,7 @@ async fn a_session_knows_account_region_and_partition() {
 async fn the_endpoint_does_not_respond() {
     // A port on which nothing listens.
     let port = Port::open().await.number();
-    let connect = Connect {
-        region: Some("us-west-2".parse().unwrap()),
-        endpoint_url: Some(format!("http://127.0.0.1:{port}")),
-        isolated: true,
-        ..Connect::default()
-    };
+    let connect = Connect::to_emulator("us-west-2".parse().unwrap(), format!("http://127.0.0.1:{port}"));
     let error = connect.connect().await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
     assert_eq!(error.message, format!("endpoint `http://127.0.0.1:{port}` does not answer"));
@@ -39,7 +35,8 @@ async fn the_endpoint_does_not_respond() {
 
 #[tokio::test]
 async fn no_region_is_configured() {
-    let connect = Connect { isolated: true, ..Connect::default() };
+    let options = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
+    let connect = Connect { options, ..Connect::default() };
     assert_eq!(connect.connect().await.unwrap_err().message, "no AWS Region is set");
 }
 

@@ -62,22 +62,16 @@ const SERVICES: [&str; 17] = [
     "signin",
 ];
 
-/// How to connect to AWS. What is not given comes from the environment or the profile.
+/// How to connect to AWS. What is not given comes from the environment or the profile. In the sandbox, both are ignored, and
+/// the credentials are valid only for an emulator.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
-    /// The Region; else the environment's, else the profile's.
-    pub region: Option<Region>,
-    /// The profile; else the environment's, else `default`.
-    pub profile: Option<String>,
-    /// The endpoint of every service; else the environment's or the profile's, else AWS's own.
-    pub endpoint_url: Option<String>,
+    pub options: GlobalOptions,
     /// Whether calls may go without encryption to a host that is not loopback.
     pub allow_http: bool,
-    /// Ignore the environment and all profiles, and use credentials that are valid only for an emulator.
-    pub isolated: bool,
-    /// In isolation, the account: emulators use a key id of twelve digits as the account.
+    /// In the sandbox, the account: emulators use a key id of twelve digits as the account.
     pub account: Option<AccountId>,
-    /// In isolation, the session token, if the emulator requires one.
+    /// In the sandbox, the session token, if the emulator requires one.
     pub session_token: Option<String>,
 }
 
@@ -96,12 +90,19 @@ pub struct Session {
 }
 
 impl Connect {
+    pub fn to_emulator(region: Region, endpoint_url: String) -> Self {
+        let (region, endpoint_url) = (Some(region), Some(endpoint_url));
+        let options = GlobalOptions { region, endpoint_url, sandbox: true, ..GlobalOptions::default() };
+        Self { options, ..Self::default() }
+    }
+
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     pub async fn connect(&self) -> Result<Session, Error> {
-        let config = if self.isolated {
+        let profile = self.options.profile.as_deref();
+        let config = if self.options.sandbox {
             self.isolated_config()
         } else {
-            require_profile(self.profile.as_deref()).await?;
+            require_profile(profile).await?;
             checked(self.shared_config().await)
         };
         if !self.allow_http
@@ -125,7 +126,7 @@ impl Connect {
                     .note(fault.message)
                     .hint("check that the Region is correct and that this machine can reach AWS")
             }
-            _ => refused(&fault, config.endpoint_url(), self.profile.as_deref()),
+            _ => refused(&fault, config.endpoint_url(), profile),
         };
         let pace = Arc::default();
         let ([account, caller], ahead) = identity(&pace, &config, FIRST).await.map_err(refused)?;
@@ -138,17 +139,18 @@ impl Connect {
         if let Some(client) = http_client() {
             loader = loader.http_client(client);
         }
-        if let Some(region) = &self.region {
+        let GlobalOptions { region, profile, endpoint_url, .. } = &self.options;
+        if let Some(region) = region {
             loader = loader.region(aws_config::Region::new(region.to_string()));
         }
-        if let Some(profile) = &self.profile {
+        if let Some(profile) = profile {
             loader = loader.profile_name(profile);
         }
-        if let Some(endpoint) = &self.endpoint_url {
+        if let Some(endpoint) = endpoint_url {
             loader = loader.endpoint_url(endpoint);
         }
         let config = loader.load().await;
-        match &self.profile {
+        match profile {
             Some(profile) => with_profile(config, profile),
             None => config,
         }
@@ -163,8 +165,8 @@ impl Connect {
             .timeout_config(timeouts())
             .credentials_provider(SharedCredentialsProvider::new(credentials));
         config.set_http_client(http_client());
-        config.set_region(self.region.as_ref().map(|region| aws_config::Region::new(region.to_string())));
-        config.set_endpoint_url(self.endpoint_url.clone());
+        config.set_region(self.options.region.as_ref().map(|region| aws_config::Region::new(region.to_string())));
+        config.set_endpoint_url(self.options.endpoint_url.clone());
         config.build()
     }
 }
@@ -453,12 +455,8 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_never_ends_is_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(format!("http://{}", listener.local_addr().unwrap())),
-            isolated: true,
-            ..Connect::default()
-        };
+        let endpoint_url = format!("http://{}", listener.local_addr().unwrap());
+        let connect = Connect::to_emulator("us-west-2".parse().unwrap(), endpoint_url);
         thread::spawn(move || {
             for mut stream in listener.incoming().flatten() {
                 thread::spawn(move || {

@@ -10,7 +10,6 @@ mod events;
 mod explain;
 mod export;
 mod list;
-mod man;
 mod policy;
 mod remove_cluster;
 mod rollback;
@@ -22,10 +21,9 @@ pub(super) mod version;
 
 pub(super) use policy::OF_OPERATORS;
 
-use super::Ending;
-use super::hub::Hubs;
+use super::hub::Context;
 use crate::error::Error;
-use crate::ui::Ui;
+use crate::ui::Report;
 
 macro_rules! commands {
     ($($does:ident $name:ident in $file:ident,)*) => {
@@ -35,15 +33,15 @@ macro_rules! commands {
         }
 
         impl Command {
-            /// Runs the command; `open` connects to its hubs.
-            pub(super) async fn run<'a>(
-                self,
-                ui: &Ui,
-                open: impl AsyncFnOnce() -> Result<Hubs<'a>, Error>,
-            ) -> Result<Ending, Error> {
+            pub(super) async fn run(self, context: &Context<'_>) -> Result<Report, Error> {
                 match self {
-                    $(Self::$name(args) => commands!(@run $does $file(args, ui, open)),)*
+                    $(Self::$name(args) => $file::run(args, context).await.map(Report::from),)*
                 }
+            }
+
+            /// Whether the command writes documents until it is stopped, one a line.
+            pub(super) fn is_stream(&self) -> bool {
+                matches!(self, Self::Events(args) if args.follow)
             }
 
             /// The files of the commands that change something.
@@ -55,38 +53,26 @@ macro_rules! commands {
             }
         }
     };
-    (@run writes $file:ident($args:ident, $ui:ident, $open:ident)) => {{
-        $ui.only_text()?;
-        $file::run($args, $ui).await
-    }};
-    (@run prints $file:ident($args:ident, $ui:ident, $open:ident)) => {
-        $file::run($args, $ui).await
-    };
-    (@run $reads_or_changes:ident $file:ident($args:ident, $ui:ident, $open:ident)) => {
-        $file::run($args, $open().await?).await
-    };
 }
 
-// In the order of the help. A command `changes` its hubs with the consent of a person, only `reads` them, `prints`
-// something that is about no hub, or `writes` text that is never JSON.
+// In the order of the help. A command `changes` something with the consent of a person, or only `shows` something.
 commands! {
     changes BootstrapHub in bootstrap_hub,
     changes AddCluster in add_cluster,
     changes RemoveCluster in remove_cluster,
-    reads Verify in verify,
-    reads Status in status,
-    reads List in list,
-    reads Discover in discover,
-    reads Events in events,
+    shows Verify in verify,
+    shows Status in status,
+    shows List in list,
+    shows Discover in discover,
+    shows Events in events,
     changes DeadLetters in dead_letters,
     changes Drill in drill,
     changes Rollback in rollback,
     changes Teardown in teardown,
-    prints Explain in explain,
-    reads Policy in policy,
-    reads Export in export,
-    prints Sandbox in sandbox,
-    writes Completions in completions,
-    writes Man in man,
-    prints Version in version,
+    shows Explain in explain,
+    shows Policy in policy,
+    shows Export in export,
+    shows Sandbox in sandbox,
+    shows Completions in completions,
+    shows Version in version,
 }

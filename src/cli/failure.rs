@@ -10,7 +10,7 @@ use crate::model::{Fault, FaultKind, ResourceId, counted, first_of};
 use crate::plan::{Action, Change, Plan};
 
 /// A call that is not about one resource failed.
-pub(super) fn call_failed(hub: &ConnectedHub, what: &str, fault: &Fault) -> Error {
+pub(super) fn call_failed(hub: &ConnectedHub<'_>, what: &str, fault: &Fault) -> Error {
     let error = because(hub, Error::failed(format!("cannot {what}")), fault);
     match fault.kind {
         FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.scope.again("")),
@@ -19,7 +19,7 @@ pub(super) fn call_failed(hub: &ConnectedHub, what: &str, fault: &Fault) -> Erro
 }
 
 /// The error to end with where this many items could not be read; `None` if everything could.
-pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
+pub(super) fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error> {
     let what = counted(unread, "item");
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
     (unread > 0).then(|| {
@@ -28,7 +28,7 @@ pub(super) fn incomplete(hub: &ConnectedHub, unread: usize) -> Option<Error> {
 }
 
 /// Adds why a call failed, and what helps.
-pub(super) fn because(hub: &ConnectedHub, mut error: Error, fault: &Fault) -> Error {
+pub(super) fn because(hub: &ConnectedHub<'_>, mut error: Error, fault: &Fault) -> Error {
     let (notes, hint) = explanation(fault, &hub.scope);
     error.notes.extend(notes);
     error.hints.extend(hint);
@@ -36,14 +36,14 @@ pub(super) fn because(hub: &ConnectedHub, mut error: Error, fault: &Fault) -> Er
 }
 
 /// Not every change was applied: one failed, or someone asked to stop.
-pub(super) fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+pub(super) fn unfinished(hub: &ConnectedHub<'_>, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.first() {
         Some((at, fault)) => failed_change(hub, &plan.changes[*at], fault, outcome),
         None => stopped(hub, plan, interrupted, outcome),
     }
 }
 
-fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+fn failed_change(hub: &ConnectedHub<'_>, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = change.action.words()[0];
     let message = match fault.kind {
         FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
@@ -91,7 +91,7 @@ fn other_run(change: &Change, fault: &Fault) -> Option<String> {
 }
 
 /// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.
-fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+fn stopped(hub: &ConnectedHub<'_>, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!("{progress}; nothing needs to be undone"))
@@ -111,14 +111,14 @@ fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) 
 }
 
 /// Interrupted twice: the AWS calls in progress were abandoned.
-pub(super) fn cut_short(hub: &ConnectedHub, kind: ErrorKind) -> Error {
+pub(super) fn cut_short(hub: &ConnectedHub<'_>, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
         .note("the AWS calls in progress may have taken effect; nothing needs to be undone")
         .hint_command("to continue, run again:", hub.scope.again(""))
 }
 
-/// The same while a plan was applied.
-pub(super) fn abandoned(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+/// Interrupted twice while a plan was applied.
+pub(super) fn abandoned(hub: &ConnectedHub<'_>, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = cut_short(hub, kind).note(progress.to_string());
     error.progress = Some(progress);

@@ -3,26 +3,31 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 
-use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args};
+use clap::{Arg, ArgAction, Args};
 use tracing_subscriber::EnvFilter;
 
 use crate::aws::{Connect, Session};
 use crate::error::{Error, excerpt, quoted};
-use crate::model::{Bounded, BusName, GlobalOptions, Region};
+use crate::model::{Bounded, BusName, GlobalOptions};
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::text::escape;
-use crate::ui::{Color, Heading, Output};
+use crate::ui::{Color, Output};
 
 /// How many characters of a refused argument are shown.
 const SHOWN: usize = 200;
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Global options", mut_args(|arg| arg.global(true).hide_short_help(true)))]
+#[command(next_help_heading = "Global options", mut_args(of_every_command))]
 pub(super) struct Global {
+    /// Name of the bus; the names of its resources begin with it.
+    #[arg(long, env = "KIBUS_BUS", default_value = "kibus")]
+    pub(super) bus: BusName,
+    /// Whether the command line names the bus, and not a variable or the default.
+    #[arg(skip)]
+    pub(super) names_bus: bool,
     #[command(flatten)]
-    pub(super) hub: HubAddress,
+    pub(super) reach: GlobalOptions,
     /// Format of standard output: text, or one JSON document.
     #[arg(long, short = 'o', env = "KIBUS_OUTPUT", default_value = "text")]
     pub(super) output: Output,
@@ -38,46 +43,21 @@ pub(super) struct Global {
     /// Never ask; without --yes, exit with 3 instead.
     #[arg(long)]
     pub(super) no_input: bool,
-    /// Use the sandbox (see `kibus sandbox`) instead of AWS.
-    #[arg(long, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
-        num_args = 0..=1, default_missing_value = "true", default_value = "false", require_equals = true,
-        value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set,
-        hide_default_value = true, hide_possible_values = true)]
-    pub(super) sandbox: bool,
     /// Print more: -v shows every document of a plan, -vv also every call to AWS.
     #[arg(long, short = 'v', action = ArgAction::Count)]
     pub(super) verbose: u8,
-}
-
-impl Global {
-    pub(super) fn address(&self) -> HubAddress {
-        HubAddress { sandbox: self.sandbox, ..self.hub.clone() }
-    }
-}
-
-/// How a hub is reached. What is not set comes from the environment or the AWS configuration.
-#[derive(Clone, Debug, clap::Args)]
-pub struct HubAddress {
-    /// Name of the bus; the names of its resources begin with it.
-    #[arg(long, env = "KIBUS_BUS", default_value = "kibus")]
-    pub bus: BusName,
-    /// Whether the command line names the bus, and not a variable or the default.
-    #[arg(skip)]
-    pub names_bus: bool,
-    /// AWS Region [default: AWS_REGION, else that of the profile].
-    #[arg(long, env = "KIBUS_REGION")]
-    pub region: Option<Region>,
-    /// Profile of the AWS configuration [default: AWS_PROFILE].
-    #[arg(long, env = "KIBUS_PROFILE", value_parser = printable)]
-    pub profile: Option<String>,
-    /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
-    #[arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url)]
-    pub endpoint_url: Option<String>,
-    #[arg(skip)]
-    pub sandbox: bool,
-    /// The private emulator that it is on.
+    /// The private emulator of a demo.
     #[arg(skip)]
     pub(super) private: Option<Endpoint>,
+}
+
+fn of_every_command(arg: Arg) -> Arg {
+    let arg = arg.global(true).hide_short_help(true);
+    match arg.get_id().as_str() {
+        "profile" => arg.value_parser(printable),
+        "endpoint_url" => arg.value_parser(endpoint_url),
+        _ => arg,
+    }
 }
 
 fn printable(text: &str) -> Result<String, &'static str> {
@@ -92,46 +72,26 @@ fn endpoint_url(text: &str) -> Result<String, &'static str> {
     }
 }
 
-impl HubAddress {
-    /// Asks AWS who is calling.
+impl Global {
+    /// Asks AWS, or the sandbox, who is calling.
     pub(super) async fn connect(&self) -> Result<Session, Error> {
-        let local = match &self.private {
-            None if self.sandbox => Some(Sandbox::open()?.endpoint().await?),
+        let emulator = match &self.private {
+            None if self.reach.sandbox => Some(Sandbox::open()?.endpoint().await?),
             other => other.clone(),
         };
-        let connect = match local {
-            Some(endpoint) => Connect {
-                region: Some(self.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
-                endpoint_url: Some(endpoint.url()),
-                isolated: true,
-                session_token: Some(endpoint.secret.as_str().to_owned()),
-                ..Connect::default()
-            },
+        let connect = match emulator {
+            Some(endpoint) => {
+                let region = self.reach.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?;
+                let session_token = Some(endpoint.secret.as_str().to_owned());
+                Connect { session_token, ..Connect::to_emulator(region, endpoint.url()) }
+            }
             None => Connect {
-                region: self.region.clone(),
-                profile: self.profile.clone(),
-                endpoint_url: self.endpoint_url.clone(),
+                options: self.reach.clone(),
                 allow_http: std::env::var("KIBUS_ALLOW_HTTP").is_ok_and(|allow| allow == "true"),
                 ..Connect::default()
             },
         };
         connect.connect().await
-    }
-
-    /// The options that a printed command needs to reach the hub.
-    pub(super) fn options(&self) -> GlobalOptions {
-        GlobalOptions {
-            region: self.region.clone(),
-            profile: self.profile.clone(),
-            endpoint_url: self.endpoint_url.clone(),
-            sandbox: self.sandbox,
-            again: String::new(),
-        }
-    }
-
-    /// The heading of a hub that could not be reached.
-    pub(super) fn heading(&self) -> Heading {
-        Heading { bus: self.bus.clone(), account: None, region: self.region.clone(), label: String::new() }
     }
 }
 
@@ -200,8 +160,8 @@ mod tests {
             let options = ["--bus", "b", "--region", "us-east-1", "--profile", odd, "--endpoint-url", &url];
             let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
             let parsed = parse::parse(&given).unwrap();
-            let address = parsed.global.address();
-            let line = address.options().kibus(Some(&address.bus), "list");
+            let Global { bus, reach, .. } = &parsed.global;
+            let line = reach.kibus(Some(bus), "list");
             assert_eq!(shell_words(&line)[2..], options, "{line}");
             let words: Vec<OsString> = shell_words(&command_line(&given)).iter().map(OsString::from).collect();
             assert_eq!(words, given);

@@ -13,10 +13,6 @@ use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::model::{NameError, OutOfBounds};
 
-/// How similar a command must be to what was typed for a suggestion (Jaro similarity). clap suggests from 0.7, which
-/// takes `plan` for `man`.
-const CLOSE: f64 = 0.8;
-
 /// The exit codes of kibus, as the README has them.
 const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, nothing to do, or only warnings"),
@@ -41,7 +37,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
         .try_get_matches_from(args)
         .and_then(|matches| {
             let mut cli = Cli::from_arg_matches(&matches)?;
-            cli.global.hub.names_bus = matches.value_source("bus") == Some(ValueSource::CommandLine);
+            cli.global.names_bus = matches.value_source("bus") == Some(ValueSource::CommandLine);
             Ok(cli)
         })
         .map_err(|error| {
@@ -58,7 +54,7 @@ pub(super) fn command(kibus: Command) -> Command {
     kibus.after_help(SHORT).after_long_help(long)
 }
 
-/// The end of the `--help` of a command, and of its manual page: its examples and the exit codes.
+/// The end of the `--help` of a command: its examples and the exit codes.
 fn long_end(command: &str) -> String {
     let mut text = String::new();
     for line in examples(command) {
@@ -96,26 +92,13 @@ fn variable(arg: Arg) -> Arg {
     if is_empty { arg.env(None::<&str>) } else { arg }
 }
 
-/// The error with the variable instead of the flag where the value came from the variable, and without suggestions
-/// that are not close.
+/// The error with the variable instead of the flag where the value came from the variable.
 fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     for kind in [ContextKind::InvalidArg, ContextKind::PriorArg] {
         if let Some(ContextValue::String(option)) = error.get(kind)
             && let Some(variable) = source(command, option, args)
         {
             error.insert(kind, ContextValue::String(variable));
-        }
-    }
-    if let (Some(ContextValue::String(typed)), Some(ContextValue::Strings(suggested))) =
-        (error.get(ContextKind::InvalidSubcommand), error.get(ContextKind::SuggestedSubcommand))
-    {
-        let mut close = suggested.clone();
-        close.retain(|name| strsim::jaro(name, typed) >= CLOSE);
-        if close.is_empty() {
-            error.remove(ContextKind::SuggestedSubcommand);
-            error.remove(ContextKind::Suggested);
-        } else {
-            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(close));
         }
     }
     wanted(&error).unwrap_or(error)
@@ -237,25 +220,6 @@ mod tests {
                 let line = format!("kibus {option}{value}");
                 let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
                 assert_eq!(parse(&args).is_ok(), taken, "{line}");
-            }
-        }
-    }
-
-    #[test]
-    fn only_close_commands_are_suggested() {
-        for (typed, suggested) in [
-            ("plan", None),
-            ("versions", Some("version")),
-            ("add-clusters", Some("add-cluster")),
-            ("bootstrap", Some("bootstrap-hub")),
-            ("tear-down", Some("teardown")),
-            ("destroy", None),
-            ("lst", Some("list")),
-        ] {
-            let error = parse(&["kibus", typed].map(OsString::from)).unwrap_err().to_string();
-            match suggested {
-                Some(name) => assert!(error.contains(&format!("'{name}'")), "{typed}: {error}"),
-                None => assert!(!error.contains("similar"), "{typed}: {error}"),
             }
         }
     }

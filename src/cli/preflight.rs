@@ -1,9 +1,9 @@
 //! The stages of a check before the first change: survey, reconcile, and what the plan needs of AWS; nothing is applied.
 
 use super::commands::OF_OPERATORS;
-use super::hub::{ConnectedHub, Hubs};
+use super::hub::ConnectedHub;
 use super::router_file::RouterFile;
-use super::{Ending, stages};
+use super::stages;
 use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy;
 use crate::message::{Fix, Message, MessageKind};
@@ -12,38 +12,22 @@ use crate::plan::Plan;
 use crate::preflight::{self, Findings, PlannedCalls, check as check_of, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, options_afterwards, reconcile};
 use crate::survey::{Query, Survey};
-use crate::ui::{HubReport, text};
+use crate::ui::{Body, HubReport, text};
 
-/// Checks what the plan of each hub needs. Ends with findings if something is missing, and with a failure if something is
-/// unknown.
-pub(super) async fn check(hubs: &Hubs<'_>, target: &Target, router: &RouterFile) -> Result<Ending, Error> {
-    let checked = hubs.each(async |hub| of_hub(hubs, hub, target.clone(), router).await).await;
-    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
-    for (hub, checked) in hubs.list.iter().zip(checked) {
-        let (intent, report) = match checked {
-            Ok(checked) => checked,
-            Err(error) => {
-                reports.push(hub.left_out(error)?);
-                continue;
-            }
-        };
-        hubs.part(hub, true)?;
-        show(hub, &intent, &report)?;
-        if count(&report, "failed") > 0 {
-            ending = Ending::With(ErrorKind::Differences);
-        }
-        reports.push(HubReport {
-            error: incomplete(count(&report, "unknown")),
-            preflight: Some(report.into()),
-            ..hub.report(&intent)
-        });
-    }
-    stages::finish(hubs, reports, ending)
+/// Checks what the plan needs. Ends with findings if something is missing, and with a failure if something is unknown.
+pub(super) async fn check(hub: &ConnectedHub<'_>, target: Target, router: &RouterFile) -> Result<HubReport, Error> {
+    let (intent, checks) = checked(hub, target, router).await?;
+    show_checks(hub, &intent, &checks)?;
+    Ok(HubReport {
+        differs: count(&checks, "failed") > 0,
+        error: incomplete(count(&checks, "unknown")),
+        body: Some(Body::Preflight(checks.into())),
+        ..HubReport::new(&hub.scope, &intent)
+    })
 }
 
-async fn of_hub(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
+async fn checked(
+    hub: &ConnectedHub<'_>,
     mut target: Target,
     router: &RouterFile,
 ) -> Result<(Intent, Vec<Message>), Error> {
@@ -52,7 +36,7 @@ async fn of_hub(
         survey.event_rules();
         drop(reconcile(survey, &target));
     };
-    let (survey, ()) = stages::extended(hubs, hub, target.survey(hub.scope.clone()), pass).await?;
+    let (survey, ()) = stages::extended(hub, target.survey(hub.scope.clone()), pass).await?;
     // The code of the router is part of the plan, and the plan says which calls to ask about.
     let router = of_router(hub, router, &mut target, &survey);
     let options = options_afterwards(&survey, &target);
@@ -66,7 +50,7 @@ async fn of_hub(
         let answers = preflight::answers(survey, &calls.simulations);
         (plan, calls, answers)
     };
-    let (survey, (plan, calls, answers)) = stages::extended(hubs, hub, (survey, Query::default()), pass).await?;
+    let (survey, (plan, calls, answers)) = stages::extended(hub, (survey, Query::default()), pass).await?;
     let (planned, plan) = match plan {
         Ok(intent) => (of_plan(&intent), Some(intent)),
         Err(blocked) => (blocked_plan(blocked), None),
@@ -93,9 +77,9 @@ async fn of_hub(
 }
 
 /// Whether this kibus has a router for the plan.
-fn of_router(hub: &ConnectedHub, router: &RouterFile, target: &mut Target, survey: &Survey) -> Message {
+fn of_router(hub: &ConnectedHub<'_>, router: &RouterFile, target: &mut Target, survey: &Survey) -> Message {
     let architecture = options_afterwards(survey, target).architecture();
-    let text = match router.complete(&hub.ui, target, survey) {
+    let text = match router.complete(hub.ui, target, survey) {
         Ok(Some(_)) => format!("version {} for {architecture}", env!("CARGO_PKG_VERSION")),
         Ok(None) => format!("the deployed code for {architecture} stays"),
         Err(error) => return of_error("router", MessageKind::Refused, error),
@@ -136,10 +120,10 @@ fn policy(scope: &Scope, options: &HubOptions) -> String {
     scope.kibus(words.collect::<Vec<_>>().join(" "))
 }
 
-fn show(hub: &ConnectedHub, intent: &Intent, checks: &[Message]) -> Result<(), Error> {
-    let ConnectedHub { ui, heading, .. } = hub;
+fn show_checks(hub: &ConnectedHub<'_>, intent: &Intent, checks: &[Message]) -> Result<(), Error> {
+    let ConnectedHub { ui, scope, .. } = hub;
     ui.warn_of(intent);
-    ui.result(&text::checks(heading, checks, ui.result_style()))?;
+    ui.result(&text::checks(scope, checks, ui.result_style()))?;
     let open = count(checks, "failed") + count(checks, "unknown");
     if open > 0 || intent.plan.is_empty() {
         return Ok(());

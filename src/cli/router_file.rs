@@ -10,7 +10,7 @@ use crate::survey::Survey;
 use crate::ui::Ui;
 
 /// Which router binary to use.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(super) struct RouterFile {
     /// Router binary [default: embedded, or kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]

@@ -1,26 +1,24 @@
-//! The stages of every command that changes something, for a list of hubs: survey, reconcile, show, confirm, apply,
-//! report. All hubs are surveyed at the same time and planned before the first is changed; then all plans are applied at
-//! the same time. A hub that fails does not stop the others.
+//! The stages of every command that changes something: survey, reconcile, show, confirm, apply, report.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use super::hub::{ConnectedHub, Hubs};
+use super::failure;
+use super::hub::ConnectedHub;
 use super::router_file::RouterFile;
-use super::{Ending, failure};
 use crate::apply::{self, Outcome};
+use crate::aws::AwsCloud;
 use crate::error::{Error, ErrorKind};
 use crate::model::{counted, status::PROBE_LIMIT};
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Intent, Target, reconcile};
 use crate::survey::{self, Query, SlowStep, Survey};
-use crate::ui::{HubReport, PlanProgress, Report, text};
+use crate::ui::{HubReport, PlanProgress, text};
 
 /// How often a command plans, if a hub is not what it was when the plan was made.
-const RACES: usize = 3;
+const ATTEMPTS: usize = 3;
 
 /// How a person agrees to changes.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -30,20 +28,16 @@ pub(super) struct Consent {
     yes: bool,
     /// Show the plan and change nothing.
     #[arg(long, conflicts_with = "yes")]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// With --dry-run, exit with 2 if there are changes.
     #[arg(long, requires = "dry_run")]
     detailed_exitcode: bool,
 }
 
 impl Consent {
-    /// How a command ends that only shows these changes; `None` if it makes them.
-    pub(super) fn dry_run(self, changes: bool) -> Option<Ending> {
-        self.dry_run.then_some(if self.detailed_exitcode && changes {
-            Ending::With(ErrorKind::Differences)
-        } else {
-            Ending::Done
-        })
+    /// Whether a command that only shows these changes ends as one that found differences.
+    pub(super) fn differs(self, changes: bool) -> bool {
+        self.detailed_exitcode && changes
     }
 
     /// An error before the first change. That nothing was changed is said only where something could have been.
@@ -52,42 +46,20 @@ impl Consent {
     }
 }
 
-/// What became of one hub.
-struct Planned {
-    intent: Intent,
-    /// How long it took to apply the whole plan.
-    took: Option<Duration>,
-    error: Option<Error>,
-    /// Whether the plan was out of date, so a new one is made.
-    raced: bool,
-}
-
-impl Planned {
-    fn failed(error: Error) -> Self {
-        Self { intent: Intent::default(), took: None, error: Some(error), raced: false }
-    }
-
-    fn is_pending(&self) -> bool {
-        self.took.is_none() && self.error.is_none() && !self.intent.plan.is_empty()
-    }
-}
-
 /// Reads what `pass` asks for about a hub, and gives its result. `guess` is what it will certainly ask for.
 pub(super) async fn survey<T>(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
+    hub: &ConnectedHub<'_>,
     guess: impl FnOnce(&Survey) -> Query,
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
     let survey = Survey::new(hub.scope.clone());
     let guess = guess(&survey);
-    extended(hubs, hub, (survey, guess), pass).await
+    extended(hub, (survey, guess), pass).await
 }
 
-/// The same for a survey that knows something already, or what to ask first.
+/// Extends a survey that knows something already, or what to ask first.
 pub(super) async fn extended<T>(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
+    hub: &ConnectedHub<'_>,
     (survey, guess): (Survey, Query),
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Error> {
@@ -101,7 +73,7 @@ pub(super) async fn extended<T>(
         drop(reading.replace(hub.ui.spinner(&text)));
     };
     let survey = survey::survey(&hub.cloud, survey, hub.limit, guess, &report, pass);
-    let survey = hubs.slowed(hub, |reason| reading.borrow().slowed(reason), survey).await;
+    let survey = hub.slowed(|reason| reading.borrow().slowed(reason), survey).await;
     survey.map_err(|endless| Error::failed("this is a bug of kibus").note(endless.to_string()))
 }
 
@@ -127,157 +99,106 @@ fn slow_step(step: SlowStep) -> String {
 }
 
 /// Reads what a target needs.
-pub(super) async fn survey_for(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
+pub(super) async fn survey_for(hub: &ConnectedHub<'_>, target: &Target) -> Result<Survey, Error> {
     let begun = target.survey(hub.scope.clone());
-    let (survey, _) = extended(hubs, hub, begun, |survey| reconcile(survey, target)).await?;
+    let (survey, _) = extended(hub, begun, |survey| reconcile(survey, target)).await?;
     Ok(survey)
 }
 
-/// Runs the stages with the same target for all hubs.
-pub(super) async fn change(hubs: Hubs<'_>, target: Target, consent: Consent) -> Result<Ending, Error> {
-    change_with(hubs, target, consent, &RouterFile::default()).await
-}
-
-/// The same with this router for the hubs that need one. A router that cannot be used ends the command, because it is not
-/// about a hub.
-pub(super) async fn change_with(
-    mut hubs: Hubs<'_>,
+/// Runs the stages, with a router for a target that may upload one.
+pub(super) async fn change(
+    hub: &ConnectedHub<'_>,
     target: Target,
     consent: Consent,
-    router: &RouterFile,
-) -> Result<Ending, Error> {
-    hubs.stop.before_changes(!consent.dry_run);
-    let everything: Vec<usize> = (0..hubs.list.len()).collect();
-    let mut results: Vec<Planned> = Vec::new();
-    let mut shown = None;
-    let mut open = everything;
-    for _ in 0..RACES {
-        for (place, result) in plan_each(&mut hubs, &open, &target, consent, router).await? {
-            match results.get_mut(place) {
-                Some(raced) => *raced = result,
-                None => results.push(result),
+    router: Option<&RouterFile>,
+) -> Result<HubReport, Error> {
+    hub.stop.before_changes(!consent.dry_run);
+    let mut attempts = ATTEMPTS;
+    loop {
+        let (intent, cloud) = plan(hub, &target, consent, router).await?;
+        if !intent.refusals.is_empty() {
+            let error = consent.unchanged(Error::from(intent.refusals.as_slice()));
+            // A refused plan is not shown.
+            let intent = Intent { plan: Plan::default(), ..intent };
+            return Ok(HubReport { error: Some(error), ..HubReport::new(&hub.scope, &intent) });
+        }
+        show_intent(hub, &intent, consent)?;
+        let report = HubReport::new(&hub.scope, &intent);
+        if intent.plan.is_empty() {
+            conclude(hub, &intent, &intent.unchanged)?;
+            return Ok(report);
+        }
+        if consent.dry_run {
+            return Ok(HubReport { differs: consent.differs(true), ..report });
+        }
+        if let Err(error) = agree(hub, consent, intent.confirmed_by.as_deref().unwrap_or_default()) {
+            return Ok(HubReport { error: Some(error), ..report });
+        }
+        attempts -= 1;
+        match apply(hub, &intent.plan, cloud).await? {
+            Applied::Whole(took) => {
+                conclude(hub, &intent, &summary(&intent.plan, took))?;
+                return Ok(HubReport { applied: true, ..report });
+            }
+            Applied::Raced(_) if attempts > 0 => {
+                hub.ui.note("another run has created what this plan would create meanwhile; planning again", &[]);
+            }
+            Applied::Raced(error) | Applied::Unfinished(error) => {
+                return Ok(HubReport { error: Some(error), ..report });
             }
         }
-        show(&hubs, &results, consent)?;
-        let pending = results.iter().any(Planned::is_pending);
-        shown = consent.dry_run(pending);
-        if !pending || shown.is_some() {
-            break;
-        }
-        match confirm(&hubs, &results, consent) {
-            Ok(()) => apply_all(&hubs, &mut results).await?,
-            Err(error) => {
-                for result in results.iter_mut().filter(|result| result.is_pending()) {
-                    result.error = Some(error.clone());
-                }
-            }
-        }
-        open = (0..results.len()).filter(|place| results[*place].raced).collect();
-        if open.is_empty() {
-            break;
-        }
     }
-    let mut reports = Vec::new();
-    for (hub, result) in hubs.list.iter().zip(&results) {
-        conclude(&hubs, hub, result)?;
-        reports.push(HubReport {
-            applied: result.took.is_some(),
-            error: result.error.clone(),
-            ..hub.report(&result.intent)
-        });
-    }
-    finish(&hubs, reports, shown.unwrap_or(Ending::Done))
 }
 
-/// Surveys these hubs and plans for them.
-async fn plan_each(
-    hubs: &mut Hubs<'_>,
-    places: &[usize],
+/// Plans, and gives the cloud that applies the plan: with the archive of a router that may be uploaded.
+async fn plan(
+    hub: &ConnectedHub<'_>,
     target: &Target,
     consent: Consent,
-    router: &RouterFile,
-) -> Result<Vec<(usize, Planned)>, Error> {
-    let of = places.iter().map(|place| survey_for(hubs, &hubs.list[*place], target));
-    let surveys = join_all(of).await;
-    let mut results = Vec::new();
-    for (place, survey) in places.iter().copied().zip(surveys) {
-        let hub = &mut hubs.list[place];
-        let result = match survey {
-            Ok(survey) => {
-                let mut target = target.clone();
-                let archive = router.complete(&hub.ui, &mut target, &survey);
-                if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
-                    hub.cloud = hub.cloud.clone().with_archive(archive);
-                }
-                planned(&target, &survey, consent)
-            }
-            Err(error) => Planned::failed(consent.unchanged(error)),
-        };
-        results.push((place, result));
+    router: Option<&RouterFile>,
+) -> Result<(Intent, AwsCloud), Error> {
+    let unchanged = |error| consent.unchanged(error);
+    let survey = survey_for(hub, target).await.map_err(unchanged)?;
+    let (mut target, mut cloud) = (target.clone(), hub.cloud.clone());
+    if let Some(router) = router
+        && let Some(archive) = router.complete(hub.ui, &mut target, &survey).map_err(unchanged)?
+    {
+        cloud = cloud.with_archive(archive);
     }
-    Ok(results)
-}
-
-fn planned(target: &Target, survey: &Survey, consent: Consent) -> Planned {
-    let (intent, error) = match reconcile(survey, target) {
+    match reconcile(&survey, &target) {
+        Ok(intent) => Ok((intent, cloud)),
         // Without a hub, nothing could have been changed.
-        Err(blocked) if blocked.is_no_hub() => return Planned::failed(Error::from(blocked)),
-        Err(blocked) => return Planned::failed(consent.unchanged(Error::from(blocked))),
-        Ok(intent) if intent.refusals.is_empty() => (intent, None),
-        Ok(intent) => {
-            let error = Error::from(intent.refusals.as_slice());
-            // A refused plan is not shown.
-            let plan = Plan::default();
-            (Intent { plan, ..intent }, Some(consent.unchanged(error)))
-        }
-    };
-    Planned { intent, took: None, error, raced: false }
+        Err(blocked) if blocked.is_no_hub() => Err(Error::from(blocked)),
+        Err(blocked) => Err(unchanged(Error::from(blocked))),
+    }
 }
 
-/// Shows the plans, and which hubs have none because of an error, if others are changed without them.
-fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
+fn show_intent(hub: &ConnectedHub<'_>, intent: &Intent, consent: Consent) -> Result<(), Error> {
+    let ConnectedHub { ui, scope, .. } = hub;
     let asks = !consent.yes && !consent.dry_run;
-    let planned = || hubs.list.iter().zip(results);
-    for (hub, result) in planned().filter(|(_, result)| result.is_pending()) {
-        hub.ui.release_queues(&result.intent.release);
-        if asks || !hubs.quiet {
-            hubs.part(hub, true)?;
-            hub.ui.show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
-            hub.ui.found_roles(&result.intent.clusters, asks);
+    if !intent.plan.is_empty() {
+        ui.release_queues(&intent.release);
+        if asks || !ui.quiet {
+            ui.show_plan(scope, &intent.plan, asks, consent.dry_run)?;
+            ui.found_roles(&intent.clusters, asks);
         }
     }
-    for (hub, result) in planned().filter(|(_, result)| result.error.is_none() && result.took.is_none()) {
-        hub.ui.warn_of(&result.intent);
-    }
-    if results.iter().any(Planned::is_pending) {
-        let unplanned = planned().filter_map(|(hub, result)| Some((&hub.heading, result.error.as_ref()?)));
-        let unreached = hubs.unreached.iter().filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
-        for (heading, error) in unplanned.chain(unreached) {
-            hubs.ui.labeled(&heading.label).note(&format!("not planned: {error}"), &[]);
-        }
-    }
+    ui.warn_of(intent);
     Ok(())
 }
 
-fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
-    let pending = results.iter().filter(|result| result.is_pending());
-    let mut words: Vec<&str> = pending.filter_map(|result| result.intent.confirmed_by.as_deref()).collect();
-    words.dedup();
-    agree(hubs, consent, &words.join(","))
-}
-
 /// Asks a person to agree to what was shown: with yes or no, or by typing `word` if it is not empty.
-pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(), Error> {
+pub(super) fn agree(hub: &ConnectedHub<'_>, consent: Consent, word: &str) -> Result<(), Error> {
     let question = match word {
         "" => "Apply?".to_owned(),
         word => format!("This cannot be undone. Type `{word}` to apply"),
     };
-    ask(hubs, consent, (&question, word), ("apply these changes", ""))
+    ask(hub, consent, (&question, word), ("apply these changes", ""))
 }
 
 /// Asks this question, as [`agree`] does. Without a terminal, the error tells with which options `what` needs no answer.
 pub(super) fn ask(
-    hubs: &Hubs<'_>,
+    hub: &ConnectedHub<'_>,
     consent: Consent,
     (question, word): (&str, &str),
     (what, options): (&str, &str),
@@ -286,101 +207,51 @@ pub(super) fn ask(
         return Ok(());
     }
     let not_confirmed = Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
-    if let Some(why) = hubs.ui.why_no_question {
-        return Err(not_confirmed.note(why).hint_command(
-            format!("to {what} without confirmation:"),
-            format!("{}{options} --yes", hubs.command_line),
-        ));
+    if let Some(why) = hub.ui.why_no_question {
+        return Err(not_confirmed
+            .note(why)
+            .hint_command(format!("to {what} without confirmation:"), hub.scope.again(&format!("{options} --yes"))));
     }
     let yes = match word {
-        "" => hubs.ui.confirm(question)?,
-        word => hubs.ui.confirm_typed(question, word)?,
+        "" => hub.ui.confirm(question)?,
+        word => hub.ui.confirm_typed(question, word)?,
     };
     yes.then_some(()).ok_or(not_confirmed)
 }
 
-/// Applies the plans of all hubs at the same time. A request to stop stops all of them.
-async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error> {
-    let planned = hubs.list.iter().zip(results);
-    let pending: Vec<_> = planned.filter(|(_, result)| result.is_pending()).collect();
-    let plans = pending.iter().map(|(_, result)| &result.intent.plan);
-    let mut outcomes: Vec<Outcome> = plans.map(Outcome::of).collect();
-    let hubs_and_outcomes = pending.iter().zip(&mut outcomes);
-    let applying = |asked: watch::Receiver<bool>| {
-        let each = hubs_and_outcomes;
-        each.map(|((hub, result), outcome)| apply(hubs, hub, &result.intent.plan, asked.clone(), outcome)).collect()
-    };
-    let (times, signal) = hubs.stop.during(hubs.ui, applying).await?;
-    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
-        let plan = &result.intent.plan;
-        result.raced = apply::race_is_lost(plan, outcome);
-        if result.raced {
-            hub.ui.note("another run has created what this plan would create meanwhile; planning again", &[]);
-        }
-        result.error = match took {
-            None => Some(failure::abandoned(hub, plan, interrupted, outcome)),
-            Some(_) if outcome.is_complete() => None,
-            Some(_) => Some(failure::unfinished(hub, plan, outcome, interrupted)),
-        };
-        result.took = took.filter(|_| outcome.is_complete());
-    }
-    Ok(())
+/// How the changes of a plan ended.
+enum Applied {
+    Whole(Duration),
+    /// Another run was faster.
+    Raced(Error),
+    Unfinished(Error),
 }
 
-/// Applies the plan of a hub. Returns how long it took.
-async fn apply(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    plan: &Plan,
-    asked: watch::Receiver<bool>,
-    outcome: &mut Outcome,
-) -> Duration {
+async fn apply(hub: &ConnectedHub<'_>, plan: &Plan, cloud: AwsCloud) -> Result<Applied, Error> {
     let began = Instant::now();
-    let progress = PlanProgress::new(&hub.ui, plan);
-    let cloud = hub.cloud.clone().until(asked.clone());
-    let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress, outcome);
-    hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
-    began.elapsed()
-}
-
-/// Writes what became of a hub, and the next steps.
-fn conclude(hubs: &Hubs<'_>, hub: &ConnectedHub, result: &Planned) -> Result<(), Error> {
-    let text = match result.took {
-        Some(took) => summary(&result.intent.plan, took),
-        None if result.error.is_none() && !result.is_pending() => result.intent.unchanged.clone(),
-        None => return Ok(()),
+    let mut outcome = Outcome::of(plan);
+    let progress = PlanProgress::new(hub.ui, plan);
+    let applying = async |asked: watch::Receiver<bool>| {
+        let cloud = cloud.until(asked.clone());
+        let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress, &mut outcome);
+        hub.slowed(|reason| progress.slowed(reason), changes).await;
     };
-    hubs.part(hub, false)?;
-    hub.ui.sentence(&text)?;
-    hub.ui.next_steps(&result.intent.next)
+    let (ended, signal) = hub.stop.during(hub.ui, applying).await?;
+    drop(progress);
+    if ended.is_none() {
+        return Ok(Applied::Unfinished(failure::abandoned(hub, plan, signal, &outcome)));
+    }
+    if outcome.is_complete() {
+        return Ok(Applied::Whole(began.elapsed()));
+    }
+    let error = failure::unfinished(hub, plan, &outcome, signal);
+    Ok(if apply::race_is_lost(plan, &outcome) { Applied::Raced(error) } else { Applied::Unfinished(error) })
 }
 
-/// Writes the one JSON document and shows the errors, the same error of several hubs once. Gives the worst ending.
-pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Ending) -> Result<Ending, Error> {
-    reports.extend(hubs.unreached.iter().cloned());
-    let slowdown = hubs.slowdown();
-    if hubs.verbose
-        && let Some(sentence) = slowdown.sentence()
-    {
-        hubs.ui.note(&sentence, &[]);
-    }
-    let report = Report { hubs: reports, throttled_calls: slowdown.throttled, ..Report::default() };
-    hubs.ui.report(&report)?;
-    let mut errors: Vec<(&Error, Vec<&str>)> = Vec::new();
-    for hub in &report.hubs {
-        let Some(error) = &hub.error else { continue };
-        let label = hub.heading.label.as_str();
-        match errors.iter_mut().find(|(other, _)| *other == error) {
-            Some((_, labels)) => labels.push(label),
-            None => errors.push((error, vec![label])),
-        }
-    }
-    for (error, labels) in &errors {
-        hubs.ui.labeled(&labels.join(", ")).show_error(error);
-    }
-    let kinds = errors.iter().map(|(error, _)| Ending::With(error.kind));
-    Ok(kinds.fold(ending, Ending::max))
+/// Writes the result, and the next steps.
+fn conclude(hub: &ConnectedHub<'_>, intent: &Intent, result: &str) -> Result<(), Error> {
+    hub.ui.sentence(result)?;
+    hub.ui.next_steps(&intent.next)
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {

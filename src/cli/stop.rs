@@ -1,17 +1,16 @@
 //! Ctrl-C and SIGTERM. Before changes are made they end the command. While changes are made, the first one stops after
-//! the AWS calls in progress, and the second stops at once. They are the usual end of a watch, and no error.
+//! the AWS calls in progress, and the second stops at once.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::error::{Ending, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::ui::Ui;
 
-/// Whether the command handles signals itself: while it makes changes or watches.
+/// Whether the command handles signals itself: while it makes changes.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     handled: AtomicBool,
@@ -64,58 +63,39 @@ impl Stop {
         }
     }
 
-    /// Watches until the first signal, or an end of its own.
-    pub(super) async fn watching(&self, watch: impl Future<Output = Result<Ending, Error>>) -> Result<Ending, Error> {
-        let mut signals = StopSignals::listen()?;
-        self.handled.store(true, Ordering::Relaxed);
-        tokio::select! {
-            ending = watch => ending,
-            kind = signals.next() => Ok(Ending::With(kind)),
-        }
-    }
-
     /// Says that a command begins which will make changes, unless it only shows them.
     pub(super) fn before_changes(&self, will_change: bool) {
         self.before_changes.store(will_change, Ordering::Relaxed);
     }
 
-    /// Makes the changes of all hubs at the same time. Gives the result of each, or `None` if a second signal came before
-    /// its end, and the signal that asked to stop.
-    pub(super) async fn during<T, F: Future<Output = T>>(
+    /// Makes changes. Gives their result, or `None` if a second signal came before their end, and the signal that asked to
+    /// stop.
+    pub(super) async fn during<T>(
         &self,
         ui: &Ui,
-        changes: impl FnOnce(watch::Receiver<bool>) -> Vec<F>,
-    ) -> Result<(Vec<Option<T>>, Option<ErrorKind>), Error> {
+        changes: impl AsyncFnOnce(watch::Receiver<bool>) -> T,
+    ) -> Result<(Option<T>, ErrorKind), Error> {
         let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
         self.handled.store(true, Ordering::Relaxed);
         self.before_changes(false);
-        let changes = changes(asked);
-        let mut results: Vec<Option<T>> = changes.iter().map(|_| None).collect();
-        let numbered = changes.into_iter().enumerate();
-        let mut running: FuturesUnordered<_> = numbered.map(async |(at, one)| (at, one.await)).collect();
+        let mut changes = pin!(changes(asked));
         let mut first = None;
-        let signal = loop {
+        let done = loop {
             let kind = tokio::select! {
-                ended = running.next() => match ended {
-                    Some((at, result)) => {
-                        results[at] = Some(result);
-                        continue;
-                    }
-                    None => break first,
-                },
+                biased;
+                done = &mut changes => break Some(done),
                 kind = signals.next() => kind,
             };
-            if first.is_some() {
-                break Some(kind);
+            if first.replace(kind).is_some() {
+                break None;
             }
-            first = Some(kind);
             ui.say("Finishing the AWS calls in progress. Press Ctrl-C again to stop now.");
-            // Nobody receives it any more only if the work is over.
+            // Fails only after the work is done.
             let _ = ask.send(true);
         };
         self.handled.store(false, Ordering::Relaxed);
-        Ok((results, signal))
+        Ok((done, first.unwrap_or(ErrorKind::Interrupted)))
     }
 }
 
@@ -157,29 +137,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_second_signal_abandons_only_what_has_not_ended() {
+    async fn the_first_signal_asks_and_a_second_abandons() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
-        let changes = |asked: watch::Receiver<bool>| {
-            let hubs = ["done", "stopped", "abandoned"].map(|hub| (hub, asked.clone()));
-            let change = async |(hub, mut asked): (&'static str, watch::Receiver<bool>)| {
-                if hub == "done" {
-                    return hub;
+        for (signals, ended) in [(0, Some("done")), (1, Some("stopped")), (2, None)] {
+            let changes = async |mut asked: watch::Receiver<bool>| {
+                if signals == 0 {
+                    return "done";
                 }
-                // The first signal comes when the changes of all hubs have begun.
-                if hub == "abandoned" {
-                    interrupt();
-                }
+                interrupt();
                 asked.wait_for(|asked| *asked).await.unwrap();
-                if hub == "abandoned" {
+                if signals == 2 {
                     interrupt();
                     pending::<()>().await;
                 }
-                hub
+                "stopped"
             };
-            hubs.into_iter().map(change).collect()
-        };
-        let ended = Stop::default().during(&ui, changes).await.unwrap();
-        assert_eq!(ended, (vec![Some("done"), Some("stopped"), None], Some(ErrorKind::Interrupted)));
+            let result = Stop::default().during(&ui, changes).await.unwrap();
+            assert_eq!(result, (ended, ErrorKind::Interrupted), "{signals}");
+        }
     }
 }

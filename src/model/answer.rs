@@ -147,13 +147,6 @@ impl Slowdown {
         *self.throttled.entry(service).or_default() += 1;
     }
 
-    /// Adds the counts of another account or Region.
-    pub fn add(&mut self, other: &Self) {
-        for (service, count) in &other.throttled {
-            *self.throttled.entry(service).or_default() += count;
-        }
-    }
-
     pub fn sentence(&self) -> Option<String> {
         let sum: u64 = self.throttled.values().sum();
         let of_service = |(service, count): (&&str, &u64)| format!("{service} {count}");

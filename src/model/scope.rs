@@ -24,15 +24,28 @@ pub struct Scope {
     pub options: GlobalOptions,
 }
 
-/// The global options, besides `--bus`, with which a command reaches a bus: as they were given, so that a printed command
-/// reaches the same one.
+// The global options, besides `--bus`, with which a command reaches a bus: as they were given, so that a printed command
+// reaches the same one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct GlobalOptions {
+    /// AWS Region [default: AWS_REGION, else that of the profile].
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_REGION"))]
     pub region: Option<Region>,
+    /// Profile of the AWS configuration [default: AWS_PROFILE].
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_PROFILE"))]
     pub profile: Option<String>,
+    /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL"))]
     pub endpoint_url: Option<String>,
+    /// Use the sandbox (see `kibus sandbox`) instead of AWS.
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
+        num_args = 0..=1, default_missing_value = "true", default_value = "false", require_equals = true,
+        value_name = "BOOL", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set,
+        hide_default_value = true, hide_possible_values = true))]
     pub sandbox: bool,
-    /// The whole command as it was given, to run it again.
+    // The whole command as it was given, to run it again.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub again: String,
 }
 

@@ -23,66 +23,53 @@ use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 
-/// One document on standard output. The shape is the same for one hub and for several, on success and on failure.
-/// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
-/// output of the kibus version that it ships with.
+/// One document on standard output. The shape is the same on success and on failure. Within one format_version, members may
+/// be added but never removed or redefined. This schema describes exactly the output of the kibus version that it ships with.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// One entry per hub. Empty for a command about no hub, and if the command failed before any hub was known;
-    /// `error` then has the reason.
+    /// The hub that the command is about; one entry per bus for `list`. Empty for a command about no hub, and if the command
+    /// failed before the hub was known; `error` then has the reason.
     pub hubs: Vec<HubReport>,
     /// Present only if AWS throttled calls, which were repeated: how many, by service.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
     pub throttled_calls: BTreeMap<&'static str, u64>,
-    /// Present for `explain CODE` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<Explanation>,
-    /// Present for `explain` without a code only: one entry per code.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub explanations: Vec<Explanation>,
-    /// Present for `version` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub build: Option<Build>,
-    /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<SandboxState>,
-    /// Present for `sandbox env` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub environment: Option<Environment>,
-    /// Present for `sandbox demo` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub demo: Option<DemoResult>,
+    #[serde(flatten)]
+    pub body: Option<HublessBody>,
     /// Present only if the command failed before any hub was known. Later errors are in their hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
 }
 
-/// A bus with its account and Region.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// What only one command reports that is about no hub.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Heading {
-    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
-    pub bus: BusName,
-    /// Null only for one of several hubs that could not be reached.
-    #[cfg_attr(test, schemars(with = "Option<String>", regex(pattern = "^[0-9]{12}$")))]
-    pub account: Option<AccountId>,
-    /// Null only for one of several hubs for which no Region is configured.
-    pub region: Option<Region>,
-    // What tells it from the other hubs of the command; empty without others.
-    #[serde(skip)]
-    pub label: String,
+pub enum HublessBody {
+    /// Present for `explain` only: one entry per code.
+    Explanations(Vec<Explanation>),
+    /// Present for `version` only.
+    Build(Build),
+    /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
+    Sandbox(SandboxState),
+    /// Present for `sandbox env` only.
+    Environment(Environment),
+    /// Present for `sandbox demo` only.
+    Demo(DemoResult),
 }
 
 /// The report about one hub.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "HubObject"))]
 pub struct HubReport {
-    #[serde(flatten)]
-    pub heading: Heading,
+    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
+    pub bus: BusName,
+    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^[0-9]{12}$")))]
+    pub account: AccountId,
+    pub region: Region,
     /// The planned or applied changes, in the order of execution.
     pub changes: Vec<Change>,
     /// The clusters that the command covers.
@@ -100,47 +87,61 @@ pub struct HubReport {
     /// The results of probes. Present only if any were sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<Probe>,
-    /// Present for `status` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<StatusReport>,
-    /// The policy document. Present for `policy` only.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_document")]
-    #[cfg_attr(test, schemars(with = "Option<serde_json::Map<String, Value>>"))]
-    pub policy: Option<Document>,
-    /// The text in the language of the tool. Present for `export` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub export: Option<String>,
-    /// Present for `dead-letters` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead_letters: Option<DeadLetterReport>,
-    /// Present for `events` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub events: Option<EventReport>,
-    /// Present for `drill CLUSTER` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub drill: Option<DrillReport>,
-    /// Present for `bootstrap-hub --check` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub preflight: Option<Preflight>,
-    /// Present for `discover` only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discovery: Option<Discovery>,
+    #[serde(flatten)]
+    pub body: Option<Body>,
     /// Present only if the command failed for this hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Error>,
+    // Whether the command ends as one that found differences.
+    #[serde(skip)]
+    pub differs: bool,
+}
+
+/// What only one command reports about a hub.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Body {
+    /// Present for `status` and `list` only.
+    Status(StatusReport),
+    /// The policy document. Present for `policy` only.
+    Policy(
+        #[serde(serialize_with = "as_document")]
+        #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
+        Document,
+    ),
+    /// The text in the language of the tool. Present for `export` only.
+    Export(String),
+    /// Present for `dead-letters` only.
+    DeadLetters(DeadLetterReport),
+    /// Present for `events` only.
+    Events(EventReport),
+    /// Present for `drill CLUSTER` only.
+    Drill(DrillReport),
+    /// Present for `bootstrap-hub --check` only.
+    Preflight(Preflight),
+    /// Present for `discover` only.
+    Discovery(Discovery),
 }
 
 impl HubReport {
     /// An empty report.
-    pub fn of(heading: impl Into<Heading>) -> Self {
-        Self::new(heading, &Intent::default())
+    pub fn of(scope: &Scope) -> Self {
+        Self::new(scope, &Intent::default())
+    }
+
+    /// The report of a command that changes nothing.
+    pub fn with(scope: &Scope, body: Body) -> Self {
+        Self { body: Some(body), ..Self::of(scope) }
     }
 
     /// The report of an intent that was not applied.
-    pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
+    pub fn new(scope: &Scope, intent: &Intent) -> Self {
         let release = release_queues(&intent.release, None);
         Self {
-            heading: heading.into(),
+            bus: scope.bus.clone(),
+            account: scope.account.clone(),
+            region: scope.region.clone(),
             changes: intent.plan.changes.clone(),
             summary: Summary::from(&intent.plan),
             clusters: intent.clusters.clone(),
@@ -148,15 +149,9 @@ impl HubReport {
             warnings: release.into_iter().chain(intent.warnings.iter().cloned()).collect(),
             applied: false,
             probes: Vec::new(),
-            status: None,
-            policy: None,
-            export: None,
-            dead_letters: None,
-            events: None,
-            drill: None,
-            preflight: None,
-            discovery: None,
+            body: None,
             error: None,
+            differs: false,
         }
     }
 }
@@ -168,43 +163,33 @@ impl Report {
         document["format_version"] = FORMAT_VERSION.into();
         document
     }
-}
 
-impl From<&Scope> for Heading {
-    fn from(scope: &Scope) -> Self {
-        Self {
-            bus: scope.bus.clone(),
-            account: Some(scope.account.clone()),
-            region: Some(scope.region.clone()),
-            label: String::new(),
-        }
+    pub fn errors(&self) -> impl Iterator<Item = &Error> {
+        self.error.iter().chain(self.hubs.iter().filter_map(|hub| hub.error.as_ref()))
     }
 }
 
-impl Heading {
-    /// The account as text.
-    pub(super) fn account(&self) -> &str {
-        self.account.as_ref().map_or("unknown", AccountId::as_str)
+impl From<Vec<HubReport>> for Report {
+    fn from(hubs: Vec<HubReport>) -> Self {
+        Self { hubs, ..Self::default() }
     }
+}
 
-    /// The Region as text.
-    pub(super) fn region(&self) -> &str {
-        self.region.as_ref().map_or("no Region", Region::as_str)
+impl From<HubReport> for Report {
+    fn from(hub: HubReport) -> Self {
+        vec![hub].into()
     }
+}
 
-    /// Labels the hubs of a command with the parts in which they differ: account, Region and bus.
-    pub fn tell_apart<'a>(headings: impl IntoIterator<Item = &'a mut Self>) {
-        let mut headings: Vec<_> = headings.into_iter().collect();
-        let parts = |heading: &Self| {
-            let account = heading.account.as_ref().map_or("unknown account", AccountId::as_str);
-            [account.to_owned(), heading.region().to_owned(), heading.bus.to_string()]
-        };
-        let all: Vec<[String; 3]> = headings.iter().map(|heading| parts(heading)).collect();
-        let differs = |at: usize| all.iter().any(|parts| parts[at] != all[0][at]);
-        for (heading, parts) in headings.iter_mut().zip(&all) {
-            let label: Vec<&str> = (0..3).filter(|at| differs(*at)).map(|at| parts[at].as_str()).collect();
-            heading.label = label.join(" ");
-        }
+impl From<HublessBody> for Report {
+    fn from(body: HublessBody) -> Self {
+        Self { body: Some(body), ..Self::default() }
+    }
+}
+
+impl From<Error> for Report {
+    fn from(error: Error) -> Self {
+        Self { error: Some(error), ..Self::default() }
     }
 }
 
@@ -359,9 +344,8 @@ fn as_texts<S: Serializer>(warnings: &[Hint], to: S) -> Result<S::Ok, S::Error> 
     to.collect_seq(warnings.iter().map(hint))
 }
 
-#[expect(clippy::ref_option, reason = "serde gives a reference to the member")]
-fn as_document<S: Serializer>(policy: &Option<Document>, to: S) -> Result<S::Ok, S::Error> {
-    policy.as_ref().map(Document::value).serialize(to)
+fn as_document<S: Serializer>(policy: &Document, to: S) -> Result<S::Ok, S::Error> {
+    policy.value().serialize(to)
 }
 
 /// A drill.

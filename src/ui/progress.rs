@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The columns that a finished line needs for its mark and its duration.
 const MARK_AND_TIME: usize = 14;
 /// The number of applied changes.
-const TOTAL: &str = "  {msg}{bar:24} {pos} of {len}{prefix}";
+const TOTAL: &str = "  {bar:24} {pos} of {len}{prefix}";
 /// A running change.
 const RUNNING: &str = "  {spinner} {msg}{since}";
 /// Any other running operation.
@@ -32,7 +32,7 @@ impl Spinner {
     pub(super) fn new(ui: &Ui, text: &str) -> Self {
         let bar = ui.bars.add(ProgressBar::new_spinner());
         bar.set_style(style(SPINNER));
-        bar.set_message(format!("{}{}", ui.label, escape(text)));
+        bar.set_message(escape(text).into_owned());
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
@@ -72,11 +72,10 @@ impl PlanProgress {
         let live = ui.moves.then(|| {
             let total = ui.bars.add(ProgressBar::new(plan.changes.len() as u64));
             total.set_style(style(TOTAL));
-            total.set_message(ui.label.clone());
             total.tick();
             RunningBars { running: Mutex::default(), total }
         });
-        let widths = plan.changes.iter().map(|change| done(ui, change).chars().count());
+        let widths = plan.changes.iter().map(|change| done(change).chars().count());
         let columns = ui.stderr_style().width.unwrap_or(80);
         Self { ui: ui.clone(), width: widths.max().unwrap_or(0).min(columns.saturating_sub(MARK_AND_TIME)), live }
     }
@@ -91,26 +90,26 @@ impl PlanProgress {
     /// The permanent line of an event, if it has one.
     fn line(&self, change: &Change, event: &Event) -> Option<String> {
         let on_terminal = self.live.is_some();
-        let (label, paint) = (&self.ui.label, self.ui.stderr.paint);
+        let paint = self.ui.stderr.paint;
         Some(match event {
             Event::Started => return None,
             // Quiet output shows only failures.
             Event::Waiting(_) | Event::Done(_) if self.ui.quiet => return None,
             // On a terminal the live line shows it.
             Event::Waiting(_) if on_terminal => return None,
-            Event::Waiting(reason) => format!("{label}waiting: {}: {}", described(change), escape(reason)),
+            Event::Waiting(reason) => format!("waiting: {}: {}", described(change), escape(reason)),
             Event::Done(took) if on_terminal => format!(
                 "  {} {:width$}  {}",
                 paint.green("✓"),
-                truncate_str(&done(&self.ui, change), self.width, "…"),
+                truncate_str(&done(change), self.width, "…"),
                 paint.dim(&duration(*took)),
                 width = self.width
             ),
-            Event::Done(took) => format!("{} {}", done(&self.ui, change), duration(*took)),
+            Event::Done(took) => format!("{} {}", done(change), duration(*took)),
             Event::Failed(fault) => {
                 let mark = if on_terminal { format!("  {} ", paint.red("✗")) } else { String::new() };
                 let (action, what) = (change.action.words()[0], described(change));
-                format!("{mark}{label}failed to {action} {what}: {}", escape(&fault.to_string()))
+                format!("{mark}failed to {action} {what}: {}", escape(&fault.to_string()))
             }
         })
     }
@@ -119,7 +118,7 @@ impl PlanProgress {
 impl Listener for PlanProgress {
     fn event(&self, place: usize, change: &Change, event: Event) {
         if let Some(line) = self.line(change, &event) {
-            self.ui.line(&line);
+            self.ui.say(&line);
         }
         if let Some(live) = &self.live {
             live.event(&self.ui, place, change, &event);
@@ -140,7 +139,7 @@ impl Drop for PlanProgress {
 
 impl RunningBars {
     fn event(&self, ui: &Ui, place: usize, change: &Change, event: &Event) {
-        let doing = || format!("{}{} {}", ui.label, change.action.words()[1], described(change));
+        let doing = || format!("{} {}", change.action.words()[1], described(change));
         let mut running = self.running();
         match event {
             Event::Started => {
@@ -196,8 +195,8 @@ fn described(change: &Change) -> String {
     format!("{} {}", change.id.label(), escape(&name(&change.id)))
 }
 
-fn done(ui: &Ui, change: &Change) -> String {
-    format!("{}{} {}", ui.label, change.action.words()[2], described(change))
+fn done(change: &Change) -> String {
+    format!("{} {}", change.action.words()[2], described(change))
 }
 
 /// A short duration, with tenths of a second under a minute.
@@ -276,19 +275,17 @@ mod tests {
         let create = between(&Desired::default(), &hub);
         let delete = between(&hub, &Desired::default());
         let done = || Event::Done(Duration::from_millis(234));
-        for (label, plan, event, line) in [
-            ("", &create, Event::Started, None),
-            ("", &create, done(), Some("created parameter /kibus/kibus 0.2s")),
-            ("", &delete, done(), Some("deleted queue kibus-probe 0.2s")),
+        let ui = Ui { moves: false, ..Ui::new(Output::Text, Color::Never, 0, Talk::default()) };
+        for (plan, event, line) in [
+            (&create, Event::Started, None),
+            (&create, done(), Some("created parameter /kibus/kibus 0.2s")),
+            (&delete, done(), Some("deleted queue kibus-probe 0.2s")),
             (
-                "",
                 &create,
                 Event::Waiting("not\u{1b}yet".to_owned()),
                 Some("waiting: parameter /kibus/kibus: not\\u{1b}yet"),
             ),
-            ("eu-west-1", &create, done(), Some("eu-west-1: created parameter /kibus/kibus 0.2s")),
         ] {
-            let ui = Ui { moves: false, ..Ui::new(Output::Text, Color::Never, 0, Talk::default()).labeled(label) };
             let progress = PlanProgress::new(&ui, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }

@@ -37,6 +37,8 @@ pub struct Talk {
     pub quiet: bool,
     /// No questions.
     pub no_input: bool,
+    /// Documents follow each other, one a line.
+    pub is_stream: bool,
 }
 
 /// Stdout or stderr.

@@ -23,5 +23,6 @@ pub(super) use layout::{at_the_edge, json_text, name};
 pub use message::{checks, findings, passed};
 pub(super) use message::{error, hint, warning};
 pub(super) use next_step::{found_roles, next_steps, release_queues};
-pub use plan::{heading, plan};
+use plan::heading;
+pub use plan::plan;
 pub use status::{buses, status};

@@ -28,7 +28,6 @@ const PLACES: &[&str] = &[
     "export hub --format={}",
     "rollback {}",
     "explain {}",
-    "man {}",
     "completions {}",
     "policy {}",
     "policy controller {}",

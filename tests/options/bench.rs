@@ -32,12 +32,9 @@ impl Bench {
         let server = private_server(&[]).await;
         let url = server.endpoint().url();
         let connect = Connect {
-            region: Some(REGION.parse().unwrap()),
-            endpoint_url: Some(url.clone()),
-            isolated: true,
             account: Some(ACCOUNT.parse().unwrap()),
             session_token: Some(server.endpoint().secret.as_str().to_owned()),
-            ..Connect::default()
+            ..Connect::to_emulator(REGION.parse().unwrap(), url.clone())
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
         for topic in ["Name=team-a", "Name=team-b"] {

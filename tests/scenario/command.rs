@@ -10,7 +10,6 @@ use tokio::time::timeout;
 use super::Scenario;
 use super::account::REGIONS;
 use super::interference::Interference;
-use crate::several_hubs;
 use crate::support::proxy::{Held, hold};
 use crate::support::transcript::{Line, Transcript};
 use crate::support::workbench::sha256;
@@ -142,11 +141,10 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
     if scenario.has_named_clusters && arguments.first().is_some_and(|name| name == "add-cluster") {
         scenario.create_clusters(&arguments[1..]).await;
     }
-    let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
     let (transcript, stdout, stderr) = Transcript::open();
-    let mut command =
-        if has_several_hubs { several_hubs::command() } else { Command::new(env!("CARGO_BIN_EXE_kibus")) };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
     command
+        .args(&arguments)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scenario.directory.path())
@@ -161,11 +159,6 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         .stdout(stdout)
         .stderr(stderr)
         .kill_on_drop(true);
-    if has_several_hubs {
-        several_hubs::set_arguments(&mut command, &arguments);
-    } else {
-        command.args(&arguments);
-    }
     for pair in &words[..begin] {
         match pair.split_once('=').unwrap() {
             (name, "") => command.env_remove(name),
@@ -183,10 +176,7 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         (was_sent, child.wait().await.unwrap())
     });
     let (was_sent, ending) = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
-    let mut lines = transcript.end().await;
-    if has_several_hubs {
-        several_hubs::remove_preamble(&mut lines);
-    }
+    let lines = transcript.end().await;
     let (lines, ending) = match ending.code() {
         Some(code) if was_sent => (lines, format!("exit {code}")),
         Some(code) => (lines, format!("exit {code} before the signal")),

@@ -52,11 +52,8 @@ impl TestBus {
         proxy.forward_to(server.endpoint().port);
         let endpoint = server.endpoint().url();
         let connect = Connect {
-            region: Some(REGION.parse().unwrap()),
-            endpoint_url: Some(endpoint.clone()),
-            isolated: true,
             session_token: Some(server.endpoint().secret.as_str().to_owned()),
-            ..Connect::default()
+            ..Connect::to_emulator(REGION.parse().unwrap(), endpoint.clone())
         };
         let session = connect.connect().await.unwrap();
         let bus = Self {

@@ -15,11 +15,8 @@ impl BehavingCloud {
     pub(crate) async fn of(account: &str) -> Self {
         let proxy = Proxy::start(Server::shared().port(), "none").await;
         let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(proxy.url.clone()),
             account: Some(account.parse().unwrap()),
-            isolated: true,
-            ..Connect::default()
+            ..Connect::to_emulator("us-west-2".parse().unwrap(), proxy.url.clone())
         };
         let session = connect.connect().await.unwrap();
         let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());

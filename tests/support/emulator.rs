@@ -99,13 +99,15 @@ impl Emulator {
 
     /// The connection options of kibus.
     pub(crate) fn connect(&self) -> Connect {
+        self.connect_to(self.endpoint.clone())
+    }
+
+    /// The connection options of kibus for something in front of the emulator.
+    pub(crate) fn connect_to(&self, endpoint_url: String) -> Connect {
         Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(self.endpoint.clone()),
-            isolated: true,
             account: (self.kind == Kind::Ministack).then(|| ACCOUNT.parse().unwrap()),
             session_token: self.token.clone(),
-            ..Connect::default()
+            ..Connect::to_emulator("us-west-2".parse().unwrap(), endpoint_url)
         }
     }
 }

@@ -22,11 +22,8 @@ impl Stage {
     pub(crate) async fn open() -> Self {
         let server = private_server(&[]).await;
         let connect = Connect {
-            region: Some(REGION.parse().unwrap()),
-            endpoint_url: Some(server.endpoint().url()),
-            isolated: true,
             session_token: Some(server.endpoint().secret.as_str().to_owned()),
-            ..Connect::default()
+            ..Connect::to_emulator(REGION.parse().unwrap(), server.endpoint().url())
         };
         let session = connect.connect().await.unwrap();
         Self { cloud: AwsCloud::new(&session, "kibus".parse().unwrap()), server }

@@ -34,17 +34,16 @@ impl Bench {
 
     /// A cloud in another Region.
     pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
-        let region = Some(region.parse().unwrap());
-        let connect = Connect { region, ..emulator.connect() };
+        let mut connect = emulator.connect();
+        connect.options.region = Some(region.parse().unwrap());
         Self::of(emulator, connect).await
     }
 
-    async fn of(emulator: &Emulator, connect: Connect) -> Self {
+    async fn of(emulator: &Emulator, mut connect: Connect) -> Self {
         let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
         let like = Proxy::start(port.parse().unwrap(), "none").await;
         let (_, port) = like.url.rsplit_once(':').unwrap();
-        let endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
-        let connect = Connect { endpoint_url, ..connect };
+        connect.options.endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
         let session = connect.connect().await.unwrap();
         let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
         Self { scope: cloud.scope().clone(), cloud, kind: emulator.kind }

@@ -1,11 +1,11 @@
 use clap::builder::BoolishValueParser;
 
-use crate::cli::Ending;
-use crate::cli::hub::Hubs;
+use crate::cli::hub::Context;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::{ClusterName, RoleTemplate};
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
+use crate::ui::HubReport;
 
 /// Register clusters: create a queue for each and allow its Karpenter to read it.
 #[derive(Debug, clap::Args)]
@@ -28,28 +28,27 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let mut setting = args.setting;
-    setting.show_settings = hubs.verbose;
-    setting.role = match (args.controller_role, args.no_controller_role) {
-        (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
-            return Err(Error::usage("--controller-role names one role, and several clusters are given")
-                .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"));
-        }
-        (Some(template), _) => {
-            if let Some(hub) = hubs.list.iter().find(|hub| !template.is_of(&hub.scope)) {
-                let account = &hub.scope.account;
-                return Err(Error::usage(format!("--controller-role names no role of account {account}")));
-            }
-            RoleOption::Named(template)
-        }
-        (None, Some(true)) => RoleOption::Unmanaged,
-        (None, _) => RoleOption::Search,
-    };
+    setting.show_settings = context.ui.verbose > 0;
     let tags = setting.tags();
     if let Some(key) = setting.untag.iter().find(|key| tags.get(key).is_some()) {
         let message = format!("--tag sets tag `{}`, and --untag removes it", key.escape_debug());
         return Err(Error::usage(message).hint("pass only one of the two for a tag"));
     }
-    change(hubs, Target::add(args.names, &setting), args.consent).await
+    setting.role = match (args.controller_role, args.no_controller_role) {
+        (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
+            return Err(Error::usage("--controller-role names one role, and several clusters are given")
+                .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"));
+        }
+        (Some(template), _) => RoleOption::Named(template),
+        (None, Some(true)) => RoleOption::Unmanaged,
+        (None, _) => RoleOption::Search,
+    };
+    let hub = context.hub().await?;
+    if matches!(&setting.role, RoleOption::Named(template) if !template.is_of(&hub.scope)) {
+        let account = &hub.scope.account;
+        return Err(Error::usage(format!("--controller-role names no role of account {account}")));
+    }
+    change(hub, Target::add(args.names, &setting), args.consent, None).await
 }

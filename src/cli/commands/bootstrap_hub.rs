@@ -1,10 +1,11 @@
-use crate::cli::hub::Hubs;
+use crate::cli::hub::Context;
+use crate::cli::preflight;
 use crate::cli::router_file::RouterFile;
-use crate::cli::stages::{Consent, change_with};
-use crate::cli::{Ending, preflight};
+use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::HubOptions;
 use crate::reconcile::{Bootstrap, Target};
+use crate::ui::HubReport;
 
 /// Create or update the hub of this account and Region.
 ///
@@ -35,15 +36,16 @@ pub(in crate::cli) struct Args {
 }
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let target = Target::bootstrap(Bootstrap {
         options: args.options,
         allow_downgrade: args.allow_downgrade,
         end_rollback: args.router_latest,
         restore_settings: args.restore_settings,
     });
+    let hub = context.hub().await?;
     if args.check {
-        return preflight::check(&hubs, &target, &args.router).await;
+        return preflight::check(hub, target, &args.router).await;
     }
-    change_with(hubs, target, args.consent, &args.router).await
+    change(hub, target, args.consent, Some(&args.router)).await
 }

@@ -22,12 +22,13 @@ use tokio::time::timeout;
 
 use crate::aws::{self, AwsCloud};
 use crate::cli::global::Global;
-use crate::cli::{Cli, Ending, parse, plain_ui};
+use crate::cli::hub::Context;
+use crate::cli::{Cli, parse, plain_ui};
 use crate::error::{Error, quoted};
 use crate::model::{BusName, ClusterName, FindingCode, Region, region::REGIONS};
 use crate::sandbox::{KillSignal, signal_group};
 use crate::survey::{self, Query, Survey};
-use crate::ui::Ui;
+use crate::ui::Report;
 
 /// The variable with the shell that asks, or with the names that kibus asks of itself.
 const VARIABLE: &str = "KIBUS_COMPLETE";
@@ -50,10 +51,11 @@ pub(in crate::cli) struct Args {
     shell: Shell,
 }
 
-pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Error> {
+    context.ui.only_text()?;
     let called = std::env::args_os().next().unwrap_or_else(|| OsString::from("kibus"));
-    ui.out(script(args.shell, &called)?.trim())?;
-    Ok(Ending::Done)
+    context.ui.out(script(args.shell, &called)?.trim())?;
+    Ok(Report::default())
 }
 
 /// The script that makes a shell complete the program that was called with this path. A program that was called by its name
@@ -234,15 +236,14 @@ fn names(asked: &str, words: &[String]) -> Vec<String> {
 }
 
 async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
-    let address = global.address();
-    let session = address.connect().await.ok()?;
-    let cloud = AwsCloud::new(&session, address.bus.clone());
+    let session = global.connect().await.ok()?;
+    let cloud = AwsCloud::new(&session, global.bus.clone());
     if asked == BUSES {
         let (buses, _) = survey::buses(&cloud).await.ok()?;
         return Some(buses.iter().map(BusName::to_string).collect());
     }
     let limit = global.concurrency.get() as usize;
-    let survey = Survey::new(session.scope(address.bus));
+    let survey = Survey::new(session.scope(global.bus.clone()));
     let guess = Query { records: true, ..Query::default() };
     let pass = |survey: &Survey| survey.records().is_asked();
     let (survey, _) = survey::survey(&cloud, survey, limit, guess, &|_| {}, pass).await.ok()?;
@@ -312,7 +313,7 @@ mod tests {
         assert!(!without.iter().any(|value| value.starts_with('-')), "{without:?}");
         let options = values("kibus status --");
         assert!(options.iter().all(|value| value.starts_with('-')), "{options:?}");
-        for option in ["--watch", "--region", "--help"] {
+        for option in ["--region", "--help"] {
             assert!(options.contains(&option.to_owned()), "{option}: {options:?}");
         }
     }
@@ -360,13 +361,9 @@ mod tests {
             "kibus --bus b --region eu-west-1 --profile p policy controller",
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let hub = global(&words).unwrap().hub;
-            let region = hub.region.as_ref().map(|region| region.as_str());
-            assert_eq!(
-                (hub.bus.as_str(), region, hub.profile.as_deref()),
-                ("b", Some("eu-west-1"), Some("p")),
-                "{line}"
-            );
+            let Global { bus, reach, .. } = global(&words).unwrap();
+            let region = reach.region.as_ref().map(|region| region.as_str());
+            assert_eq!((bus.as_str(), region, reach.profile.as_deref()), ("b", Some("eu-west-1"), Some("p")), "{line}");
         }
     }
 }

@@ -2,16 +2,15 @@ use std::collections::BTreeSet;
 
 use tokio::sync::watch;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::stages::{Consent, agree};
-use crate::cli::{Ending, failure, stages};
+use crate::cli::{failure, stages};
 use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::{Depth, Scope, now};
-use crate::reconcile::check_dead_letters;
-use crate::reconcile::{Intent, NextStep};
+use crate::reconcile::{NextStep, check_dead_letters};
 use crate::survey::{Query, Survey};
-use crate::ui::{HubReport, Output, text};
+use crate::ui::{Body, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
@@ -56,50 +55,34 @@ impl TreatmentOption {
     }
 }
 
-/// A hub, the dead letters that are to be treated, and what is reported.
-struct Shown<'a> {
-    hub: &'a ConnectedHub,
-    ids: BTreeSet<String>,
-    report: HubReport,
+/// Shows the messages of the dead-letter queue, and redrives or deletes them if asked.
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    let hub = context.hub().await?;
+    let (treatment, consent) = (args.action.treatment(), args.consent);
+    hub.stop.before_changes(treatment.is_some() && !consent.dry_run);
+    let mut letters = read_letters(hub, &args).await?;
+    let ids = show_letters(hub, &args, &letters)?;
+    let differs = consent.differs(!ids.is_empty());
+    let (mut error, mut applied) = (None, false);
+    if let Some(treatment) = treatment
+        && !ids.is_empty()
+        && !consent.dry_run
+    {
+        error = treat_shown(hub, consent, treatment, ids, &mut letters).await?;
+        applied = error.is_none();
+    }
+    Ok(HubReport { applied, error, differs, ..HubReport::with(&hub.scope, Body::DeadLetters(letters)) })
 }
 
-/// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let treatment = args.action.treatment();
-    hubs.stop.before_changes(treatment.is_some() && args.consent.dry_run(true).is_none());
-    let read = hubs.each(async |hub| read(&hubs, hub, &args).await).await;
-    let mut shown = Vec::new();
-    for (hub, read) in hubs.list.iter().zip(read) {
-        let mut report = hub.report(&Intent::default());
-        let mut ids = BTreeSet::new();
-        match read {
-            Ok(letters) => {
-                ids = show(&hubs, hub, &args, &letters)?;
-                report.warnings = letters.warnings.iter().map(Hint::text).collect();
-                report.dead_letters = Some(letters);
-            }
-            Err(error) => report.error = Some(error),
-        }
-        shown.push(Shown { hub, ids, report });
-    }
-    let some = shown.iter().any(|one| !one.ids.is_empty());
-    let dry = args.consent.dry_run(some);
-    if let (Some(treatment), true, None) = (treatment, some, dry) {
-        treat_all(&hubs, &args, treatment, &mut shown).await?;
-    }
-    let reports = shown.into_iter().map(|one| one.report).collect();
-    stages::finish(&hubs, reports, dry.unwrap_or(Ending::Done))
-}
-
-/// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLetterReport, Error> {
+/// Reads the dead letters, and the router's log about them.
+async fn read_letters(hub: &ConnectedHub<'_>, args: &Args) -> Result<DeadLetterReport, Error> {
     let redrive = args.action.redrive;
     let unchanged = |error| match args.action.treatment() {
         Some(_) => args.consent.unchanged(error),
         None => error,
     };
     let pass = |survey: &Survey| check_dead_letters(redrive, survey);
-    let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    let (survey, checked) = stages::survey(hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");
     let count = survey.depth(&hub.scope.dead_letter_queue()).map_or(0, Depth::messages);
@@ -107,15 +90,9 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLe
     letters.map_err(|fault| unchanged(failure::call_failed(hub, "receive the dead letters", &fault)))
 }
 
-/// Shows the dead letters of a hub. Gives the ids of those that are to be treated.
-fn show(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    args: &Args,
-    letters: &DeadLetterReport,
-) -> Result<BTreeSet<String>, Error> {
-    hubs.part(hub, !letters.letters.is_empty())?;
-    let shown = text::dead_letters(&hub.heading, letters, hub.ui.result_style());
+/// Shows the dead letters. Gives the ids of those that are to be treated.
+fn show_letters(hub: &ConnectedHub<'_>, args: &Args, letters: &DeadLetterReport) -> Result<BTreeSet<String>, Error> {
+    let shown = text::dead_letters(&hub.scope, letters, hub.ui.result_style());
     hub.ui.result(&shown)?;
     for warning in &letters.warnings {
         hub.ui.warn_text(warning);
@@ -128,57 +105,38 @@ fn show(
     if !letters.letters.is_empty() {
         hub.ui.result(&format!("\n{}", text::treatment(treatment, ids.len(), letters)))?;
     }
-    if !ids.is_empty()
-        && args.consent.dry_run(true).is_none()
-        && hub.ui.output == Output::Json
-        && hub.ui.why_no_question.is_none()
-    {
+    if !ids.is_empty() && !args.consent.dry_run && hub.ui.output == Output::Json && hub.ui.why_no_question.is_none() {
         hub.ui.say(&shown);
     }
     Ok(ids)
 }
 
-/// Redrives or deletes what was shown, of all hubs at the same time, if a person agrees.
-async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &mut [Shown<'_>]) -> Result<(), Error> {
-    let mut asked: Vec<&mut Shown<'_>> = shown.iter_mut().filter(|one| !one.ids.is_empty()).collect();
-    let mut words = match treatment {
-        Treatment::Redrive => Vec::new(),
-        Treatment::Purge => asked.iter().map(|one| one.hub.scope.bus.as_str()).collect(),
+/// Redrives or deletes what was shown, if a person agrees. Gives the error to end with.
+async fn treat_shown(
+    hub: &ConnectedHub<'_>,
+    consent: Consent,
+    treatment: Treatment,
+    ids: BTreeSet<String>,
+    letters: &mut DeadLetterReport,
+) -> Result<Option<Error>, Error> {
+    let word = match treatment {
+        Treatment::Redrive => "",
+        Treatment::Purge => hub.scope.bus.as_str(),
     };
-    words.dedup();
-    if let Err(error) = agree(hubs, args.consent, &words.join(",")) {
-        for one in asked {
-            one.report.error = Some(error.clone());
-        }
-        return Ok(());
+    if let Err(error) = agree(hub, consent, word) {
+        return Ok(Some(error));
     }
-    let treating = |stop: watch::Receiver<bool>| {
-        let parts = asked.iter().map(|one| (one.hub, one.ids.clone(), stop.clone()));
-        let treated = parts.map(async |(hub, ids, stop)| {
-            let _treating = hub.ui.spinner("processing the dead letters");
-            treat(&hub.cloud, &hub.scope, treatment, ids, &stop).await
-        });
-        treated.collect()
+    let treating = async |stop: watch::Receiver<bool>| {
+        let _treating = hub.ui.spinner("processing the dead letters");
+        treat(&hub.cloud, &hub.scope, treatment, ids, &stop).await
     };
-    let (all, signal) = hubs.stop.during(hubs.ui, treating).await?;
-    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    for (one, treated) in asked.iter_mut().zip(all) {
-        if let Some(letters) = &mut one.report.dead_letters {
-            letters.settle(treatment, treated.as_ref());
-        }
-        one.report.error = match &treated {
-            None => Some(failure::cut_short(one.hub, interrupted)),
-            Some(treated) => {
-                hubs.part(one.hub, false)?;
-                if let Some(letters) = &one.report.dead_letters {
-                    one.hub.ui.result(&text::treated(letters))?;
-                }
-                ended(one.hub, treatment, treated, interrupted)
-            }
-        };
-        one.report.applied = one.report.error.is_none();
-    }
-    Ok(())
+    let (treated, signal) = hub.stop.during(hub.ui, treating).await?;
+    letters.settle(treatment, treated.as_ref());
+    let Some(treated) = treated else {
+        return Ok(Some(failure::cut_short(hub, signal)));
+    };
+    hub.ui.result(&text::treated(letters))?;
+    Ok(ended(hub, treatment, &treated, signal))
 }
 
 /// What a person can do with the dead letters that were shown.
@@ -199,7 +157,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(hub: &ConnectedHub, treatment: Treatment, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+fn ended(hub: &ConnectedHub<'_>, treatment: Treatment, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let results = treated.results.values();
     let returned = results.filter(|result| result.status == LetterStatus::Returned).count();
     let left = treated.results.len() - treated.done() - returned;

@@ -2,18 +2,18 @@ use std::collections::BTreeSet;
 
 use tokio::sync::watch;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::stages::Consent;
-use crate::cli::{Ending, failure, stages};
+use crate::cli::{failure, stages};
 use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::{ClusterName, Fault, FaultKind, InstanceId, instance::KUBERNETES_CLUSTER, now, parse_duration};
-use crate::reconcile::{Intent, NextStep, check_log, check_names};
+use crate::reconcile::{NextStep, check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
-use crate::ui::{HubReport, Output, text};
+use crate::ui::{Body, HubReport, Output, Ui, text};
 
 /// What removes what a drill has left.
 const CLEAN: &str = "drill --clean";
@@ -51,21 +51,17 @@ fn minutes(text: &str) -> Result<u64, &'static str> {
     minutes.filter(|minutes| (2..=15).contains(minutes)).ok_or("expected whole minutes from 2m to 15m")
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
-        return Err(Error::usage("a drill is for one hub"));
-    };
-    hubs.stop.before_changes(args.consent.dry_run(true).is_none());
-    let done = match &args.cluster {
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    let hub = context.hub().await?;
+    hub.stop.before_changes(!args.consent.dry_run);
+    match &args.cluster {
         _ if !hub.scope.region.has_spot_interruptions() => Err(not_offered(hub, args.cluster.as_ref())),
-        None => clean(&hubs, hub, args.consent).await.map(|report| (report, Ending::Done)),
-        Some(cluster) => drilled(&hubs, hub, &args, cluster).await,
-    };
-    let (report, ending) = done.unwrap_or_else(|error| (hub.failed(error), Ending::Done));
-    stages::finish(&hubs, vec![report], ending)
+        None => clean(hub, args.consent).await,
+        Some(cluster) => interrupt_one(hub, &args, cluster).await,
+    }
 }
 
-fn not_offered(hub: &ConnectedHub, cluster: Option<&ClusterName>) -> Error {
+fn not_offered(hub: &ConnectedHub<'_>, cluster: Option<&ClusterName>) -> Error {
     let region = &hub.scope.region;
     let message = format!("AWS FIS cannot interrupt Spot instances in {region}");
     let name = cluster.map_or(String::new(), |cluster| format!(" {cluster}"));
@@ -74,24 +70,24 @@ fn not_offered(hub: &ConnectedHub, cluster: Option<&ClusterName>) -> Error {
 }
 
 /// Removes what drills have left.
-async fn clean(hubs: &Hubs<'_>, hub: &ConnectedHub, consent: Consent) -> Result<HubReport, Error> {
+async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Error> {
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| failed(hub, &fault))?;
-    let sentence = match (left.is_empty(), consent.dry_run(true)) {
+    let sentence = match (left.is_empty(), consent.dry_run) {
         (true, _) => "Nothing to remove: no drill has left anything.".to_owned(),
-        (false, Some(_)) => format!("Would remove {}.", what(&left)),
-        (false, None) => {
+        (false, true) => format!("Would remove {}.", what(&left)),
+        (false, false) => {
             let _removing = hub.ui.spinner("removing what a drill has left");
             let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
-            let (mut removed, signal) = hubs.stop.during(hubs.ui, |stop| vec![removing(stop)]).await?;
-            match removed.pop().flatten() {
+            let (removed, signal) = hub.stop.during(hub.ui, removing).await?;
+            match removed {
                 Some(Ok(())) => format!("Removed {}.", what(&left)),
                 Some(Err(fault)) => return Err(unclean(hub, &fault)),
-                None => return Err(failure::cut_short(hub, signal.unwrap_or(ErrorKind::Interrupted))),
+                None => return Err(failure::cut_short(hub, signal)),
             }
         }
     };
     hub.ui.sentence(&sentence)?;
-    Ok(hub.report(&Intent::default()))
+    Ok(HubReport::of(&hub.scope))
 }
 
 fn what(left: &Left) -> String {
@@ -101,16 +97,11 @@ fn what(left: &Left) -> String {
 }
 
 /// Chooses an instance, asks, and interrupts it.
-async fn drilled(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    args: &Args,
-    cluster: &ClusterName,
-) -> Result<(HubReport, Ending), Error> {
+async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<HubReport, Error> {
     let unchanged = |error| args.consent.unchanged(error);
     let names = BTreeSet::from([cluster.clone()]);
     let pass = |survey: &Survey| check_log(true, survey).and_then(|_| check_names(survey, &names));
-    let (survey, checked) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    let (survey, checked) = stages::survey(hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| unchanged(failed(hub, &fault)))?;
     if !left.is_empty() {
@@ -125,28 +116,27 @@ async fn drilled(
         left: false,
     };
     let line = text::drill_instance(&report.instance, now());
-    show(hub, &text::sentences(&line, hub.ui.result_style()))?;
-    let (mut error, mut ending) = (None, args.consent.dry_run(true));
-    if ending.is_none() {
-        confirm(hubs, hub, args, &report)?;
-        (error, ending) = interrupt(hubs, hub, args, &mut report).await?;
+    show_line(hub.ui, &text::sentences(&line, hub.ui.result_style()))?;
+    let (mut error, mut differs) = (None, args.consent.differs(true));
+    if !args.consent.dry_run {
+        confirm(hub, args, &report)?;
+        (error, differs) = interrupt(hub, args, &mut report).await?;
     }
-    let report = HubReport { drill: Some(report), error, ..hub.report(&Intent::default()) };
-    Ok((report, ending.unwrap_or(Ending::Done)))
+    Ok(HubReport { error, differs, ..HubReport::with(&hub.scope, Body::Drill(report)) })
 }
 
 /// Writes a line of text, beside a JSON document if there is one.
-fn show(hub: &ConnectedHub, line: &str) -> Result<(), Error> {
-    match hub.ui.output {
-        Output::Text => hub.ui.out(line),
+fn show_line(ui: &Ui, line: &str) -> Result<(), Error> {
+    match ui.output {
+        Output::Text => ui.out(line),
         Output::Json => {
-            hub.ui.note(line, &[]);
+            ui.note(line, &[]);
             Ok(())
         }
     }
 }
 
-async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
+async fn chosen(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
     let _reading = hub.ui.spinner("reading the instances of the cluster");
     let key = format!("{KUBERNETES_CLUSTER}{cluster}");
     let mut filters = vec![("tag-key", key.as_str())];
@@ -161,7 +151,7 @@ async fn chosen(hub: &ConnectedHub, args: &Args, cluster: &ClusterName) -> Resul
 }
 
 /// Asks a person to type the name of the cluster.
-fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, report: &DrillReport) -> Result<(), Error> {
+fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
     let cost = if hub.scope.options.sandbox {
         "This interrupts an instance of the sandbox."
     } else {
@@ -174,16 +164,15 @@ fn confirm(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, report: &DrillRepor
         Some(_) => String::new(),
         None => format!(" --instance {id}"),
     };
-    stages::ask(hubs, args.consent, (&question, cluster), ("interrupt it", &chosen))
+    stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &chosen))
 }
 
-/// Interrupts the instance, and shows each step. Gives the error to end with, or the ending.
+/// Interrupts the instance, and shows each step. Gives the error to end with, and whether a step has failed.
 async fn interrupt(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
+    hub: &ConnectedHub<'_>,
     args: &Args,
     report: &mut DrillReport,
-) -> Result<(Option<Error>, Option<Ending>), Error> {
+) -> Result<(Option<Error>, bool), Error> {
     let drill = Drill {
         scope: hub.scope.clone(),
         cluster: report.cluster.clone(),
@@ -192,31 +181,31 @@ async fn interrupt(
         minutes: args.warning,
     };
     // A closed stdout ends the command when the rest is written; what the drill made is removed first.
-    let tell = |step: &StepReport| drop(show(hub, &text::drill_step(step, hub.ui.result_style().paint)));
-    let wait = |reason: &str| hub.ui.note(&format!("waiting: {reason}"), &[]);
+    let ui = hub.ui;
+    let tell = |step: &StepReport| drop(show_line(ui, &text::drill_step(step, ui.result_style().paint)));
+    let wait = |reason: &str| ui.note(&format!("waiting: {reason}"), &[]);
     let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &tell, &wait, &stop).await;
-    let (mut ended, signal) = hubs.stop.during(hubs.ui, |stop| vec![running(stop)]).await?;
-    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    let Some(ended) = ended.pop().flatten() else {
+    let (ended, interrupted) = hub.stop.during(hub.ui, running).await?;
+    let Some(ended) = ended else {
         report.left = true;
         let mut error = failure::cut_short(hub, interrupted).note("the experiment may go on");
         error.hints.clear();
-        return Ok((Some(clean_up(hub, error)), None));
+        return Ok((Some(clean_up(hub, error)), false));
     };
     report.left = ended.left.is_some();
     report.steps.clone_from(&ended.steps);
     if let Some(error) = error_of(hub, &ended, interrupted) {
-        return Ok((Some(error), None));
+        return Ok((Some(error), false));
     }
     hub.ui.sentence("Everything that the drill made is removed.")?;
     if ended.steps.iter().any(|step| step.step == Step::Warning) {
         let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
         hub.ui.next_steps(&[NextStep::Run(Hint::command("To see what Karpenter did:", logs))])?;
     }
-    Ok((None, ended.has_failed().then_some(Ending::With(ErrorKind::Differences))))
+    Ok((None, ended.has_failed()))
 }
 
-fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option<Error> {
+fn error_of(hub: &ConnectedHub<'_>, ended: &Ended, interrupted: ErrorKind) -> Option<Error> {
     if let Some(fault) = &ended.left {
         return Some(unclean(hub, fault));
     }
@@ -235,23 +224,23 @@ fn error_of(hub: &ConnectedHub, ended: &Ended, interrupted: ErrorKind) -> Option
 }
 
 /// Another drill runs, or was cut off.
-fn another(hub: &ConnectedHub, what: &str) -> Error {
+fn another(hub: &ConnectedHub<'_>, what: &str) -> Error {
     let bus = &hub.scope.bus;
     let message = format!("another drill of bus `{bus}` runs, or one was cut off");
     clean_up(hub, Error::new(ErrorKind::Refused, message).note(format!("exists: {what}")))
 }
 
-fn clean_up(hub: &ConnectedHub, error: Error) -> Error {
+fn clean_up(hub: &ConnectedHub<'_>, error: Error) -> Error {
     error.hint_command("to stop it and to remove what is left:", hub.scope.kibus(CLEAN))
 }
 
-fn unclean(hub: &ConnectedHub, fault: &Fault) -> Error {
+fn unclean(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
     let error = Error::failed("not everything that the drill made could be removed");
     clean_up(hub, failure::because(hub, error, fault))
 }
 
 /// A call failed. Nobody changes what is not managed by kibus.
-fn failed(hub: &ConnectedHub, fault: &Fault) -> Error {
+fn failed(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
     let error = match fault.kind {
         FaultKind::NotManaged => Error::new(ErrorKind::Refused, "kibus does not manage the role of the drill"),
         _ => Error::failed("cannot run the drill"),

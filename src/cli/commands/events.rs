@@ -2,17 +2,16 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use tokio::time::sleep;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::{Ending, failure, stages};
+use crate::cli::hub::{ConnectedHub, Context};
+use crate::cli::{failure, stages};
 use crate::error::{Error, Hint};
 use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
 use crate::model::{ClusterName, counted, duration_text, now, parse_duration, parse_time, time_text};
-use crate::reconcile::{Intent, NextStep, check_log, check_names};
+use crate::reconcile::{NextStep, check_log, check_names};
 use crate::survey::{Query, Survey};
-use crate::ui::{HubReport, text};
+use crate::ui::{Body, HubReport, text};
 
 /// The pause between two looks of `--follow`.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -38,7 +37,7 @@ pub(in crate::cli) struct Args {
     since: Since,
     /// Show new events as they happen, until Ctrl-C.
     #[arg(long)]
-    follow: bool,
+    pub(in crate::cli) follow: bool,
 }
 
 /// From when the log is read, in milliseconds of the Unix epoch, and in words.
@@ -59,7 +58,7 @@ fn since(text: &str) -> Result<Since, &'static str> {
     }
 }
 
-/// What `--follow` has shown of a hub's log and may read again, by time, and from when the next look reads.
+/// What `--follow` has shown of the log and may read again, by time, and from when the next look reads.
 struct Look {
     from: i64,
     shown: BTreeSet<(i64, String)>,
@@ -77,67 +76,40 @@ impl Look {
     }
 }
 
-/// Shows the events once, or again and again what is new, until Ctrl-C.
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let work = async {
-        let (mut reports, mut looks) = (Vec::new(), Vec::new());
-        let read = hubs.each(async |hub| read(&hubs, hub, &args).await).await;
-        for (hub, read) in hubs.list.iter().zip(read) {
-            reports.push(match read {
-                Ok(report) => {
-                    let oldest = report.lines.first().filter(|_| report.more);
-                    let from = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
-                    let mut look = Look { from, shown: BTreeSet::new() };
-                    look.new_lines(&report);
-                    looks.push((hub, look));
-                    show(&hubs, hub, &args, true, report)?
-                }
-                Err(error) => hub.failed(error),
-            });
-        }
-        let ending = stages::finish(&hubs, reports, Ending::Done)?;
-        if looks.is_empty() || !args.follow {
-            return Ok(ending);
-        }
-        loop {
-            sleep(PAUSE).await;
-            look_again(&hubs, &args, &mut looks).await?;
-        }
-    };
-    if args.follow { hubs.stop.watching(work).await } else { work.await }
-}
-
-/// Shows what is new in the logs. A look that fails is made again.
-async fn look_again(hubs: &Hubs<'_>, args: &Args, looks: &mut [(&ConnectedHub, Look)]) -> Result<(), Error> {
-    let reading = looks.iter().map(|(hub, look)| search(hubs, hub, args, look.from));
-    let (read, mut reports) = (join_all(reading).await, Vec::new());
-    for ((hub, look), read) in looks.iter_mut().zip(read) {
-        match read {
+/// Shows the events once, or again and again what is new, until a signal.
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    let hub = context.hub().await?;
+    let report = read_first(hub, &args).await?;
+    if !args.follow {
+        return show_events(hub, &args, true, report);
+    }
+    let oldest = report.lines.first().filter(|_| report.more);
+    let from = oldest.map_or(now() - CLOCKS, |oldest| oldest.logged);
+    let mut look = Look { from, shown: BTreeSet::new() };
+    look.new_lines(&report);
+    let write = |report: HubReport| hub.ui.report(&hub.complete(report.into()));
+    write(show_events(hub, &args, true, report)?)?;
+    loop {
+        sleep(PAUSE).await;
+        match search(hub, &args, look.from).await {
             Ok(mut report) => {
                 report.lines = look.new_lines(&report);
                 if !report.lines.is_empty() {
-                    reports.push(show(hubs, hub, args, false, report)?);
+                    write(show_events(hub, &args, false, report)?)?;
                 }
             }
-            Err(error) => {
-                let time = time_text(now());
-                hub.ui.note(&format!("{time}: {error}; trying again"), &[]);
-            }
+            Err(error) => hub.ui.note(&format!("{}: {error}; trying again", time_text(now())), &[]),
         }
     }
-    if !reports.is_empty() {
-        stages::finish(hubs, reports, Ending::Done)?;
-    }
-    Ok(())
 }
 
 /// Reads the log of a hub for the first time, and checks the names.
-async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<EventReport, Error> {
+async fn read_first(hub: &ConnectedHub<'_>, args: &Args) -> Result<EventReport, Error> {
     let names = args.wanted.names.iter();
     let clusters: BTreeSet<ClusterName> = names.filter(|name| !is_instance(name)).cloned().collect();
     let pass = |survey: &Survey| check_log(!clusters.is_empty(), survey);
-    let (survey, kept) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
-    let ui = &hub.ui;
+    let (survey, kept) = stages::survey(hub, |_| Query::default(), pass).await?;
+    let ui = hub.ui;
     match kept? {
         Err(fault) => ui.warn_text(&format!("unknown how long the log keeps events: {fault}")),
         Ok(Some(days)) if args.since.0 < now() - i64::from(days) * DAY - DAY / 24 => {
@@ -146,7 +118,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<EventR
         }
         Ok(_) => {}
     }
-    let report = search(hubs, hub, args, args.since.0).await?;
+    let report = search(hub, args, args.since.0).await?;
     let is_logged = |name: &ClusterName| report.clusters.iter().any(|cluster| cluster.name == name.as_str());
     let (logged, others): (BTreeSet<_>, _) = clusters.into_iter().partition(is_logged);
     check_names(&survey, &others)?;
@@ -156,7 +128,7 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<EventR
     Ok(report)
 }
 
-async fn search(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, since: i64) -> Result<EventReport, Error> {
+async fn search(hub: &ConnectedHub<'_>, args: &Args, since: i64) -> Result<EventReport, Error> {
     let reading = hub.ui.spinner("reading the router's log");
     let reported = Cell::new(Instant::now());
     let progress = |lines: usize, begin: i64| {
@@ -169,19 +141,13 @@ async fn search(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args, since: i64) ->
     };
     let group = hub.scope.router_log_group();
     let read = events::read(&hub.cloud, &group, &args.wanted, (since, now()), &progress);
-    let read = hubs.slowed(hub, |reason| reading.slowed(reason), read).await;
+    let read = hub.slowed(|reason| reading.slowed(reason), read).await;
     read.map_err(|fault| failure::call_failed(hub, "read the router's log", &fault))
 }
 
 /// Shows a report: the first, or what is new.
-fn show(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    args: &Args,
-    first: bool,
-    report: EventReport,
-) -> Result<HubReport, Error> {
-    let (ui, wanted, style) = (&hub.ui, &args.wanted, hub.ui.result_style());
+fn show_events(hub: &ConnectedHub<'_>, args: &Args, first: bool, report: EventReport) -> Result<HubReport, Error> {
+    let (ui, wanted, style) = (hub.ui, &args.wanted, hub.ui.result_style());
     let mut period = args.since.1.clone();
     if let Some(oldest) = report.lines.first().filter(|_| report.more) {
         period = format!("since {}", time_text(oldest.logged));
@@ -192,18 +158,17 @@ fn show(
         let lines = counted(report.unreadable, "line");
         ui.warn_text(&format!("{lines} of the router's log could not be read"));
     }
-    hubs.part(hub, first && !report.lines.is_empty())?;
     if !first {
         ui.result(&text::event_rows(&report.lines, wanted, true, style))?;
     } else if report.lines.is_empty() {
         ui.sentence(&format!("No events {period}."))?;
     } else {
-        ui.result(&text::events(&hub.heading, &report, &period, wanted, style))?;
+        ui.result(&text::events(&hub.scope, &report, &period, wanted, style))?;
     }
     if !wanted.names.is_empty() && !wanted.is_story() && !wanted.dropped && !args.follow {
         let command = hub.scope.kibus("events --dropped");
         let drops = Hint::command("All drops of the bus, also of no known cluster:", command);
         ui.next_steps(&[NextStep::Run(drops)])?;
     }
-    Ok(HubReport { warnings: ui.warnings(), events: Some(report), ..hub.report(&Intent::default()) })
+    Ok(HubReport::with(&hub.scope, Body::Events(report)))
 }

@@ -1,8 +1,8 @@
-use crate::cli::Ending;
+use crate::cli::hub::Context;
 use crate::error::Error;
 use crate::model::FindingCode;
-use crate::ui::json::Explanation;
-use crate::ui::{Report, Ui, text};
+use crate::ui::json::{Explanation, HublessBody};
+use crate::ui::{Report, text};
 
 /// The page of every code.
 const PAGE: &str = include_str!("../../../docs/findings.md");
@@ -20,23 +20,20 @@ fn code(text: &str) -> Result<FindingCode, String> {
     found.copied().ok_or_else(|| "no finding has this code; `kibus explain` lists the codes".to_owned())
 }
 
-pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    let mut report = Report::default();
-    let text = match args.code {
-        Some(code) => {
-            let Explanation { title, text, .. } = report.explanation.insert(explanation(code));
-            format!("{title}\n\n{text}")
-        }
-        None => {
-            report.explanations = FindingCode::ALL.iter().copied().map(explanation).collect();
-            report.explanations.sort_by_key(|one| one.code);
-            let titles: Vec<&str> = report.explanations.iter().map(|one| one.title.as_str()).collect();
-            titles.join("\n")
-        }
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Error> {
+    let mut explanations: Vec<Explanation> = match args.code {
+        Some(code) => vec![explanation(code)],
+        None => FindingCode::ALL.iter().copied().map(explanation).collect(),
     };
-    ui.result(&text::sentences(&text, ui.result_style()))?;
-    ui.report(&report)?;
-    Ok(Ending::Done)
+    explanations.sort_by_key(|one| one.code);
+    let line = |Explanation { title, text, .. }: &Explanation| match args.code {
+        Some(_) => format!("{title}\n\n{text}"),
+        None => title.clone(),
+    };
+    let lines: Vec<String> = explanations.iter().map(line).collect();
+    let ui = context.ui;
+    ui.result(&text::sentences(&lines.join("\n"), ui.result_style()))?;
+    Ok(HublessBody::Explanations(explanations).into())
 }
 
 fn explanation(code: FindingCode) -> Explanation {

@@ -1,14 +1,14 @@
 use clap::Subcommand;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::{Ending, stages};
+use crate::cli::hub::{ConnectedHub, Context};
+use crate::cli::stages;
 use crate::error::{Error, Hint};
 use crate::export::{self, Contract, Format};
 use crate::iam::operator_policy::RolePattern;
 use crate::model::{ClusterName, ClusterRecord, Fact, QueueName, ResourceId, RoleName};
-use crate::reconcile::{Intent, saved_settings};
+use crate::reconcile::saved_settings;
 use crate::survey::{Query, Survey};
-use crate::ui::HubReport;
+use crate::ui::{Body, HubReport};
 
 /// The page with the steps for each tool.
 const PAGE: &str = "docs/infrastructure-as-code.md";
@@ -60,47 +60,34 @@ enum HubFormat {
     Terraform,
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
-        return Err(Error::usage("an export is for one hub"));
-    };
-    let exported = match args.what {
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    if matches!(&args.what, What::Cluster(args) if args.format != Format::Terraform && args.module) {
+        return Err(Error::usage("`--module` is for the format terraform only"));
+    }
+    let hub = context.hub().await?;
+    let text = match args.what {
         What::Cluster(args) => {
             let role = args.controller_role.as_ref().map(|role| own_role(hub, role)).transpose()?;
-            if args.format != Format::Terraform && args.module {
-                return Err(Error::usage("`--module` is for the format terraform only"));
-            }
-            cluster(&hubs, hub, &args, role.as_ref()).await
+            cluster(hub, &args, role.as_ref()).await?
         }
         What::Hub { format: HubFormat::Terraform } => {
-            let read = stages::survey(&hubs, hub, |_| Query::default(), saved_settings).await;
-            read.and_then(|(_, settings)| Ok(export::hub(&hub.scope, &settings?)))
+            let (_, settings) = stages::survey(hub, |_| Query::default(), saved_settings).await?;
+            export::hub(&hub.scope, &settings?)
         }
     };
-    let report = match exported {
-        Ok(text) => {
-            hub.ui.result(text.trim_end())?;
-            HubReport { export: Some(text), warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) }
-        }
-        Err(error) => hub.failed(error),
-    };
-    stages::finish(&hubs, vec![report], Ending::Done)
+    hub.ui.result(text.trim_end())?;
+    Ok(HubReport::with(&hub.scope, Body::Export(text)))
 }
 
 /// A role of this account.
-fn own_role(hub: &ConnectedHub, role: &RolePattern) -> Result<RoleName, Error> {
+fn own_role(hub: &ConnectedHub<'_>, role: &RolePattern) -> Result<RoleName, Error> {
     let arn = role.arn(&hub.scope, &Default::default()).filter(|_| !role.is_open());
     let own = arn.and_then(|arn| hub.scope.own_role(&arn));
     own.ok_or_else(|| Error::usage(format!("`{role}` is not a role of account {}", hub.scope.account)))
 }
 
 /// The text for a cluster. What is to do besides is said on stderr.
-async fn cluster(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    args: &ClusterArgs,
-    role: Option<&RoleName>,
-) -> Result<String, Error> {
+async fn cluster(hub: &ConnectedHub<'_>, args: &ClusterArgs, role: Option<&RoleName>) -> Result<String, Error> {
     let ConnectedHub { scope, ui, .. } = hub;
     let pass = |survey: &Survey| {
         let settings = saved_settings(survey)?;
@@ -109,7 +96,7 @@ async fn cluster(
         survey.record_answer(&args.name);
         Ok::<_, Error>((settings, queue, answer, survey.record(&args.name).cloned()))
     };
-    let (_, read) = stages::survey(hubs, hub, |_| Query::default(), pass).await?;
+    let (_, read) = stages::survey(hub, |_| Query::default(), pass).await?;
     let (settings, queue, answer, record) = read?;
     match answer {
         Fact::Unreadable(fault) => {
@@ -126,7 +113,7 @@ async fn cluster(
 }
 
 /// Says what to do about a queue that exists already.
-fn existing(hub: &ConnectedHub, args: &ClusterArgs, name: &QueueName, record: Option<&ClusterRecord>) {
+fn existing(hub: &ConnectedHub<'_>, args: &ClusterArgs, name: &QueueName, record: Option<&ClusterRecord>) {
     let ConnectedHub { scope, ui, .. } = hub;
     match record {
         // It is applied again.

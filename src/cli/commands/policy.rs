@@ -3,8 +3,8 @@ use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::{Ending, stages};
+use crate::cli::hub::{ConnectedHub, Context};
+use crate::cli::stages;
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::{
@@ -13,9 +13,9 @@ use crate::model::{
     policy::{self, KeyUse},
     signal::PROBE_SOURCE,
 };
-use crate::reconcile::{Intent, no_single_role, recorded_roles, unnamed_queues};
+use crate::reconcile::{no_single_role, recorded_roles, unnamed_queues};
 use crate::survey::{Query, Saved, Survey, role_arns};
-use crate::ui::HubReport;
+use crate::ui::{Body, HubReport};
 
 /// The options of a document for a controller, by their flags.
 const OF_READERS: &[&str] = &["kms-key", "queue-name"];
@@ -90,10 +90,8 @@ struct RoleFlags {
 }
 
 /// Reads the saved options that the document depends on, and prints the document.
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
-        return Err(Error::usage("a policy is for one hub"));
-    };
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    let hub = context.hub().await?;
     let document = match args.party {
         Party::Operator { purpose: Some(purpose), read_only, .. } => {
             let document = operator_policy::additional(&hub.scope, purpose);
@@ -101,8 +99,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
         Party::Operator { purpose: None, read_only, part, roles, given } => {
             let document = if read_only { OF_READING_OPERATORS } else { OF_OPERATORS };
-            let known = known_for_queues(&hubs, hub, given, document).await?;
-            let controllers = roles.arns(&hubs, hub).await?;
+            let known = known_for_queues(hub, given, document).await?;
+            let controllers = roles.arns(hub).await?;
             let document = operator_policy::operator(&hub.scope, &known.options, &controllers);
             let document = if read_only {
                 hub.ui.note(
@@ -120,20 +118,19 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             }
         }
         Party::Router { given } => {
-            let known = known_for_queues(&hubs, hub, given, OF_ROUTERS).await?;
+            let known = known_for_queues(hub, given, OF_ROUTERS).await?;
             let document = policy::router_policy(&hub.scope, &known.options);
             with_old_keys(hub, KeyUse::Route, &known, document)
         }
         Party::Controller { cluster, given } => {
-            let known = known(&hubs, hub, given, OF_READERS).await?;
+            let known = known(hub, given, OF_READERS).await?;
             let queue = hub.scope.cluster_queue(&known.options.queue_template(), &cluster);
             let document = policy::controller_policy(&hub.scope, &queue, known.options.key());
             with_old_keys(hub, KeyUse::Receive, &known, document)
         }
     };
     hub.ui.result(&document.pretty())?;
-    let report = HubReport { policy: Some(document), warnings: hub.ui.warnings(), ..hub.report(&Intent::default()) };
-    stages::finish(&hubs, vec![report], Ending::Done)
+    Ok(HubReport::with(&hub.scope, Body::Policy(document)))
 }
 
 /// What an operator needs for probes besides reads.
@@ -148,7 +145,7 @@ fn for_probes(scope: &Scope) -> [String; 4] {
 }
 
 /// The document, with a warning if it is too long for one managed policy.
-fn fits(hub: &ConnectedHub, document: Document) -> Document {
+fn fits(hub: &ConnectedHub<'_>, document: Document) -> Document {
     let fitted = operator_policy::fitted(document.clone());
     if let Some(over) = operator_policy::too_long(&fitted) {
         let count = operator_policy::parts(&document).len();
@@ -179,8 +176,8 @@ fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
 }
 
 /// Reads the settings, and prints those that the document depends on and that the command line does not replace.
-async fn known(hubs: &Hubs<'_>, hub: &ConnectedHub, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
-    let survey = stages::survey(hubs, hub, |_| Query::default(), |_| ()).await?.0;
+async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
+    let survey = stages::survey(hub, |_| Query::default(), |_| ()).await?.0;
     let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
     let saved = match survey.saved() {
         Saved::Kept(settings) => settings.clone(),
@@ -205,14 +202,9 @@ async fn known(hubs: &Hubs<'_>, hub: &ConnectedHub, given: HubOptions, used: &[&
     Ok(Settings { options: given.or(saved.options), ..saved })
 }
 
-/// The same for a document about all cluster queues.
-async fn known_for_queues(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    given: HubOptions,
-    used: &[&str],
-) -> Result<Settings, Error> {
-    let known = known(hubs, hub, given, used).await?;
+/// [`known`] for a document about all cluster queues.
+async fn known_for_queues(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
+    let known = known(hub, given, used).await?;
     match unnamed_queues(&hub.scope, &known.options) {
         Some(refusal) => Err(Error::from([refusal].as_slice())),
         None => Ok(known),
@@ -220,7 +212,7 @@ async fn known_for_queues(
 }
 
 /// The document, with a statement for the old keys of the hub, which are printed.
-fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Document) -> Document {
+fn with_old_keys(hub: &ConnectedHub<'_>, of: KeyUse, settings: &Settings, to: Document) -> Document {
     let mut keys = settings.old_keys();
     keys.retain(|key| Some(key) != settings.options.key());
     if !keys.is_empty() {
@@ -233,7 +225,7 @@ fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Docume
 
 impl RoleFlags {
     /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
-    async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
+    async fn arns(&self, hub: &ConnectedHub<'_>) -> Result<BTreeSet<String>, Error> {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
@@ -265,7 +257,7 @@ impl RoleFlags {
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
         arns.extend(self.found(hub, &known).iter().map(arn));
-        arns.extend(recorded(hubs, hub).await?.iter().map(|(_, role)| arn(role)));
+        arns.extend(recorded(hub).await?.iter().map(|(_, role)| arn(role)));
         if arns.is_empty() {
             hub.ui.warn(&Hint::command(
                 "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
@@ -277,7 +269,7 @@ impl RoleFlags {
     }
 
     /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
-    fn found(&self, hub: &ConnectedHub, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
+    fn found(&self, hub: &ConnectedHub<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let mut roles = BTreeSet::new();
         for cluster in &self.clusters {
             let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, known);
@@ -294,9 +286,9 @@ impl RoleFlags {
 }
 
 /// The controller roles of the recorded clusters, as far as they can be read. Prints those for the document.
-async fn recorded(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<(ClusterName, RoleName)>, Error> {
+async fn recorded(hub: &ConnectedHub<'_>) -> Result<BTreeSet<(ClusterName, RoleName)>, Error> {
     let guess = |_: &Survey| Query { records: true, ..Query::default() };
-    let (survey, roles) = stages::survey(hubs, hub, guess, recorded_roles).await?;
+    let (survey, roles) = stages::survey(hub, guess, recorded_roles).await?;
     if let Some(fault) = survey.records().fault() {
         hub.ui.warn_text(&format!(
             "the records of clusters could not be read, so the document may lack their controller roles: {fault}"

@@ -1,9 +1,9 @@
-use crate::cli::Ending;
-use crate::cli::hub::Hubs;
+use crate::cli::hub::Context;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::ClusterName;
 use crate::reconcile::Target;
+use crate::ui::HubReport;
 
 /// Remove clusters from the bus: the policy on the controller role, then the queue.
 #[derive(Debug, clap::Args)]
@@ -18,6 +18,6 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    change(hubs, Target::remove(args.names, args.ignore_missing), args.consent).await
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    change(context.hub().await?, Target::remove(args.names, args.ignore_missing), args.consent, None).await
 }

@@ -1,8 +1,8 @@
-use crate::cli::Ending;
-use crate::cli::hub::Hubs;
+use crate::cli::hub::Context;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::reconcile::Target;
+use crate::ui::HubReport;
 
 /// Roll back the router to an earlier version; change nothing else.
 ///
@@ -16,6 +16,6 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    change(hubs, Target::rollback(args.to), args.consent).await
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    change(context.hub().await?, Target::rollback(args.to), args.consent, None).await
 }

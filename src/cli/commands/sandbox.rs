@@ -3,13 +3,14 @@ use std::ffi::OsString;
 
 use clap::Subcommand;
 
+use crate::cli::hub::Context;
 use crate::cli::stop::Stop;
-use crate::cli::{CommandLine, Ending};
+use crate::cli::{CommandLine, conclude};
 use crate::demo::{DemoAccount, Ledger};
 use crate::error::{Error, quoted};
 use crate::model::GlobalOptions;
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox, ServerRecord, ShellVariables};
-use crate::ui::json::{Environment, SandboxServer, SandboxState};
+use crate::ui::json::{Environment, HublessBody, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui, text};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
@@ -37,9 +38,10 @@ enum SandboxCommand {
     Demo,
 }
 
-pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    match args.command {
-        SandboxCommand::Up => up(ui).await?,
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Error> {
+    let ui = context.ui;
+    let done = match args.command {
+        SandboxCommand::Up => up(ui).await,
         SandboxCommand::Down => show(
             ui,
             None,
@@ -47,18 +49,18 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
                 Some(_) => "Stopped the sandbox. Everything in it is deleted.",
                 None => "The sandbox is not running.",
             },
-        )?,
-        SandboxCommand::Env => env(ui).await?,
-        SandboxCommand::Status => status(ui).await?,
-        SandboxCommand::Demo => return demo(ui).await,
-    }
-    Ok(Ending::Done)
+        ),
+        SandboxCommand::Env => env(ui).await,
+        SandboxCommand::Status => status(ui).await,
+        SandboxCommand::Demo => demo(ui).await,
+    };
+    done.map(Report::from)
 }
 
-/// Shows this text, or writes the document about the server.
-fn show(ui: &Ui, server: Option<SandboxServer>, text: &str) -> Result<(), Error> {
+/// Shows this text, and gives the document about the server.
+fn show(ui: &Ui, server: Option<SandboxServer>, text: &str) -> Result<HublessBody, Error> {
     ui.result(&text::sentences(text, ui.result_style()))?;
-    ui.report(&Report { sandbox: Some(SandboxState { running: server.is_some(), server }), ..Report::default() })
+    Ok(HublessBody::Sandbox(SandboxState { running: server.is_some(), server }))
 }
 
 fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxServer {
@@ -70,7 +72,7 @@ fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxSe
     }
 }
 
-async fn up(ui: &Ui) -> Result<(), Error> {
+async fn up(ui: &Ui) -> Result<HublessBody, Error> {
     let sandbox = Sandbox::open()?;
     let (record, is_new) = sandbox.up(&|step| ui.note(step, &[])).await?;
     let server = server(&sandbox, &record, true);
@@ -84,20 +86,18 @@ async fn up(ui: &Ui) -> Result<(), Error> {
     show(ui, Some(server), &text)
 }
 
-async fn env(ui: &Ui) -> Result<(), Error> {
+async fn env(ui: &Ui) -> Result<HublessBody, Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     ui.result(&script(&variables))?;
     ui.note(
         "For SDKs and version 2 of the AWS CLI. In version 1, `aws sqs` also needs --endpoint-url \"$AWS_ENDPOINT_URL\".",
         &[],
     );
-    ui.report(&Report {
-        environment: Some(Environment { set: variables.set.into_iter().collect(), unset: variables.unset }),
-        ..Report::default()
-    })
+    let set = variables.set.into_iter().collect();
+    Ok(HublessBody::Environment(Environment { set, unset: variables.unset }))
 }
 
-async fn status(ui: &Ui) -> Result<(), Error> {
+async fn status(ui: &Ui) -> Result<HublessBody, Error> {
     let sandbox = Sandbox::open()?;
     let Some(record) = sandbox.running()? else {
         let text = "The sandbox is not running. To start it:\n    kibus sandbox up";
@@ -127,13 +127,13 @@ struct Screen<'a> {
 }
 
 /// Runs the demo. Fails at the first result that is not as expected.
-async fn demo(ui: &Ui) -> Result<Ending, Error> {
+async fn demo(ui: &Ui) -> Result<HublessBody, Error> {
     let tell = |step: &str| ui.note(step, &[]);
     let server = Sandbox::open()?.start_private(&[], &tell).await?;
     let screen = Screen { ui: ui.part(), endpoint: server.endpoint() };
     // The hub of all commands of the demo.
-    let hub = screen.command_line("list")?.hubs.remove(0);
-    let account = DemoAccount::new(&hub.connect().await?, hub.bus);
+    let global = screen.command_line("list")?.cli.global;
+    let account = DemoAccount::new(&global.connect().await?, global.bus);
 
     screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one Spot instance in each.")?;
     let base = account.cluster("base").await?;
@@ -172,8 +172,7 @@ async fn demo(ui: &Ui) -> Result<Ending, Error> {
     let after = account.resource_names().await?;
     check_nothing_left(&before, &after)?;
     screen.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
-    ui.report(&Report { demo: Some(demo), ..Report::default() })?;
-    Ok(Ending::Done)
+    Ok(HublessBody::Demo(demo))
 }
 
 impl Screen<'_> {
@@ -186,20 +185,18 @@ impl Screen<'_> {
     async fn kibus(&self, arguments: &str) -> Result<(), Error> {
         self.ui.result(&format!("\n$ kibus {arguments}"))?;
         let line = self.command_line(arguments)?;
-        match Box::pin(line.run_with(&self.ui, &Stop::default())).await? {
-            Ending::Done => Ok(()),
-            ending => Err(ended(arguments, ending.exit_code())),
+        match conclude(&self.ui, Box::pin(line.report(&self.ui, &Stop::default())).await) {
+            0 => Ok(()),
+            exit_code => Err(ended(arguments, exit_code)),
         }
     }
 
     /// A command about the hub on the demo's emulator.
     fn command_line(&self, arguments: &str) -> Result<CommandLine, Error> {
         let words = std::iter::once("kibus").chain(arguments.split_whitespace());
-        let mut line =
-            CommandLine::parse(words.map(OsString::from)).map_err(|exit_code| ended(arguments, exit_code))?;
-        for hub in &mut line.hubs {
-            hub.private = Some(self.endpoint.clone());
-        }
+        let words: Vec<OsString> = words.map(OsString::from).collect();
+        let mut line = CommandLine::parse(&words).map_err(|exit_code| ended(arguments, exit_code))?;
+        line.cli.global.private = Some(self.endpoint.clone());
         Ok(line)
     }
 }

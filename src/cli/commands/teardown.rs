@@ -1,8 +1,8 @@
-use crate::cli::Ending;
-use crate::cli::hub::Hubs;
+use crate::cli::hub::Context;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::reconcile::Target;
+use crate::ui::HubReport;
 
 /// Delete the hub and all resources that kibus manages for its clusters.
 #[derive(Debug, clap::Args)]
@@ -11,6 +11,6 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    change(hubs, Target::teardown(), args.consent).await
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    change(context.hub().await?, Target::teardown(), args.consent, None).await
 }

@@ -1,9 +1,9 @@
 use std::collections::BTreeSet;
 
-use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::router_file::RouterFile;
-use crate::cli::{Ending, failure, stages};
-use crate::error::{Error, ErrorKind};
+use crate::cli::{failure, stages};
+use crate::error::Error;
 use crate::message::{Message, fixes};
 use crate::model::{ClusterName, Fact, FindingCode, Probed, counted};
 use crate::reconcile::{Intent, Target, Trial, reconcile};
@@ -29,62 +29,29 @@ pub(in crate::cli) struct Args {
     router: RouterFile,
 }
 
-/// Surveys every hub, and reports instead of applying the plan that would fix it.
-pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let target = Target::keep(args.names.iter().cloned());
-    let examined = hubs.each(async |hub| examine(&hubs, hub, &args, target.clone()).await).await;
-    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
-    for (hub, examined) in hubs.list.iter().zip(examined) {
-        let report = match examined {
-            Ok((survey, target)) => check(&hubs, hub, &survey, &target)?,
-            Err(error) => hub.left_out(error)?,
-        };
-        if report.error.is_none() && report.problems.iter().any(|problem| problem.severity.needs_work()) {
-            ending = Ending::With(ErrorKind::Differences);
-        }
-        reports.push(report);
-    }
-    stages::finish(&hubs, reports, ending)
-}
-
-/// Reads what is needed to know of a hub, and tries what can be tried on it.
-async fn examine(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    args: &Args,
-    mut target: Target,
-) -> Result<(Survey, Target), Error> {
-    let survey = stages::survey_for(hubs, hub, &target).await?;
+/// Reports instead of applying the plan that would fix what is found.
+pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    let hub = context.hub().await?;
+    let mut target = Target::keep(args.names);
+    let survey = stages::survey_for(hub, &target).await?;
     // Before what takes long: a router file that cannot be used ends the check.
-    args.router.complete(&hub.ui, &mut target, &survey)?;
+    args.router.complete(hub.ui, &mut target, &survey)?;
     target.trial = if args.probe { Trial::Probe } else { Trial::Glance };
-    let pass = |survey: &Survey| drop(reconcile(survey, &target));
-    let (survey, ()) = stages::extended(hubs, hub, (survey, Query::default()), pass).await?;
-    Ok((survey, target))
-}
-
-fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<HubReport, Error> {
-    let intent = reconcile(survey, target);
-    if !survey.known.probes.is_empty() {
-        hubs.part(hub, false)?;
-        show_probes(hub, survey)?;
-    } else if let Ok(intent) = &intent {
-        hubs.part(hub, !intent.findings.is_empty())?;
-    }
-    let intent = match intent {
-        Ok(intent) => intent,
-        Err(blocked) => return Ok(hub.failed(Error::from(blocked))),
-    };
+    let pass = |survey: &Survey| reconcile(survey, &target);
+    let (survey, intent) = stages::extended(hub, (survey, Query::default()), pass).await?;
+    show_probes(hub, &survey)?;
+    let intent = intent?;
     hub.ui.warn_of(&intent);
-    show(hub, survey, &intent)?;
+    show_findings(hub, &survey, &intent)?;
     Ok(HubReport {
-        probes: probed(survey).map(Probe::from).collect(),
+        probes: probed(&survey).map(Probe::from).collect(),
         error: failure::incomplete(hub, intent.incomplete),
-        ..hub.report(&intent)
+        differs: intent.findings.iter().any(|finding| finding.severity.needs_work()),
+        ..HubReport::new(&hub.scope, &intent)
     })
 }
 
-fn show_probes(hub: &ConnectedHub, survey: &Survey) -> Result<(), Error> {
+fn show_probes(hub: &ConnectedHub<'_>, survey: &Survey) -> Result<(), Error> {
     let style = hub.ui.result_style();
     for probed in probed(survey) {
         if probed.finding(&hub.scope, None).is_none() {
@@ -98,7 +65,7 @@ fn probed(survey: &Survey) -> impl Iterator<Item = &Probed> {
     survey.known.probes.values().filter_map(Fact::present)
 }
 
-fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
+fn show_findings(hub: &ConnectedHub<'_>, survey: &Survey, intent: &Intent) -> Result<(), Error> {
     // A record that cannot be used is one of a cluster too.
     let unusable = |finding: &&Message| finding.code == Some(FindingCode::RecordUnusable);
     let found = intent.findings.iter().filter(unusable).filter_map(|finding| finding.cluster.as_ref());
@@ -107,9 +74,9 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
         (_, Some(_)) => "clusters unknown".to_owned(),
         (count, None) => counted(count, "cluster"),
     };
-    let ConnectedHub { ui, heading, .. } = hub;
+    let ConnectedHub { ui, scope, .. } = hub;
     if intent.findings.is_empty() {
-        let bus = &heading.bus;
+        let bus = &scope.bus;
         if ui.verbose > 0 {
             ui.result(&text::passed(&intent.passed, ui.result_style()).join("\n"))?;
         }
@@ -118,6 +85,6 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
             _ => format!("No findings. Hub {bus} and {clusters} are up to date."),
         });
     }
-    let fixes = fixes(&hub.scope, &intent.findings);
-    ui.result(&text::findings(heading, &clusters, intent, &fixes, ui.result_style()))
+    let fixes = fixes(scope, &intent.findings);
+    ui.result(&text::findings(scope, &clusters, intent, &fixes, ui.result_style()))
 }

@@ -1,8 +1,8 @@
-use crate::cli::Ending;
+use crate::cli::hub::Context;
 use crate::error::Error;
 use crate::package;
-use crate::ui::json::{Build, EmbeddedRouter};
-use crate::ui::{Report, Ui};
+use crate::ui::Report;
+use crate::ui::json::{Build, EmbeddedRouter, HublessBody};
 
 /// Print the versions of kibus and its router, the commit, and the target.
 ///
@@ -20,7 +20,8 @@ pub(in crate::cli) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION")
 );
 
-pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Report, Error> {
+    let ui = context.ui;
     let routers: Vec<EmbeddedRouter> = package::ROUTERS
         .iter()
         .map(|router| EmbeddedRouter {
@@ -36,17 +37,14 @@ pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
     if ui.verbose > 0 {
         ui.result(&embedded(&routers))?;
     }
-    ui.report(&Report {
-        build: Some(Build {
-            version: env!("CARGO_PKG_VERSION"),
-            commit: env!("KIBUS_COMMIT"),
-            target: env!("KIBUS_TARGET"),
-            router: env!("CARGO_PKG_VERSION"),
-            embedded_routers: routers,
-        }),
-        ..Report::default()
-    })?;
-    Ok(Ending::Done)
+    let build = Build {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: env!("KIBUS_COMMIT"),
+        target: env!("KIBUS_TARGET"),
+        router: env!("CARGO_PKG_VERSION"),
+        embedded_routers: routers,
+    };
+    Ok(HublessBody::Build(build).into())
 }
 
 /// The embedded routers, or which file is used instead.

@@ -7,14 +7,13 @@ use crate::dead_letters::{
     DeadLetter, DeadLetterCause, DeadLetterReport, DeliveryError, LetterEvent, LetterResult, LetterStatus, Treatment,
     Useful,
 };
-use crate::model::{first_of, time_text};
-use crate::ui::Heading;
+use crate::model::{Scope, first_of, time_text};
 
 /// How many instances a line names at most.
 const NAMED: usize = 5;
 
 /// What lies in the dead-letter queue, a paragraph for each message.
-pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) -> String {
+pub fn dead_letters(scope: &Scope, report: &DeadLetterReport, style: Style) -> String {
     let DeadLetterReport { queue, about, letters, .. } = report;
     if letters.is_empty() {
         return match about {
@@ -27,7 +26,7 @@ pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) 
             ),
         };
     }
-    let mut lines = vec![super::heading(heading, style), String::new()];
+    let mut lines = vec![super::heading(scope, style), String::new()];
     lines.push(format!("  {} of about {about} in queue {queue}", letters.len()));
     for letter in letters {
         lines.push(String::new());

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use super::layout::{Style, Table, by_count, capitalized, escape, sentences};
 use super::message::hint;
 use crate::discover::{Discovery, FoundQueue, FoundRule, Readership, Removal};
-use crate::model::{ClusterName, RuleName, counted};
-use crate::ui::Heading;
+use crate::model::{ClusterName, RuleName, Scope, counted};
 
 /// The indentation of tables.
 const INDENT: usize = 2;
@@ -16,10 +15,10 @@ const INDENT: usize = 2;
 const UNKNOWN: &str = "?";
 
 /// The whole report, without the commands that move the clusters.
-pub fn discovery(heading: &Heading, found: &Discovery, style: Style) -> String {
+pub fn discovery(scope: &Scope, found: &Discovery, style: Style) -> String {
     let mut queues: Vec<&FoundQueue> = found.queues.iter().collect();
     queues.sort_by(|a, b| order(a, b));
-    let mut lines = vec![super::heading(heading, style), String::new()];
+    let mut lines = vec![super::heading(scope, style), String::new()];
     lines.push(sentences(&summary(found), style));
     if !queues.is_empty() {
         lines.extend([String::new(), table(&queues, style)]);

@@ -5,17 +5,17 @@ use std::borrow::Cow;
 use super::layout::{Style, Table, by_count, escape, sentences};
 use crate::events::{ClusterEvents, EventLine, EventReport, Wanted};
 use crate::model::{
-    counted, duration_text,
+    Scope, counted, duration_text,
     router_line::{DELIVERED, DROPPED, RETRIED},
     short_name, time_text,
 };
-use crate::ui::{Heading, Paint};
+use crate::ui::Paint;
 
 const INDENT: usize = 2;
 
 /// The clusters with their events, which happened in `period`; for instances, all that the log says of them in one list.
-pub fn events(heading: &Heading, report: &EventReport, period: &str, wanted: &Wanted, style: Style) -> String {
-    let mut parts = vec![super::heading(heading, style)];
+pub fn events(scope: &Scope, report: &EventReport, period: &str, wanted: &Wanted, style: Style) -> String {
+    let mut parts = vec![super::heading(scope, style)];
     if wanted.is_story() {
         parts.extend([String::new(), event_rows(&report.lines, wanted, true, style)]);
         return parts.join("\n");
@@ -140,7 +140,7 @@ mod tests {
         let report = EventReport { clusters: vec![cluster], lines, ..EventReport::default() };
         let shown = |width| {
             let style = Style { width: Some(width), ..Style::default() };
-            events(&Heading::from(&scope()), &report, "in 7d", &Wanted::default(), style)
+            events(&scope(), &report, "in 7d", &Wanted::default(), style)
         };
         for width in [80, 100, 120] {
             let text = shown(width);

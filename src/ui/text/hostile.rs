@@ -14,7 +14,6 @@ use crate::model::{
     scope::tests::scope,
 };
 use crate::reconcile::NextStep;
-use crate::ui::Heading;
 use crate::ui::Paint;
 use crate::ui::json::HubReport;
 
@@ -78,12 +77,12 @@ proptest! {
         let found = with_texts(&text, &Document::new(policy));
         let planned = between(&found, &with_texts("x", &Document::new("x".into())));
         for plan in [&planned, &between(&Desired::default(), &found), &between(&found, &Desired::default())] {
-            let shown = super::plan(&Heading::from(&scope()), plan, true, style);
+            let shown = super::plan(&scope(), plan, true, style);
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
         let mut report = HubReport::of(&scope());
         report.changes = planned.changes;
-        let json = json_text(&crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json());
+        let json = json_text(&crate::ui::Report::from(report).to_json(), false);
         prop_assert!(is_safe(&json, Style::default()), "{json:?}");
     }
 
@@ -100,7 +99,7 @@ proptest! {
             }],
             warnings: Vec::new(),
         };
-        let shown = dead_letters(&Heading::from(&scope()), &report, style);
+        let shown = dead_letters(&scope(), &report, style);
         prop_assert!(is_safe(&shown, style), "{shown:?}");
     }
 
@@ -128,7 +127,7 @@ proptest! {
         let hint = Hint::command(text.clone(), "kibus verify");
         let error = Error::failed(text.clone()).note(text.clone()).hint_command(text.clone(), "kibus verify");
         let report = HubReport { warnings: vec![hint.clone()], ..HubReport::of(&scope()) };
-        let json = crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json();
+        let json = crate::ui::Report::from(report).to_json();
         for (shown, lines) in [
             (warning(&Hint::text(text.clone()), style), 1),
             (warning(&Hint::command(text.clone(), "kibus verify"), style), 2),

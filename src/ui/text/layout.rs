@@ -66,9 +66,9 @@ fn escape_except<'a>(text: &'a str, characters: &[char], sequences: &[&str]) -> 
     Cow::Owned(safe)
 }
 
-/// A JSON document as text. Characters that control a terminal are escaped as JSON has it, so its values stay the same.
-pub(in crate::ui) fn json_text(document: &Value) -> String {
-    let text = format!("{document:#}");
+/// A JSON document as text, on one line or indented. Characters that control a terminal are escaped as JSON has it, so its values stay the same.
+pub(in crate::ui) fn json_text(document: &Value, on_one_line: bool) -> String {
+    let text = if on_one_line { document.to_string() } else { format!("{document:#}") };
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && is_control(c) {

@@ -7,10 +7,10 @@ use super::layout::{Style, capitalized, escape, fold, indented, name, sentences}
 use super::plan::{NAME_COLUMN, field_lines};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
-use crate::model::{Severity, counted};
+use crate::model::{Scope, Severity, counted};
 use crate::plan::Change;
 use crate::reconcile::Intent;
-use crate::ui::{Heading, Paint};
+use crate::ui::Paint;
 
 /// The column at which the text of a finding begins.
 const TEXT: usize = 18;
@@ -66,9 +66,9 @@ fn folded(text: &str, style: Style) -> String {
 
 /// All findings of one hub, with the commands that fix them. `clusters` says how many were checked.
 /// With `-v`, also what was checked, what each code means and what differs.
-pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
+pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
-    let mut lines = vec![format!("{} · {clusters}", super::heading(heading, style)), String::new()];
+    let mut lines = vec![format!("{} · {clusters}", super::heading(scope, style)), String::new()];
     if style.verbose > 0 {
         lines.extend(passed(&intent.passed, style));
     }
@@ -167,8 +167,8 @@ fn summary(findings: &[Message], style: Style) -> String {
 }
 
 /// The results of the checks before the first change, in the order in which a person fixes them, and the steps that help.
-pub fn checks(heading: &Heading, checks: &[Message], style: Style) -> String {
-    let mut lines = vec![super::heading(heading, style), String::new()];
+pub fn checks(scope: &Scope, checks: &[Message], style: Style) -> String {
+    let mut lines = vec![super::heading(scope, style), String::new()];
     lines.extend(checks.iter().flat_map(|check| check_lines(check, style)));
     let results = ["ok", "warning", "failed", "unknown"].map(|result| {
         let count = checks.iter().filter(|check| check.kind.result() == result).count();

@@ -6,9 +6,8 @@ use console::measure_text_width;
 use similar::{ChangeTag, DiffTag, TextDiff};
 
 use super::layout::{NARROW, Style, Table, counted, escape, fold, gap, name, shortened};
-use crate::model::{ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId};
+use crate::model::{ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope};
 use crate::plan::{Action, Change, FieldChange, Plan};
-use crate::ui::Heading;
 use crate::ui::terminal::Paint;
 
 /// If more clusters than this are only created or only deleted, each is one line.
@@ -23,22 +22,22 @@ const BELOW: usize = 6;
 const CONTEXT: usize = 3;
 
 /// The first line of every text about a hub.
-pub fn heading(heading: &Heading, style: Style) -> String {
-    heading_of("hub", heading, style)
+pub(super) fn heading(scope: &Scope, style: Style) -> String {
+    heading_of("hub", scope, style)
 }
 
 /// The first line about a hub or a bus, which have the same name.
-pub(super) fn heading_of(what: &str, heading: &Heading, style: Style) -> String {
-    style.paint.bold(&format!("kibus · account {} · {} · {what} {}", heading.account(), heading.region(), heading.bus))
+pub(super) fn heading_of(what: &str, scope: &Scope, style: Style) -> String {
+    style.paint.bold(&format!("kibus · account {} · {} · {what} {}", scope.account, scope.region, scope.bus))
 }
 
 /// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
 /// yet: a person is asked first, or it is only shown.
-pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
+pub fn plan(scope: &Scope, plan: &Plan, open: bool, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
-    let mut lines = vec![heading(about, style)];
+    let mut lines = vec![heading(scope, style)];
     let ids = plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
     let columns = Columns::of(ids.map(|id| (id.label(), short_name(id))), style);
     let groups = groups(plan);

@@ -1,10 +1,10 @@
 //! The status of a hub and its clusters, as text.
 
 use super::layout::{Style, Table, by_count, escape, fold, name};
-use crate::model::Depth;
+use crate::model::{Depth, Scope};
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
-use crate::ui::{Heading, Paint};
+use crate::ui::Paint;
 
 /// The indentation of tables.
 const INDENT: usize = 2;
@@ -14,9 +14,9 @@ const FACTS: usize = 12;
 const NO_ROLE: &str = "not managed by kibus";
 
 /// The hub, its queues, and a line for each cluster. Message counts are approximate.
-pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
+pub fn status(scope: &Scope, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     let paint = style.paint;
-    let mut lines = vec![super::heading(heading, style), String::new()];
+    let mut lines = vec![super::heading(scope, style), String::new()];
     let mut facts = Table::default();
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
     for line in status.standing.iter().flat_map(|standing| fold(standing, style.room(FACTS))) {
@@ -53,13 +53,13 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
 
 /// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where, and
 /// `create` is the command that creates one.
-pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], none: &str, create: &str, style: Style) -> String {
+pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, style: Style) -> String {
     if buses.is_empty() {
         return format!("No {none}. To create one:\n    {create}");
     }
     let mut lines = Vec::new();
-    for (heading, clusters) in buses {
-        lines.push(super::plan::heading_of("bus", heading, style));
+    for (scope, clusters) in buses {
+        lines.push(super::plan::heading_of("bus", scope, style));
         let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
@@ -183,7 +183,7 @@ mod tests {
         let report = StatusReport { standing: standing.map(str::to_owned), ..StatusReport::default() };
         let clusters = [cluster("t-10", Some("KarpenterServiceAccount-t-10")), cluster("t-9", None)];
         let style = Style { width, ..Style::default() };
-        status(&Heading::from(&scope()), &report, &clusters, style)
+        status(&scope(), &report, &clusters, style)
     }
 
     #[test]

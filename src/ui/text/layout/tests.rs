@@ -77,7 +77,7 @@ fn only_lines_and_the_colors_of_kibus_pass_the_edge() {
 fn a_document_shows_no_control_character_and_stays_the_same() {
     let hostile: String = ('\0'..=char::MAX).collect();
     let document = json!({ hostile.clone(): [hostile] });
-    let text = json_text(&document);
+    let text = json_text(&document, false);
     assert!(!text.contains(|c| c != '\n' && is_control(c)), "{text:?}");
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
 }

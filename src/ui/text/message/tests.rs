@@ -70,7 +70,7 @@ fn reached() -> Scope {
 
 fn shown(intent: &Intent, clusters: &str, style: Style) -> String {
     let fixes = message::fixes(&reached(), &intent.findings);
-    findings(&Heading::from(&scope()), clusters, intent, &fixes, style)
+    findings(&scope(), clusters, intent, &fixes, style)
 }
 
 /// Two critical faults, five errors and three warnings.
