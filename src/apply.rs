@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
@@ -17,7 +16,7 @@ use crate::model::{FieldValue, Resource, tags::BUS};
 use crate::plan::{Action, Change, FieldChange, Plan, diff};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ChangeEvent {
     Started,
     Waiting(String),
     Done(Duration),
@@ -27,7 +26,7 @@ pub enum Event {
 /// Receives the events.
 pub trait Listener: Sync {
     /// An event of the change at index `place` of [`Plan::changes`].
-    fn event(&self, place: usize, change: &Change, event: Event);
+    fn event(&self, place: usize, change: &Change, event: ChangeEvent);
 }
 
 /// The result of a run. At any time, each change is in one of its lists.
@@ -84,28 +83,25 @@ pub async fn apply(
     // No new change starts then.
     let is_over = || failed.load(Ordering::Relaxed) || *stop.borrow();
     let report = |place: usize, event| listener.event(place, &plan.changes[place], event);
-    // Makes a change, and meanwhile the reads before those that wait for nothing else.
-    let make = async |place: usize, next: Vec<usize>| {
+    let make = async |place: usize| {
         let began = Instant::now();
         // Another change may have failed since this one was taken.
         if is_over() {
             return (place, began, None);
         }
-        report(place, Event::Started);
-        let waits = |reason: &str| report(place, Event::Waiting(reason.to_owned()));
-        let write = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop));
-        let ahead = join_all(next.into_iter().map(|next| cloud.read_ahead(&plan.changes[next])));
-        let (answer, _) = tokio::join!(write, ahead);
+        report(place, ChangeEvent::Started);
+        let waits = |reason: &str| report(place, ChangeEvent::Waiting(reason.to_owned()));
+        let answer = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop)).await;
         failed.fetch_or(answer.is_err(), Ordering::Relaxed);
         (place, began, Some(answer))
     };
-    let (mut queue, mut in_flight) = (Queue::of(plan), FuturesUnordered::new());
+    let (mut schedule, mut in_flight) = (Schedule::of(plan), FuturesUnordered::new());
     loop {
         while in_flight.len() < limit.max(1) && !is_over() {
-            let Some(place) = queue.next() else { break };
+            let Some(place) = schedule.next() else { break };
             outcome.not_tried.remove(&place);
             outcome.unknown.insert(place);
-            in_flight.push(make(place, queue.waiting_for_only(place)));
+            in_flight.push(make(place));
         }
         let Some((place, began, answer)) = in_flight.next().await else {
             break;
@@ -113,10 +109,10 @@ pub async fn apply(
         match answer {
             None => outcome.untried(place),
             Some(Ok(())) => {
-                queue.finished(place);
+                schedule.finished(place);
                 outcome.unknown.remove(&place);
                 outcome.done.insert(place);
-                report(place, Event::Done(began.elapsed()));
+                report(place, ChangeEvent::Done(began.elapsed()));
             }
             Some(Err(fault)) if matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun) => {
                 if fault.kind == FaultKind::NotBegun {
@@ -127,7 +123,7 @@ pub async fn apply(
             Some(Err(fault)) => {
                 outcome.unknown.remove(&place);
                 outcome.failed.push((place, fault.clone()));
-                report(place, Event::Failed(fault));
+                report(place, ChangeEvent::Failed(fault));
             }
         }
     }
@@ -178,7 +174,7 @@ fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
 }
 
 /// Which change of a plan is next.
-struct Queue {
+struct Schedule {
     /// The changes that wait for nothing any more, each with whether it never waited. Those that waited come first: else a
     /// thousand queues would be created before the first policy is written, and the calls that AWS counts apart would follow
     /// each other. What hands a permission over comes last: it waits for IAM, and one wait is long enough for all.
@@ -190,7 +186,7 @@ struct Queue {
     followers: Vec<Vec<usize>>,
 }
 
-impl Queue {
+impl Schedule {
     fn of(plan: &Plan) -> Self {
         let waits_for: Vec<usize> = plan.changes.iter().map(|change| change.waits_for.len()).collect();
         let mut followers = vec![Vec::new(); plan.changes.len()];
@@ -211,12 +207,6 @@ impl Queue {
     /// Takes a change whose predecessors are made.
     fn next(&mut self) -> Option<usize> {
         self.free.pop_first().map(|(.., change)| change)
-    }
-
-    /// The changes that wait for nothing but this one.
-    fn waiting_for_only(&self, change: usize) -> Vec<usize> {
-        let followers = self.followers[change].iter().copied();
-        followers.filter(|follower| self.waits_for[*follower] == 1).collect()
     }
 
     fn finished(&mut self, change: usize) {

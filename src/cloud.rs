@@ -37,7 +37,7 @@ pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 /// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
 /// and knows, the calls of its reader, and what `aws` answers come from it.
 ///
-/// `once`: there is one answer. `each`: one for each key. `first`: the same, but a caller who is denied the first answer gets no
+/// `once`: there is one answer. `each`: one for each key. `first`: like `each`, but a caller who is denied the first answer gets no
 /// other: each denied call is a line in the trail of the account. `composed`: the reader makes several calls for an answer.
 macro_rules! questions {
     ($expand:ident) => {
@@ -106,7 +106,7 @@ macro_rules! questions {
                 glance(QueueName) -> Vec<Depth>;
                 /// Samples of the counts of a queue over a minute, until it is empty.
                 watch(QueueName) -> Vec<Depth>;
-                /// What becomes of a probe of a cluster, or of the bus.
+                /// The result of a probe of a cluster, or of the bus.
                 probes(Option<ClusterName>) -> Probed;
             }
         }
@@ -227,12 +227,6 @@ pub trait Write: Send + Sync {
     /// Reads a resource that exists by the refusal of a create; `None` if it is absent. If a read may miss it because it is
     /// new, waits until a read finds it.
     fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Answer<Resource>> + Send;
-
-    /// Reads what a change creates, if its create would overwrite what someone else has created since the plan. It is called
-    /// while the change waits for another one, so that the create does not wait for the read.
-    fn read_ahead(&self, _: &Change) -> impl Future<Output = ()> + Send {
-        std::future::ready(())
-    }
 
     /// Makes one change of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
     /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with

@@ -9,7 +9,7 @@ pub(super) fn read(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| Document::new(Value::String(text.to_owned())))
 }
 
-/// The same for IAM, which percent-encodes its documents (RFC 3986).
+/// Parses a document of IAM, which percent-encodes its documents (RFC 3986).
 pub(super) fn read_encoded(text: &str) -> Document {
     read(&decoded(text))
 }

@@ -120,7 +120,7 @@ impl Refusal<'_> {
     }
 }
 
-macro_rules! reasons {
+macro_rules! wait_reasons {
     ($($reason:ident, $seconds:expr, $text:literal $(, if $symptom:expr)? $(, then $advice:ident)?;)*) => {
         /// What is being waited for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ macro_rules! reasons {
 
 // Each reason with its longest wait in seconds: what this usually takes at most, with a margin. The first whose symptom a
 // refusal shows counts.
-reasons! {
+wait_reasons! {
     ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
     RecordsLeaving, 10, "Parameter Store still lists records of this hub";
     RecordUnknown, 10, "Parameter Store does not find the record of the cluster";

@@ -37,7 +37,7 @@ impl Writing<'_> {
         self.until_seen(action, unseen, || self.call(action, &send)).await
     }
 
-    /// The same for what makes the call itself.
+    /// Like [`Self::seen`], for what makes the call itself.
     pub(super) async fn until_seen<T, F>(
         &self,
         action: &str,

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle, TermLike};
 
 use super::Ui;
 use super::text::{escape, name};
-use crate::apply::{Event, Listener};
+use crate::apply::{ChangeEvent, Listener};
 use crate::plan::{Change, Plan};
 
 /// How often a live line is redrawn.
@@ -88,25 +88,25 @@ impl PlanProgress {
     }
 
     /// The permanent line of an event, if it has one.
-    fn line(&self, change: &Change, event: &Event) -> Option<String> {
+    fn line(&self, change: &Change, event: &ChangeEvent) -> Option<String> {
         let on_terminal = self.live.is_some();
         let paint = self.ui.stderr.paint;
         Some(match event {
-            Event::Started => return None,
+            ChangeEvent::Started => return None,
             // Quiet output shows only failures.
-            Event::Waiting(_) | Event::Done(_) if self.ui.quiet => return None,
+            ChangeEvent::Waiting(_) | ChangeEvent::Done(_) if self.ui.quiet => return None,
             // On a terminal the live line shows it.
-            Event::Waiting(_) if on_terminal => return None,
-            Event::Waiting(reason) => format!("waiting: {}: {}", described(change), escape(reason)),
-            Event::Done(took) if on_terminal => format!(
+            ChangeEvent::Waiting(_) if on_terminal => return None,
+            ChangeEvent::Waiting(reason) => format!("waiting: {}: {}", described(change), escape(reason)),
+            ChangeEvent::Done(took) if on_terminal => format!(
                 "  {} {:width$}  {}",
                 paint.green("✓"),
                 truncate_str(&done(change), self.width, "…"),
                 paint.dim(&duration(*took)),
                 width = self.width
             ),
-            Event::Done(took) => format!("{} {}", done(change), duration(*took)),
-            Event::Failed(fault) => {
+            ChangeEvent::Done(took) => format!("{} {}", done(change), duration(*took)),
+            ChangeEvent::Failed(fault) => {
                 let mark = if on_terminal { format!("  {} ", paint.red("✗")) } else { String::new() };
                 let (action, what) = (change.action.words()[0], described(change));
                 format!("{mark}failed to {action} {what}: {}", escape(&fault.to_string()))
@@ -116,7 +116,7 @@ impl PlanProgress {
 }
 
 impl Listener for PlanProgress {
-    fn event(&self, place: usize, change: &Change, event: Event) {
+    fn event(&self, place: usize, change: &Change, event: ChangeEvent) {
         if let Some(line) = self.line(change, &event) {
             self.ui.say(&line);
         }
@@ -138,27 +138,27 @@ impl Drop for PlanProgress {
 }
 
 impl RunningBars {
-    fn event(&self, ui: &Ui, place: usize, change: &Change, event: &Event) {
+    fn event(&self, ui: &Ui, place: usize, change: &Change, event: &ChangeEvent) {
         let doing = || format!("{} {}", change.action.words()[1], described(change));
         let mut running = self.running();
         match event {
-            Event::Started => {
+            ChangeEvent::Started => {
                 let bar = ui.bars.insert_before(&self.total, ProgressBar::new_spinner());
                 bar.set_style(style(RUNNING));
                 bar.set_message(doing());
                 bar.enable_steady_tick(TICK);
                 running.insert(place, bar);
             }
-            Event::Waiting(reason) => {
+            ChangeEvent::Waiting(reason) => {
                 if let Some(bar) = running.get(&place) {
                     bar.set_message(format!("{}  waiting: {}", doing(), escape(reason)));
                 }
             }
-            Event::Done(_) | Event::Failed(_) => {
+            ChangeEvent::Done(_) | ChangeEvent::Failed(_) => {
                 if let Some(bar) = running.remove(&place) {
                     bar.finish_and_clear();
                 }
-                if matches!(event, Event::Done(_)) {
+                if matches!(event, ChangeEvent::Done(_)) {
                     self.total.inc(1);
                 }
             }
@@ -274,15 +274,15 @@ mod tests {
         let hub = hub_resources(HubOptions::default());
         let create = between(&Desired::default(), &hub);
         let delete = between(&hub, &Desired::default());
-        let done = || Event::Done(Duration::from_millis(234));
+        let done = || ChangeEvent::Done(Duration::from_millis(234));
         let ui = Ui { moves: false, ..Ui::new(Output::Text, Color::Never, 0, Talk::default()) };
         for (plan, event, line) in [
-            (&create, Event::Started, None),
+            (&create, ChangeEvent::Started, None),
             (&create, done(), Some("created parameter /kibus/kibus 0.2s")),
             (&delete, done(), Some("deleted queue kibus-probe 0.2s")),
             (
                 &create,
-                Event::Waiting("not\u{1b}yet".to_owned()),
+                ChangeEvent::Waiting("not\u{1b}yet".to_owned()),
                 Some("waiting: parameter /kibus/kibus: not\\u{1b}yet"),
             ),
         ] {

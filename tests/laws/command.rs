@@ -1,6 +1,6 @@
 //! The product's own stages, run against an account in memory.
 
-use kibus::apply::{Event, Listener, Outcome, apply};
+use kibus::apply::{ChangeEvent, Listener, Outcome, apply};
 use kibus::message::Message;
 use kibus::model::{ClusterName, Code, HubOptions, Scope};
 use kibus::plan::{Change, Plan};
@@ -59,7 +59,7 @@ pub(super) struct Run {
 pub(super) struct Nobody;
 
 impl Listener for Nobody {
-    fn event(&self, _: usize, _: &Change, _: Event) {}
+    fn event(&self, _: usize, _: &Change, _: ChangeEvent) {}
 }
 
 /// Makes the writes of a plan that may be old.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use tokio::sync::watch;
 
-use crate::apply::{Event, Listener};
+use crate::apply::{ChangeEvent, Listener};
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::model::{Resource, ResourceId};
 use crate::plan::{Change, Plan};
@@ -18,8 +18,6 @@ pub(super) enum Moment {
     Answered(usize, bool),
     /// An event was reported for a change.
     Event(usize, &'static str),
-    /// A change was read ahead.
-    ReadAhead(usize),
     /// Someone asked to stop.
     Stop,
 }
@@ -55,11 +53,6 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
-    async fn read_ahead(&self, change: &Change) {
-        let at = self.plan.changes.iter().position(|planned| planned == change);
-        self.add(Moment::ReadAhead(at.unwrap()));
-    }
-
     async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {
         let at = self.plan.changes.iter().position(|planned| planned == change).unwrap();
         self.add(Moment::Called(at));
@@ -82,15 +75,15 @@ impl Write for Scripted<'_> {
 }
 
 impl Listener for Scripted<'_> {
-    fn event(&self, place: usize, change: &Change, event: Event) {
+    fn event(&self, place: usize, change: &Change, event: ChangeEvent) {
         assert_eq!(self.plan.changes[place], *change);
         self.add(Moment::Event(
             place,
             match event {
-                Event::Started => "started",
-                Event::Waiting(_) => "waiting",
-                Event::Done(_) => "done",
-                Event::Failed(_) => "failed",
+                ChangeEvent::Started => "started",
+                ChangeEvent::Waiting(_) => "waiting",
+                ChangeEvent::Done(_) => "done",
+                ChangeEvent::Failed(_) => "failed",
             },
         ));
     }

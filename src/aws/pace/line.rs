@@ -39,8 +39,7 @@ pub(super) enum Turn {
 pub(super) struct Line {
     /// Calls per second; none until a call is throttled.
     rate: Option<f64>,
-    /// The rate after the first of the latest cuts between which no call succeeded: what a service that works again is
-    /// soon asked at.
+    /// The rate after the first cut since a call last succeeded. Once calls succeed again, the rate soon returns to it.
     accepted: f64,
     /// Whether no call that was sent at this rate has succeeded.
     is_untried: bool,
