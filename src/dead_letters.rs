@@ -1,4 +1,4 @@
-//! The messages of the dead-letter queue: why they are there, whether they are still useful, and what becomes of those that
+//! The messages of the dead-letter queue: why they are there, whether they are still useful, and what was done with those that
 //! are routed again or deleted.
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ pub struct DeadLetter {
     pub last_retry: Option<RetryLine>,
     /// What the message says; null if it is not an event.
     pub event: Option<LetterEvent>,
-    /// What became of the message; null if it was only shown.
+    /// The result of the action; null if the message was only shown.
     pub result: Option<LetterResult>,
     #[serde(skip)]
     pub body: String,
@@ -189,7 +189,7 @@ impl DeadLetter {
     }
 }
 
-/// The event in a text at the time `now`; `None` if it is none.
+/// The event in a text at the time `now`, if it is one.
 fn event(text: &str, now: i64) -> Option<LetterEvent> {
     let event: Value = serde_json::from_str(text).ok()?;
     let (source, detail_type) = (event["source"].as_str()?, event["detail-type"].as_str()?);
@@ -276,7 +276,7 @@ pub struct DeadLetterReport {
 }
 
 impl DeadLetterReport {
-    /// Notes what became of the dead letters. `None` is a run that was abandoned: its results are unknown.
+    /// Notes the results. `None` is a run that was abandoned: its results are unknown.
     pub fn settle(&mut self, treatment: Treatment, treated: Option<&Treated>) {
         self.action = Some(treatment);
         for letter in &mut self.letters {

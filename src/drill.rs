@@ -1,5 +1,5 @@
-//! A drill: AWS FIS interrupts one Spot instance of a cluster, and kibus watches step by step what becomes of it. It receives nothing
-//! from a queue.
+//! A drill: AWS FIS interrupts one Spot instance of a cluster, and kibus shows each step until the instance has terminated. It
+//! receives nothing from a queue.
 //!
 //! What a drill makes is found again without a file: the role has a computed name and the tags of the bus, and the template has those
 //! tags. The role is created first and deleted last, so it remembers the rest, and a second drill goes no further than it.
@@ -213,12 +213,12 @@ pub async fn run(
     let (mut ended, role, waiting) = (Ended::default(), drill.role(), Waiting::new(wait, stop));
     let create = Change::create(None, Resource::Role(role.clone()));
     if let Err(fault) = cloud.change(&create, waiting).await {
-        // Of a role that exists, nothing is removed: it is of another drill. A create whose answer was lost leaves one.
+        // A role that exists belongs to another drill and is not removed. A create whose answer was lost leaves one.
         ended.fault = Some(fault);
         return ended;
     }
     let mut left = Left { role: Some(role), templates: Vec::new() };
-    // An earlier warning of the instance is not that of this drill, nor is a message that is in flight already.
+    // An earlier warning of the instance does not belong to this drill, nor does a message that is already in flight.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
     let held = cloud.depth(&drill.queue).await.unwrap_or_default().unwrap_or_default();
     match begin(cloud, drill, &mut left, waiting).await {
@@ -316,7 +316,7 @@ async fn watch(
     }
 }
 
-/// Reads what can show a step that is awaited. What could not be read is read again; a step that stays away says why.
+/// Reads what can show a step that is awaited. Failed reads are retried; an overdue step says why.
 async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
     let (drill, mut fault) = (story.drill, None);
     let mut known = |error: Fault| fault = Some(error.to_string());

@@ -56,7 +56,7 @@ pub use resource::{
     RuleField, RuleTarget, Standing, Unit, calls,
 };
 pub use router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
-pub use router_function::{LiveTest, RouterHandler, SelfTestReport};
+pub use router_function::{LiveTest, RouterHandler, SelfTestProblem, SelfTestReport};
 pub use router_line::{NodePoolName, RouterLine};
 pub use scope::{GlobalOptions, Scope};
 pub(crate) use scope::{dns_suffix, partition_of};

@@ -11,7 +11,6 @@ mod connection;
 mod decision;
 mod decode;
 mod deliver;
-mod event_text;
 mod invocation;
 mod json;
 #[cfg(test)]
@@ -24,6 +23,7 @@ mod report;
 mod route;
 mod self_test;
 mod services;
+mod shape;
 mod start;
 
 use std::collections::BTreeSet;
@@ -34,8 +34,7 @@ use tokio::task::JoinSet;
 
 pub use crate::model::InstanceId;
 pub use decision::DropReason;
-pub use decode::{DecodedEvent, EventSubject, Repair, decode};
-pub use event_text::EventText;
+pub use decode::{DecodedEvent, EventSubject, decode};
 pub use start::run;
 
 use cache::Owners;

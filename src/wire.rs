@@ -1,14 +1,15 @@
-//! What the router and the command line share to call AWS without an SDK crate: signed calls, EC2's query protocol, the JSON
+//! What the router and the command line share to call AWS without an SDK crate: signed calls, the query protocol, the JSON
 //! protocols, and the codes of errors.
 
 pub mod aws_code;
 #[cfg(feature = "cli")]
 pub mod aws_json;
 pub mod ec2;
+pub mod query;
 pub(crate) mod signed_call;
 pub mod sns;
 #[cfg(test)]
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the router speaks no JSON protocol"))]
 mod test_service;
 
-pub use signed_call::custom_endpoint;
+pub use signed_call::{behavior, custom_endpoint};

@@ -95,7 +95,7 @@ const NOT_ALLOWED: &str = "AWS does not allow the router's calls yet";
 
 /// The result of one self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Verdict {
+enum SelfTestResult {
     Passed,
     /// AWS denied calls of the router, with these codes.
     Denied(Vec<String>, String),
@@ -103,7 +103,7 @@ enum Verdict {
     Failed(String),
 }
 
-impl Verdict {
+impl SelfTestResult {
     fn of(invoked: Invoked, expected: &FunctionSettings) -> Self {
         let report = match invoked {
             Invoked::Failed(message) => return Self::Failed(message),
@@ -113,10 +113,13 @@ impl Verdict {
             Ok(report) => report,
             Err(why) => return Self::Failed(why),
         };
-        match (report.check(expected), report.refusals()) {
-            (Ok(()), _) => Self::Passed,
-            (Err(why), Some(codes)) if codes.iter().all(|code| may_pass(code)) => Self::Denied(codes.to_vec(), why),
-            (Err(why), _) => Self::Failed(why),
+        match report.check(expected) {
+            Ok(()) => Self::Passed,
+            Err(why) => {
+                let codes: Vec<String> = report.problems.into_iter().map(|problem| problem.code).collect();
+                let is_denied = !codes.is_empty() && codes.iter().all(|code| may_pass(code));
+                if is_denied { Self::Denied(codes, why) } else { Self::Failed(why) }
+            }
         }
     }
 }
@@ -140,7 +143,7 @@ pub(super) async fn pass_self_test(
         // What Lambda cannot do with a version that was just published is a reason to wait for minutes.
         let invoke = || invoke_once(cloud, function, &number, &request);
         let invoked = cloud.until_seen(INVOKE, &[], invoke).await?;
-        Ok(Verdict::of(invoked, settings))
+        Ok(SelfTestResult::of(invoked, settings))
     })
     .await?;
     let failed = |why: &str| {
@@ -148,9 +151,9 @@ pub(super) async fn pass_self_test(
         rejected(INVOKE, message)
     };
     match verdict {
-        Verdict::Passed => Ok(()),
-        Verdict::Denied(_, why) => Err(failed(&format!("{why}, for {} seconds", NOT_YET.as_secs()))),
-        Verdict::Failed(why) => Err(failed(&why)),
+        SelfTestResult::Passed => Ok(()),
+        SelfTestResult::Denied(_, why) => Err(failed(&format!("{why}, for {} seconds", NOT_YET.as_secs()))),
+        SelfTestResult::Failed(why) => Err(failed(&why)),
     }
 }
 
@@ -181,15 +184,15 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
 
 /// Repeats a test until AWS does not deny the router's calls any more, or [`NOT_YET`] is over. Every change of the codes is
 /// reported.
-async fn allowed<F>(waiting: Waiting<'_>, test: impl Fn() -> F) -> Result<Verdict, Fault>
+async fn allowed<F>(waiting: Waiting<'_>, test: impl Fn() -> F) -> Result<SelfTestResult, Fault>
 where
-    F: Future<Output = Result<Verdict, Fault>>,
+    F: Future<Output = Result<SelfTestResult, Fault>>,
 {
     let mut reported = None;
     let mut waited = Duration::ZERO;
     loop {
         let verdict = test().await?;
-        let Verdict::Denied(codes, why) = &verdict else {
+        let SelfTestResult::Denied(codes, why) = &verdict else {
             return Ok(verdict);
         };
         if waited >= NOT_YET {

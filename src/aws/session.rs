@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileLoadError, ProfileSet};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_runtime::env_config::file::EnvConfigFiles;
@@ -34,7 +34,7 @@ use super::pace::Pace;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
 use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts, now};
-use crate::wire::custom_endpoint;
+use crate::wire::{behavior, custom_endpoint};
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -330,11 +330,6 @@ fn http_client() -> Option<SharedHttpClient> {
             loopback: loopback.http_connector(settings, components),
         })
     }))
-}
-
-/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
-fn behavior() -> BehaviorVersion {
-    BehaviorVersion::v2026_01_12()
 }
 
 /// An endpoint of this configuration to which calls would go without encryption, and its service. On the loopback interface

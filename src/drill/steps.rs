@@ -59,7 +59,7 @@ impl Step {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum StepResult {
     Done,
-    /// It failed, or stayed away.
+    /// It failed or is overdue.
     Failed,
     /// It is not known, which is no failure.
     NotKnown,
@@ -250,7 +250,7 @@ impl<'a> Story<'a> {
         (self.state == state).then(|| (StepResult::Done, at, message()))
     }
 
-    /// The result of a step that stays away for too long, and what may be why.
+    /// The result of an overdue step, and its possible cause.
     fn overdue(&self, step: Step, at: Duration) -> Option<Found> {
         let interrupted = Duration::from_secs(self.drill.minutes * 60);
         let (limit, what) = match step {

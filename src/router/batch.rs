@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::decision::Decision;
-use super::decode::Repair;
 use super::owner::Placement;
 use crate::model::{ClusterName, InstanceId, Signal};
 
@@ -79,7 +78,7 @@ pub(super) struct RoutedBatch {
     pub(super) items: Vec<Item>,
     /// Of the event of each message; nothing for what is no event.
     pub(super) events: Vec<EventFacts>,
-    pub(super) repairs: Vec<Repair>,
+    pub(super) repairs: usize,
     pub(super) contradictions: BTreeSet<InstanceId>,
 }
 

@@ -115,15 +115,16 @@ mod tests {
     use std::thread;
 
     use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-    use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
     use aws_types::region::Region;
 
     use super::*;
+    use crate::wire::behavior;
     use crate::wire::ec2::describe_tags;
+    use crate::wire::query::QueryError;
 
     fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
         SdkConfig::builder()
-            .behavior_version(BehaviorVersion::latest())
+            .behavior_version(behavior())
             .region(Region::new("us-west-2"))
             .endpoint_url(endpoint)
             .http_client(client(connector))
@@ -222,7 +223,7 @@ mod tests {
         let config = config(&connector, "http://127.0.0.1:1");
         open(&connector, &config).await;
         let answer = describe_tags(&ec2::Client::new(&config), &["i-1"], || ()).await;
-        assert!(matches!(answer, Err(ec2::Ec2Error::Unreachable(_))), "{answer:?}");
+        assert!(matches!(answer, Err(QueryError::Unreachable(_))), "{answer:?}");
     }
 
     #[tokio::test]

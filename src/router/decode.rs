@@ -9,9 +9,12 @@ use aws_smithy_types::date_time::Format;
 use serde_json::value::RawValue;
 
 use super::decision::DropReason;
-use super::event_text::{EventText, LARGEST, Shape, members_of_detail, members_of_envelope};
 use super::json::{self, Edit, Members};
+use super::shape::{Shape, is_ambiguous, members_of_detail, members_of_envelope};
 use crate::model::{ClusterName, InstanceId, Scope, Signal, SubjectMember};
+
+/// The largest message that SQS takes, in bytes.
+pub(super) const LARGEST: usize = 1024 * 1024;
 
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
@@ -24,7 +27,8 @@ pub struct DecodedEvent<'a> {
     pub time: Option<i64>,
     /// The state that an instance changed to, in the words of EC2.
     pub state: Option<&'static str>,
-    pub repairs: Vec<Repair>,
+    /// How many shapes were repaired that Karpenter's parsers are known to discard.
+    pub repairs: usize,
     pub subject: EventSubject,
     body: &'a str,
     edits: Vec<Edit>,
@@ -41,55 +45,40 @@ pub enum EventSubject {
     Heartbeat,
     /// More entities than the router takes from one event.
     TooManyEntities,
-}
-
-/// A repaired shape, which Karpenter's parsers are known to discard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Repair {
-    /// `version` was not `"0"`.
-    Version,
-    /// The detail-type was an older name.
-    DetailType,
-    /// `resources` was not a list of strings.
-    Resources,
-    /// `time` was not a time of RFC 3339 that Go's parser accepts.
-    Time,
-    /// A member had its key in another case, or more than once.
-    Keys,
-    /// A member that Karpenter reads as a string, or as a list of descriptions, was something else.
-    Type,
-    /// An instance was named by its ARN, or the entities were not in a list.
-    Entity,
+    /// Parsers may differ about what it names.
+    Ambiguous,
 }
 
 /// Decodes an event, which the hub queue took at `arrived`, in milliseconds of the Unix epoch; or why no Karpenter acts on it.
-pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
-    let body = text.as_str();
+pub fn decode<'a>(body: &'a str, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
     if body.len() > LARGEST {
         return Err(DropReason::TooLarge);
     }
     let envelope = Members::parse(body).ok_or(DropReason::NotAnEvent)?;
     let name = |key| envelope.text(key).ok_or(DropReason::NotAnEvent);
     let (source, detail_type) = (name("source")?, name("detail-type")?);
-    let detail = envelope.members("detail").ok_or(DropReason::NotAnEvent)?;
     let signal = Signal::of(&source, &detail_type).ok_or(DropReason::NotForKarpenter)?;
+    let mut event = DecodedEvent {
+        signal,
+        time: None,
+        state: None,
+        repairs: 0,
+        subject: EventSubject::Ambiguous,
+        body,
+        edits: Vec::new(),
+        health: None,
+    };
+    if is_ambiguous(&envelope, &members_of_envelope(signal)) {
+        // Anyone who can put events can send any number of probes.
+        return if signal.names_instances() { Ok(event) } else { Err(DropReason::NotForKarpenter) };
+    }
+    let detail = envelope.members("detail").ok_or(DropReason::NotAnEvent)?;
     for key in ["account", "region"] {
         if envelope.get(key).is_some_and(|value| json::text(value).is_none()) {
             return Err(DropReason::NotAnEvent);
         }
     }
     check_here(&envelope, ["account", "region"], scope)?;
-
-    let mut event = DecodedEvent {
-        signal,
-        time: None,
-        state: None,
-        repairs: Vec::new(),
-        subject: EventSubject::Instances(Vec::new()),
-        body,
-        edits: Vec::new(),
-        health: None,
-    };
     for filter in signal.filters() {
         let value = detail.text(filter.member).unwrap_or_default();
         let known = filter.accepted(&value).ok_or(DropReason::NotForKarpenter)?;
@@ -101,11 +90,8 @@ pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Resul
         SubjectMember::Entities => event.read_entities(&envelope, &detail, scope)?,
         SubjectMember::Instance => event.read_instance(&detail, scope)?,
     }
-    if text.is_rewritten() {
-        event.repairs.push(Repair::Keys);
-    }
     event.repair_envelope(&envelope, &detail_type, arrived);
-    event.repair_types(&envelope, &members_of_envelope(Some(signal)));
+    event.repair_types(&envelope, &members_of_envelope(signal));
     event.repair_types(&detail, members_of_detail(signal));
     Ok(event)
 }
@@ -144,7 +130,7 @@ impl<'a> DecodedEvent<'a> {
         let id = find_instance(&written, scope)?;
         if id.as_str() != written {
             let edit = Edit::replace(self.body, value, json::quoted(id.as_str()));
-            self.repair(Repair::Entity, edit);
+            self.repair(edit);
         }
         self.subject = EventSubject::Instances(vec![Ok(id)]);
         Ok(())
@@ -164,7 +150,7 @@ impl<'a> DecodedEvent<'a> {
         }
         let is_repaired = json::elements(list).is_none() || entities.iter().any(|entity| entity.reduced.is_some());
         if is_repaired {
-            self.repairs.push(Repair::Entity);
+            self.repairs += 1;
         }
         self.subject = EventSubject::Instances(entities.iter().map(|entity| entity.id.clone()).collect());
         self.health = Some(Entities { list, is_repaired, entities, resources: envelope.get("resources") });
@@ -174,17 +160,17 @@ impl<'a> DecodedEvent<'a> {
     /// Repairs the envelope. `arrived` replaces a missing time.
     fn repair_envelope(&mut self, envelope: &Members<'a>, detail_type: &str, arrived: i64) {
         if envelope.text("version").as_deref() != Some("0") {
-            self.put(envelope, "version", "\"0\"", Repair::Version);
+            self.put(envelope, "version", "\"0\"");
         }
         if detail_type != self.signal.detail_type() {
             let new = json::quoted(self.signal.detail_type());
-            self.put(envelope, "detail-type", &new, Repair::DetailType);
+            self.put(envelope, "detail-type", &new);
         }
         self.time = envelope.get("time").and_then(|time| millis(time.get()));
         if self.time.is_none()
             && let Ok(time) = DateTime::from_secs(arrived.div_euclid(1000)).fmt(Format::DateTime)
         {
-            self.put(envelope, "time", &json::quoted(&time), Repair::Time);
+            self.put(envelope, "time", &json::quoted(&time));
         }
     }
 
@@ -195,24 +181,24 @@ impl<'a> DecodedEvent<'a> {
                 continue;
             };
             match shape {
-                Shape::Text => self.put(members, key, &json::quoted(value.get()), Repair::Type),
-                Shape::Texts => self.put(members, key, &strings(value), Repair::Resources),
-                Shape::Descriptions => self.put(members, key, "[]", Repair::Type),
+                Shape::Text => self.put(members, key, &json::quoted(value.get())),
+                Shape::Texts => self.put(members, key, &strings(value)),
+                Shape::Descriptions => self.put(members, key, "[]"),
                 Shape::Judged | Shape::Object(_) | Shape::List(_) => {}
             }
         }
     }
 
-    fn put(&mut self, members: &Members<'a>, key: &str, new: &str, repair: Repair) {
+    fn put(&mut self, members: &Members<'a>, key: &str, new: &str) {
         let edit = match members.written(key) {
             Some(value) => Edit::replace(self.body, value, new.to_owned()),
             None => Edit::add(self.body, members, key, new),
         };
-        self.repair(repair, edit);
+        self.repair(edit);
     }
 
-    fn repair(&mut self, repair: Repair, edit: Edit) {
-        self.repairs.push(repair);
+    fn repair(&mut self, edit: Edit) {
+        self.repairs += 1;
         self.edits.push(edit);
     }
 

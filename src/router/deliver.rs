@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::clock::{Backoff, Clock};
 use super::decision::{Decision, DropReason, RetryReason};
-use super::event_text::LARGEST;
+use super::decode::LARGEST;
 use super::registry::{Destination, Registration};
 use super::services::{CallError, CallFailure, Services};
 use super::{InvocationContext, side_by_side};

@@ -11,8 +11,6 @@ pub(super) struct Members<'a>(Vec<Member<'a>>);
 
 pub(super) struct Member<'a> {
     pub(super) name: String,
-    /// Its key as it is written, with the quotation marks.
-    pub(super) key: &'a str,
     pub(super) value: &'a RawValue,
 }
 
@@ -33,7 +31,7 @@ impl<'a> Members<'a> {
         serde_json::from_str(text).ok()
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Member<'a>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Member<'a>> {
         self.0.iter()
     }
 
@@ -77,8 +75,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
                     // Half a surrogate pair is valid JSON, but no text and no name that anybody reads.
                     let name = text(key).unwrap_or_else(|| key.get().to_owned());
-                    let key = key.get();
-                    members.push(Member { name, key, value });
+                    members.push(Member { name, value });
                 }
                 Ok(Members(members))
             }

@@ -19,7 +19,7 @@ use super::batch::{Message, Origin};
 use super::decision::{Decision, RetryReason};
 use super::services::CallFailure;
 use super::*;
-use crate::model::{Signal, Tags, sample_event, scope::tests::scope};
+use crate::model::{QueueName, Signal, SubjectMember, Tags, sample_event, scope::tests::scope};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
@@ -124,6 +124,39 @@ fn a_healthy_batch_takes_the_fewest_calls() {
     drop(queues);
     run(&router, 1000, &messages);
     assert_eq!(router.services.ec2.script.next.load(Ordering::Relaxed), 1, "the second time, every owner is cached");
+}
+
+#[test]
+fn every_kind_of_event_reaches_its_queues() {
+    for signal in Signal::ALL {
+        let (about, queues) = match signal.subject() {
+            SubjectMember::Instance => (&["i-1"][..], &["karpenter-c1"][..]),
+            SubjectMember::Entities => (&["i-1", "i-2"][..], &["karpenter-c1", "karpenter-c2"][..]),
+            SubjectMember::Cluster | SubjectMember::Bus => (&[][..], &["kibus-probe"][..]),
+        };
+        for detail_type in signal.detail_types() {
+            let mut event = sample_event(&scope(), signal, about);
+            event["detail-type"] = (*detail_type).into();
+            let router = healthy();
+            run(&router, 1000, &[Message { body: event.to_string(), ..message(0, &[1], 1) }]);
+            let taken = router.services.queues.taken.lock().unwrap();
+            assert!(taken.keys().map(QueueName::as_str).eq(queues.iter().copied()), "{detail_type}: {taken:?}");
+        }
+    }
+}
+
+/// Nobody can say which instance it is about.
+#[test]
+fn an_ambiguous_event_reaches_no_queue_and_returns() {
+    let router = healthy();
+    let mut ambiguous = message(1, &[1], 3);
+    ambiguous.body = ambiguous.body.replace("\"instance-id\":", "\"instance-id\":\"i-2\",\"instance-id\":");
+    let outcome = run(&router, 1000, &[message(0, &[1], 1), ambiguous]);
+    let decisions: Vec<_> = outcome.items.iter().map(|item| (item.signal, item.decision)).collect();
+    let spot = Some(Signal::SpotInterruption);
+    let retried = Decision::Retried(RetryReason::AmbiguousEvent);
+    assert_eq!(decisions, [(spot, Decision::Delivered), (spot, retried)]);
+    assert_eq!(taken(&router).len(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::batch::Notified;
 use super::clock::{Clock, Deadline};
-use super::services::{CallError, Services};
+use super::services::Services;
 use super::{InvocationContext, locked, side_by_side};
 use crate::wire::sns::Notice;
 
@@ -73,12 +73,12 @@ pub(super) async fn publish<S: Services>(
             clock.within(context.router.permitted(call)).await
         }
     });
-    let answers: Vec<Option<Result<usize, CallError>>> =
+    let answers: Vec<Option<Result<usize, String>>> =
         side_by_side(calls).await.into_iter().map(Option::flatten).collect();
     let taken = answers.iter().flatten().flatten().sum();
     let why = answers.into_iter().find_map(|answer| match answer {
         None => Some("out of time".to_owned()),
-        Some(Err(e)) => Some(e.code),
+        Some(Err(code)) => Some(code),
         Some(Ok(_)) => None,
     });
     topic.note(taken > 0, clock.now());

@@ -166,7 +166,7 @@ pub(super) fn notices(scope: &Scope, messages: &[Message], routed: &RoutedBatch)
     lines.map(notice).collect()
 }
 
-/// The copies in queues, each as one of its items. Heartbeats are none.
+/// The copies in queues except heartbeats, each as one of its items.
 type Copies<'a> = BTreeMap<usize, &'a Item>;
 
 fn copies(routed: &RoutedBatch) -> Copies<'_> {
@@ -239,7 +239,7 @@ fn counts(
         ("Delivered", size(copies.len())),
         ("Dropped", size(routed.items.iter().filter(dropped).count())),
         ("Retried", size(routed.retried().len())),
-        ("Repaired", size(routed.repairs.len())),
+        ("Repaired", size(routed.repairs)),
         ("ContradictingTags", size(routed.contradictions.len())),
         ("DescribeTagsCalls", calls.describe_tags.get()),
         ("SendCalls", calls.send.get()),

@@ -10,7 +10,6 @@ use super::clock::Clock;
 use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::{DecodedEvent, EventSubject, decode};
 use super::deliver::{Outgoing, SendResult, deliver};
-use super::event_text::EventText;
 use super::locate::{InstanceOwners, locate, retry};
 use super::owner::{InstanceOwner, Placement};
 use super::registry::Destination;
@@ -26,8 +25,7 @@ pub(super) async fn route<S: Services, C: Clock>(
     messages: &[Message],
 ) -> RoutedBatch {
     let (start, start_millis) = (context.clock.now(), context.clock.unix_millis());
-    let texts = texts(messages);
-    let mut items = OpenItems::decode(&context.router.scope, messages, &texts);
+    let mut items = OpenItems::decode(&context.router.scope, messages);
     let (owners, unanswered) = locate(context, items.instances()).await;
     let outgoing = items.settle(&context.router, &owners);
     // Items with a known owner do not wait for a slow EC2.
@@ -62,30 +60,24 @@ struct OpenItem {
     settled: bool,
 }
 
-/// The texts of messages, for [`OpenItems::decode`].
-fn texts(messages: &[Message]) -> Vec<Result<EventText<'_>, RetryReason>> {
-    let texts = messages.iter().map(|message| match message.origin {
-        Origin::OtherQueue => Err(RetryReason::OtherQueue),
-        Origin::HubQueue { .. } | Origin::Invocation => guarded(|| EventText::read(&message.body)),
-    });
-    texts.collect()
-}
-
 impl<'a> OpenItems<'a> {
-    /// Decodes messages, each of which has its text at the same place.
-    fn decode(scope: &Scope, messages: &'a [Message], texts: &'a [Result<EventText<'_>, RetryReason>]) -> Self {
+    fn decode(scope: &Scope, messages: &'a [Message]) -> Self {
         let mut items = Self {
             messages,
             events: Vec::with_capacity(messages.len()),
             items: Vec::with_capacity(messages.len()),
             outgoing: Vec::new(),
         };
-        for (number, (message, text)) in messages.iter().zip(texts).enumerate() {
-            let text = text.as_ref().map_err(|why| Decision::Retried(*why));
-            let event = text.and_then(|text| match guarded(|| decode(text, message.arrived, scope)) {
-                Ok(decoded) => decoded.map_err(Decision::Dropped),
-                Err(panicked) => Err(Decision::Retried(panicked)),
-            });
+        for (number, message) in messages.iter().enumerate() {
+            let event = match message.origin {
+                Origin::OtherQueue => Err(Decision::Retried(RetryReason::OtherQueue)),
+                Origin::HubQueue { .. } | Origin::Invocation => {
+                    match guarded(|| decode(&message.body, message.arrived, scope)) {
+                        Ok(decoded) => decoded.map_err(Decision::Dropped),
+                        Err(panicked) => Err(Decision::Retried(panicked)),
+                    }
+                }
+            };
             match &event {
                 Ok(event) => items.add_event(number, event),
                 Err(decision) => items.add_decided(number, None, *decision),
@@ -98,7 +90,7 @@ impl<'a> OpenItems<'a> {
     fn add_event(&mut self, message: usize, event: &DecodedEvent<'_>) {
         let (signal, from_queue) = (Some(event.signal), self.messages[message].receives.is_some());
         match &event.subject {
-            // Whoever may put events could name clusters without end: the rule of probes knows the key in one case only.
+            // Anyone who can put events could name any number of clusters.
             EventSubject::Probe(Some(_)) if from_queue => {
                 self.add_decided(message, signal, Decision::Dropped(DropReason::NotForKarpenter));
             }
@@ -109,6 +101,9 @@ impl<'a> OpenItems<'a> {
             EventSubject::Heartbeat => self.add_open(message, signal, 0, NO_INSTANCE.parse().ok(), None),
             EventSubject::TooManyEntities => {
                 self.add_decided(message, signal, Decision::Retried(RetryReason::TooManyEntities));
+            }
+            EventSubject::Ambiguous => {
+                self.add_decided(message, signal, Decision::Retried(RetryReason::AmbiguousEvent));
             }
             EventSubject::Instances(instances) => {
                 for (place, instance) in instances.iter().enumerate() {
@@ -238,9 +233,8 @@ impl<'a> OpenItems<'a> {
             is_heartbeat: event.subject == EventSubject::Heartbeat,
         };
         let facts = |event: &Option<_>| event.as_ref().map(facts).unwrap_or_default();
-        let events = self.events.iter().flatten();
         RoutedBatch {
-            repairs: events.flat_map(|event| event.repairs.iter().copied()).collect(),
+            repairs: self.events.iter().flatten().map(|event| event.repairs).sum(),
             events: self.events.iter().map(facts).collect(),
             items: self.items.into_iter().map(|open| open.item).collect(),
             contradictions: BTreeSet::new(),

@@ -20,7 +20,8 @@ use super::decision::RetryReason;
 use super::report::CallCounts;
 use crate::model::{InstanceId, QueueName, Scope, Tags};
 use crate::wire::aws_code;
-use crate::wire::ec2::{self, Ec2Error, describe_tags};
+use crate::wire::ec2::{self, describe_tags};
+use crate::wire::query::QueryError;
 use crate::wire::sns::{self, Notice, publish_batch};
 
 /// Why a call, or one entry of it, has no result.
@@ -70,8 +71,8 @@ pub(super) trait Services: Send + Sync + 'static {
     /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
     fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Answer<()>> + Send;
 
-    /// Publishes up to ten notices to a topic, by its ARN. Gives how many it took.
-    fn publish(&self, topic: &str, notices: &[Notice]) -> impl Future<Output = Answer<usize>> + Send;
+    /// Publishes up to ten notices to a topic, by its ARN. Gives how many it took, or the code with which AWS refused.
+    fn publish(&self, topic: &str, notices: &[Notice]) -> impl Future<Output = Result<usize, String>> + Send;
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ impl Services for AwsServices {
             call = call.entries(entry.map_err(unbuilt)?);
         }
         let answer = call.send().await.map_err(|e| of_sqs(&e))?;
-        // An entry that is in neither list has no answer.
+        // An entry may be missing from both lists.
         let mut entries = vec![Err(CallError::unanswered("the answer lacks the message".to_owned())); bodies.len()];
         let mut put = |id: &str, entry| {
             if let Some(place) = id.parse().ok().and_then(|n: usize| entries.get_mut(n)) {
@@ -169,8 +170,8 @@ impl Services for AwsServices {
         call.send().await.map(drop).map_err(|e| of_sqs(&e))
     }
 
-    async fn publish(&self, topic: &str, notices: &[Notice]) -> Answer<usize> {
-        publish_batch(&self.sns, topic, notices).await.map_err(of_ec2)
+    async fn publish(&self, topic: &str, notices: &[Notice]) -> Result<usize, String> {
+        publish_batch(&self.sns, topic, notices).await.map_err(|e| code(&e))
     }
 }
 
@@ -232,7 +233,11 @@ fn of_sqs<E: ProvideErrorMetadata + std::error::Error + 'static>(e: &SdkError<E,
     }
 }
 
-fn of_ec2(e: Ec2Error) -> CallError {
+fn code(e: &QueryError) -> String {
+    e.code().unwrap_or("NoAnswer").to_owned()
+}
+
+fn of_ec2(e: QueryError) -> CallError {
     let failure = if e.is_throttled() {
         CallFailure::Again(RetryReason::TagsThrottled)
     } else if e.is_transient() {
@@ -244,10 +249,10 @@ fn of_ec2(e: Ec2Error) -> CallError {
     };
     CallError {
         failure,
-        code: e.code().unwrap_or("NoAnswer").to_owned(),
+        code: code(&e),
         message: match e {
-            Ec2Error::Refused { message, .. } => message,
-            Ec2Error::Unreachable(_) | Ec2Error::Unreadable(_) => e.to_string(),
+            QueryError::Refused { message, .. } => message,
+            QueryError::Unreachable(_) | QueryError::Unreadable(_) => e.to_string(),
         },
     }
 }

@@ -10,7 +10,6 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_runtime::env_config::EnvConfigValue;
 use aws_smithy_async::rt::sleep::default_async_sleep;
 use aws_smithy_async::time::{SharedTimeSource, SystemTimeSource};
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::http::{SharedHttpClient, SharedHttpConnector};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
@@ -31,7 +30,7 @@ use super::{Router, self_test};
 use crate::model::{
     BusName, GlobalOptions, RouterHandler, Scope, router_build::MARK, router_function::HANDLER_VARIABLE,
 };
-use crate::wire::{custom_endpoint, ec2, sns};
+use crate::wire::{behavior, custom_endpoint, ec2, sns};
 
 /// How long one try of a call may take.
 const TRY: Duration = Duration::from_secs(3);
@@ -156,7 +155,7 @@ fn configuration(env: Env, connector: &SharedHttpConnector) -> Result<SdkConfig,
     let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT).operation_attempt_timeout(TRY).build();
     let is_on = |name| env.get(name).is_ok_and(|value| value.eq_ignore_ascii_case("true"));
     let mut config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
+        .behavior_version(behavior())
         .region(Region::new(required("AWS_REGION")?))
         .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
         .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"))

@@ -76,6 +76,11 @@ impl ProvideErrorMetadata for ErrorResponse {
     }
 }
 
+/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
+pub fn behavior() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
 /// A call with the endpoint, HTTP client, retries and timeouts of a configuration. The caller adds the serializer and the
 /// deserializer. `runtime` is that of [`runtime`]. Without a retry configuration it retries as the SDK's standard mode does.
 pub(crate) fn operation(
@@ -87,7 +92,7 @@ pub(crate) fn operation(
     let mut builder = Operation::builder()
         .service_name(service.name)
         .operation_name(name)
-        .behavior_version(BehaviorVersion::latest())
+        .behavior_version(behavior())
         .endpoint_url(&endpoint(config, service))
         .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
         .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))

@@ -1,4 +1,4 @@
-//! The calls to SNS, one of the router and one of the command line, in the query protocol (API version 2010-03-31), whose frame is that of EC2.
+//! The calls to SNS, one of the router and one of the command line (API version 2010-03-31).
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeMap;
@@ -8,7 +8,9 @@ use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_types::SdkConfig;
 use roxmltree::Node;
 
-use super::ec2::{self, Ec2Error, Param, params};
+#[cfg(feature = "cli")]
+use super::query::text;
+use super::query::{self, Param, QueryError, params};
 use super::signed_call::Service;
 
 const VERSION: &str = "2010-03-31";
@@ -16,7 +18,7 @@ const VERSION: &str = "2010-03-31";
 const SNS: Service = Service::of("SNS", "sns");
 
 #[derive(Clone, Debug)]
-pub struct Client(ec2::Client);
+pub struct Client(query::Client);
 
 /// A message to a topic, with the attributes by which subscriptions filter. SNS refuses an attribute without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,18 +29,18 @@ pub struct Notice {
 
 impl Client {
     pub fn new(config: &SdkConfig) -> Self {
-        Self(ec2::Client::of(config, SNS, VERSION))
+        Self(query::Client::of(config, SNS, VERSION))
     }
 
     /// A client for [`Client::topic_attributes`], with further interceptors and retry classifiers.
     #[cfg(feature = "cli")]
     pub fn of_topics(config: &SdkConfig, further: impl RuntimePlugin + 'static) -> Self {
-        Self(ec2::Client::named(config, SNS, VERSION, "GetTopicAttributes", further))
+        Self(query::Client::named(config, SNS, VERSION, "GetTopicAttributes", further))
     }
 
     /// The answer about a topic, which [`attributes`] reads.
     #[cfg(feature = "cli")]
-    pub async fn topic_attributes(&self, topic: &str) -> Result<String, ec2::Unanswered> {
+    pub async fn topic_attributes(&self, topic: &str) -> Result<String, query::Unanswered> {
         let topic = params(&[("TopicArn", topic)]);
         self.0.send("GetTopicAttributes", &topic).await
     }
@@ -50,16 +52,12 @@ pub fn attributes(answer: &str) -> Option<BTreeMap<String, String>> {
     let document = roxmltree::Document::parse(answer).ok()?;
     let mut elements = document.descendants();
     let entries = elements.find(|element| element.has_tag_name("Attributes"))?;
-    let text = |entry: Node<'_, '_>, name: &str| {
-        let member = entry.children().find(|child| child.has_tag_name(name))?;
-        Some(member.text().unwrap_or_default().to_owned())
-    };
     let entries = entries.children().filter(Node::is_element);
-    Some(entries.filter_map(|entry| Some((text(entry, "key")?, text(entry, "value")?))).collect())
+    Some(entries.filter_map(|entry| Some((text(entry, "key")?.to_owned(), text(entry, "value")?.to_owned()))).collect())
 }
 
 /// Publishes up to ten notices to a topic in one call. Gives how many it took: each can fail alone.
-pub async fn publish_batch(client: &Client, topic: &str, notices: &[Notice]) -> Result<usize, Ec2Error> {
+pub async fn publish_batch(client: &Client, topic: &str, notices: &[Notice]) -> Result<usize, QueryError> {
     let mut form = params(&[("TopicArn", topic)]);
     for (notice, n) in notices.iter().zip(1..) {
         form.extend(entry(&format!("PublishBatchRequestEntries.member.{n}"), n, notice));
@@ -136,7 +134,7 @@ mod tests {
                       <Id>2</Id><Code>Throttled</Code></member></Failed><Successful><member><Id>1</Id></member><member><Id>3</Id>\
                       </member></Successful></PublishBatchResult></PublishBatchResponse>";
         let document = roxmltree::Document::parse(answer).unwrap();
-        // Elements of SNS have a namespace, as those of EC2.
+        // Elements of SNS have a namespace.
         assert_eq!(successful(document.root_element()), 2);
     }
 }

@@ -6,13 +6,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 
+use super::behavior;
+
 /// The status, a header and the body of an answer.
-pub(super) type Reply = (u16, String, &'static str);
+pub(super) type Reply = (u16, String, String);
 
 /// A server that answers one connection after the other.
 pub(super) struct TestService {
@@ -38,7 +39,7 @@ impl TestService {
                 let length = body.len();
                 let head =
                     format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{header}\r\n\r\n");
-                stream.write_all((head + body).as_bytes()).unwrap();
+                stream.write_all((head + &body).as_bytes()).unwrap();
                 requests.push(String::from_utf8(request).unwrap().to_lowercase());
             }
             requests
@@ -55,7 +56,7 @@ impl TestService {
 /// The configuration of a client of this endpoint, with short pauses between retries.
 pub(super) fn config(endpoint: &str) -> SdkConfig {
     SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
+        .behavior_version(behavior())
         .region(Region::new("us-west-2"))
         .endpoint_url(endpoint)
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test")))

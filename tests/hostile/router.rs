@@ -82,6 +82,8 @@ async fn the_largest_batch_of_the_smallest_entities_fits_into_memory() {
     assert_eq!(function.invoke(payload).await, retried(&[1, 2, 3, 4, 5]));
     assert_eq!(ids(&function.take_sent()), ["neighbor"]);
     assert!(function.peak() < MEMORY / 2, "{} KiB", function.peak());
+    let log = function.log().await;
+    assert!(log.contains(r#""reason":"ambiguous event""#), "{log}");
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::*;
 use crate::aws::error::refusal;
 use crate::model::{Architecture, Code, Logging};
 
-fn verdict(payload: &Value) -> Verdict {
+fn verdict(payload: &Value) -> SelfTestResult {
     let expected = FunctionSettings {
         role: String::new(),
         runtime: String::new(),
@@ -19,23 +19,18 @@ fn verdict(payload: &Value) -> Verdict {
         handler: "kibus/{cluster}".to_owned(),
         memory: 0,
         timeout: 0,
-        environment: [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_NAME", "")]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
+        environment: Default::default(),
         code: Code::of_archive("1.0.0", "aa"),
         logging: Logging::default(),
         extras: BTreeSet::new(),
     };
-    Verdict::of(Invoked::Answered(payload.to_string().into_bytes()), &expected)
+    SelfTestResult::of(Invoked::Answered(payload.to_string().into_bytes()), &expected)
 }
 
 fn report(codes: &[&str]) -> Value {
-    let problems: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
-    json!({
-        "ok": codes.is_empty(), "version": "1.0.0", "handler": "kibus/{cluster}",
-        "environment": {"KIBUS_BUS": "kibus", "KIBUS_QUEUE_NAME": ""},
-        "problems": problems, "codes": codes,
-    })
+    let problem = |code: &&str| json!({ "text": format!("refused: {code}"), "code": code });
+    let problems: Vec<Value> = codes.iter().map(problem).collect();
+    json!({ "version": "1.0.0", "handler": "kibus/{cluster}", "problems": problems })
 }
 
 /// S14, S15, L18: only what AWS may allow soon is waited for.
@@ -43,11 +38,11 @@ fn report(codes: &[&str]) -> Value {
 fn only_a_denial_by_aws_is_waited_for() {
     let denied = |codes: &[&str]| {
         let why: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
-        Verdict::Denied(codes.iter().map(|code| (*code).to_owned()).collect(), why.join("; "))
+        SelfTestResult::Denied(codes.iter().map(|code| (*code).to_owned()).collect(), why.join("; "))
     };
-    let failed = |code: &str| Verdict::Failed(format!("refused: {code}"));
+    let failed = |code: &str| SelfTestResult::Failed(format!("refused: {code}"));
     for (codes, expected) in [
-        (&[][..], Verdict::Passed),
+        (&[][..], SelfTestResult::Passed),
         (&["AccessDenied"], denied(&["AccessDenied"])),
         (&["UnauthorizedOperation"], denied(&["UnauthorizedOperation"])),
         (&["AuthFailure"], denied(&["AuthFailure"])),
@@ -56,15 +51,15 @@ fn only_a_denial_by_aws_is_waited_for() {
         (&["KMS.DisabledException"], failed("KMS.DisabledException")),
         (&["KMS.NotFoundException"], failed("KMS.NotFoundException")),
         (&["RequestTimeout"], failed("RequestTimeout")),
-        (&[""], Verdict::Failed("refused:".to_owned())),
-        (&["AccessDenied", ""], Verdict::Failed("refused: AccessDenied; refused:".to_owned())),
+        (&[""], SelfTestResult::Failed("refused:".to_owned())),
+        (&["AccessDenied", ""], SelfTestResult::Failed("refused: AccessDenied; refused:".to_owned())),
     ] {
         assert_eq!(verdict(&report(codes)), expected, "{codes:?}");
     }
 }
 
 /// The verdict, what was reported, and the time slept, if the tests end like this. The last one repeats.
-async fn run(verdicts: &[Verdict]) -> (Verdict, Vec<String>, Duration) {
+async fn run(verdicts: &[SelfTestResult]) -> (SelfTestResult, Vec<String>, Duration) {
     let (reported, began) = (Mutex::new(Vec::new()), Instant::now());
     let tests = Mutex::new(verdicts.iter());
     let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
@@ -105,16 +100,16 @@ fn an_invocation_that_lambda_cannot_make_says_why() {
 /// S15, P12, L18: a denial right after a write means "not yet", for two minutes.
 #[tokio::test(start_paused = true)]
 async fn a_denial_is_waited_for_and_reported_once() {
-    let denied = || Verdict::Denied(vec!["AccessDenied".to_owned()], "no send".to_owned());
+    let denied = || SelfTestResult::Denied(vec!["AccessDenied".to_owned()], "no send".to_owned());
     let reported = ["AWS does not allow the router's calls yet: no send".to_owned()];
-    let (verdict, said, slept) = run(&[denied(), denied(), Verdict::Passed]).await;
-    assert_eq!((verdict, said.as_slice(), slept), (Verdict::Passed, &reported[..], PAUSE * 2));
+    let (verdict, said, slept) = run(&[denied(), denied(), SelfTestResult::Passed]).await;
+    assert_eq!((verdict, said.as_slice(), slept), (SelfTestResult::Passed, &reported[..], PAUSE * 2));
     let (verdict, said, slept) = run(&[denied()]).await;
     assert_eq!((verdict, said.as_slice(), slept), (denied(), &reported[..], NOT_YET));
-    let failed = Verdict::Failed("x".to_owned());
+    let failed = SelfTestResult::Failed("x".to_owned());
     let (verdict, said, slept) = run(&[denied(), failed.clone()]).await;
     assert_eq!((verdict, said.len(), slept), (failed, 1, PAUSE));
-    for verdict in [Verdict::Failed("x".to_owned()), Verdict::Passed] {
+    for verdict in [SelfTestResult::Failed("x".to_owned()), SelfTestResult::Passed] {
         assert_eq!(run(std::slice::from_ref(&verdict)).await, (verdict, vec![], Duration::ZERO));
     }
 }

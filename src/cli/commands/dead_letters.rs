@@ -14,9 +14,8 @@ use crate::ui::{Body, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
-/// Shows the reason for each. Events that the router dropped are none of them: they are in its log, and counted in its metrics.
-/// Reads up to 1000 dead letters and makes them visible again; only their receive counts
-/// change. --redrive and --purge apply only to the messages that were shown.
+/// Shows the reason for each. Dropped events are not dead letters: they are in the router's log and counted in its metrics.
+/// Reads up to 1000 dead letters and makes them visible again; only their receive counts change. --redrive and --purge apply only to the messages that were shown.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.
 #[command(mut_args(|arg| if TreatmentOption::has(&arg) { arg } else { arg.requires(TreatmentOption::GROUP) }))]

@@ -142,7 +142,7 @@ pub(super) struct FakeQueues {
 /// A topic.
 pub(super) struct FakeTopic {
     /// Nothing for a call that hangs.
-    pub(super) answers: Script<Option<Result<(), CallFailure>>>,
+    pub(super) answers: Script<Option<Result<(), String>>>,
     pub(super) published: Mutex<Vec<Notice>>,
 }
 
@@ -219,7 +219,7 @@ impl Services for Fakes {
         Ok(())
     }
 
-    async fn publish(&self, topic: &str, notices: &[Notice]) -> Result<usize, CallError> {
+    async fn publish(&self, topic: &str, notices: &[Notice]) -> Result<usize, String> {
         assert_eq!(topic, "arn:aws:sns:us-west-2:111122223333:team-a");
         assert!((1..=10).contains(&notices.len()));
         let Some(answer) = self.topic.answers.next() else {

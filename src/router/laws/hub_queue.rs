@@ -319,7 +319,7 @@ fn a_heartbeat_that_fails_is_retried_and_not_counted() {
 }
 
 /// A router whose topic answers so.
-fn with_topic(mut router: TestRouter, answers: Vec<Option<Result<(), CallFailure>>>) -> TestRouter {
+fn with_topic(mut router: TestRouter, answers: Vec<Option<Result<(), String>>>) -> TestRouter {
     let topic = &mut Arc::get_mut(&mut router).unwrap().services.topic;
     topic.answers = Script::new(answers);
     router
@@ -344,8 +344,9 @@ fn a_notice_has_what_a_team_filters_by() {
 /// A topic that hangs takes no more than its share of an invocation, of three invocations a minute.
 #[test]
 fn a_topic_that_hangs_or_refuses_keeps_no_event() {
-    let denied = Some(Err(CallFailure::Denied));
-    for (what, answers) in [("hangs", vec![None]), ("refuses", vec![denied]), ("hangs and refuses", vec![None, denied])]
+    let denied = || Some(Err("AuthorizationError".to_owned()));
+    for (what, answers) in
+        [("hangs", vec![None]), ("refuses", vec![denied()]), ("hangs and refuses", vec![None, denied()])]
     {
         let router = with_topic(healthy(), answers);
         for number in 0..6 {

@@ -135,7 +135,7 @@ fn an_unregistered_cluster_is_not_served_ahead_of_others() {
 fn only_a_direct_invocation_names_a_cluster() {
     for (member, receives, queue) in [
         ("cluster", None, Some("karpenter-base")),
-        ("Cluster", None, Some("karpenter-base")),
+        ("Cluster", None, None),
         ("cluster", Some(1), None),
         ("Cluster", Some(1), None),
         ("other", Some(1), Some("kibus-probe")),

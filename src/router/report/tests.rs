@@ -46,7 +46,7 @@ fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> 
     let facts = EventFacts { time: Some(1_795_183_351_000), state: None, is_heartbeat: false };
     let count = items.iter().map(|item| item.message + 1).max().unwrap_or(0).max(3);
     let routed =
-        RoutedBatch { events: vec![facts; count], items, repairs: Vec::new(), contradictions: BTreeSet::new() };
+        RoutedBatch { events: vec![facts; count], items, repairs: 0, contradictions: BTreeSet::new() };
     let messages: Vec<Message> = (0..count).map(message).collect();
     let (handler, calls) = (handler.parse().unwrap(), CallCounts::default());
     let lines = lines(&handler, "request", &messages, &routed, &calls, &Notified::default(), 5);

@@ -1,7 +1,6 @@
 use std::time::{Duration, SystemTime};
 
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
@@ -10,6 +9,7 @@ use aws_types::region::Region;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::behavior;
 use super::super::test_service::{Reply, TestService, config, header};
 use super::*;
 
@@ -25,8 +25,8 @@ fn client(replies: Vec<Reply>) -> (JsonClient, TestService) {
     (client, service)
 }
 
-fn reply(status: u16, body: &'static str) -> Reply {
-    (status, "a: b".to_owned(), body)
+fn reply(status: u16, body: &str) -> Reply {
+    (status, "a: b".to_owned(), body.to_owned())
 }
 
 #[tokio::test]
@@ -57,7 +57,7 @@ async fn an_answer_is_a_document_or_an_error() {
         ),
         (reply(400, r#"{"code": "TwoException", "Message": "why"}"#), Err((Some("TwoException"), Some("why")))),
         (
-            (400, "x-amzn-errortype: ThreeException:http://internal/".to_owned(), "{}"),
+            (400, "x-amzn-errortype: ThreeException:http://internal/".to_owned(), "{}".to_owned()),
             Err((Some("ThreeException"), None)),
         ),
         (reply(403, "<html></html>"), Err((None, None))),
@@ -94,7 +94,9 @@ async fn a_wrong_clock_is_corrected_once() {
     let date = SystemTime::now() + Duration::from_secs(3600);
     let date = format!("date: {}", DateTime::from(date).fmt(Format::HttpDate).unwrap());
     let refused = r#"{"__type": "InvalidSignatureException", "message": "Signature expired"}"#;
-    let (client, server) = client(vec![(400, date.clone(), refused), (200, date.clone(), "{}"), (200, date, "{}")]);
+    let (client, server) = client(
+        [(400, refused), (200, "{}"), (200, "{}")].map(|(status, body)| (status, date.clone(), body.to_owned())).into(),
+    );
     for _ in 0..2 {
         client.clone().call::<Page>("DescribeThings", json!({})).await.unwrap();
     }
@@ -133,7 +135,7 @@ async fn an_endpoint_of_one_service_wins() {
                    resource-groups-tagging-api =\n  endpoint_url = http://tags\n\
                    cloudwatch-logs =\n  endpoint_url = http://logs\n";
     let files = EnvConfigFiles::builder().with_contents(EnvConfigFileKind::Config, profile);
-    let loader = aws_config::defaults(BehaviorVersion::latest()).region(Region::new("us-west-2"));
+    let loader = aws_config::defaults(behavior()).region(Region::new("us-west-2"));
     let config = loader.profile_files(files.build()).load().await;
     for (service, expected) in [(LOGS, "http://logs"), (TAGGING, "http://tags"), (KMS, "http://all")] {
         assert_eq!(signed_call::endpoint(&config, service.service), expected);
@@ -142,7 +144,7 @@ async fn an_endpoint_of_one_service_wins() {
 
 #[tokio::test]
 async fn a_read_is_a_signed_get() {
-    let service = TestService::start(vec![(200, "a: b".to_owned(), r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
+    let service = TestService::start(vec![reply(200, r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
     let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
     let query = [("maxResults", "100"), ("nextToken", "a/b=")];
     let answer: Value = client.get("ListThings", &["clusters", "a", "b c"], &query).await.unwrap();
@@ -157,7 +159,7 @@ async fn a_read_is_a_signed_get() {
 async fn a_refusal_has_its_code_and_message() {
     let code = "x-amzn-errortype: ResourceNotFoundException".to_owned();
     let body = r#"{"clusterName": "a", "message": "No cluster found for name: a."}"#;
-    let service = TestService::start(vec![(404, code, body)], "\r\n\r\n");
+    let service = TestService::start(vec![(404, code, body.to_owned())], "\r\n\r\n");
     let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
     let answer = client.get::<Value>("DescribeCluster", &["clusters", "a"], &[]).await;
     let Err(SdkError::ServiceError(e)) = answer else { panic!("{answer:?}") };

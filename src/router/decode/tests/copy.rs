@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 
 use super::{A, B, arn, health};
 use crate::model::scope::tests::scope;
-use crate::router::decode::{DropReason, EventSubject, EventText, InstanceId, decode};
+use crate::router::decode::{DropReason, EventSubject, InstanceId, decode};
 
 #[test]
 fn a_copy_has_its_own_entities_only() {
     let entities = [A, &arn(B), "vol-0a1b2c3d", "arn:aws:ec2:us-east-1:111122223333:instance/i-1", A];
     let body = format!("{:#}", health(&entities));
-    let text = EventText::read(&body);
-    let event = decode(&text, 0, &scope()).unwrap();
+    let event = decode(&body, 0, &scope()).unwrap();
     let (a, b) = (A.parse::<InstanceId>().unwrap(), B.parse::<InstanceId>().unwrap());
     assert_eq!(
         event.subject,
@@ -43,8 +42,7 @@ fn a_split_leaves_the_rest_as_it_is_written() {
                 \"time\":\"2026-11-20T14:02:31Z\",\"resources\": \"i-2\",\"x\": 1.0e0, \"detail\":\
                 {\"service\":\"EC2\" ,\"eventTypeCategory\":\"scheduledChange\",\"affectedEntities\":\
                 [ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ],\"\\u0065\":\"\\u00fc\"} }";
-    let text = EventText::read(body);
-    let event = decode(&text, 0, &scope()).unwrap();
+    let event = decode(body, 0, &scope()).unwrap();
     let expected = body.replace("\"i-2\",\"x\"", "[],\"x\"").replace(
         "[ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ]",
         "[{\"entityValue\":\"i-1\" ,\"n\":1.50}]",

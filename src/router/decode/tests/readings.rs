@@ -1,114 +1,114 @@
-//! Messages that parsers read in more than one way.
+//! Messages that parsers may read in more than one way.
 
-use super::{spot, whole};
-use crate::model::scope::tests::scope;
-use crate::router::decode::{EventSubject, EventText, InstanceId, Repair, decode};
+use serde_json::json;
 
-/// Messages with more than one reading, and the ids that Karpenter's own parsers gave for them.
+use super::{A, health, sample, spot, state, whole, with};
+use crate::model::{Signal, scope::tests::scope};
+use crate::router::decode::{DropReason, EventSubject, decode};
+
+const ENVELOPE: [&str; 9] =
+    ["account", "detail", "detail-type", "id", "region", "resources", "source", "time", "version"];
+
+/// Texts of a member in place of one with this name: in another case, and more than once, also with escapes.
+fn ambiguous_texts(name: &str) -> Vec<String> {
+    let (exact, upper) = (format!("\"{name}\":"), format!("\"{}\":", name.to_uppercase()));
+    let mut texts = vec![
+        upper.clone(),
+        format!("{exact}null,{exact}"),
+        format!("{upper}null,{exact}"),
+        format!("{exact}null,{upper}"),
+        format!("{exact}null,{}", escaped(name)),
+    ];
+    if name.contains('s') {
+        texts.push(exact.replacen('s', "\u{17f}", 1));
+    }
+    texts
+}
+
+/// The member with an escape in its name.
+fn escaped(name: &str) -> String {
+    format!("\"\\u{:04x}{}\":", name.as_bytes()[0], &name[1..])
+}
+
 #[test]
-fn of_several_readings_only_karpenters_is_forwarded() {
-    const SPOT: &str = "\"version\":\"0\",\"source\":\"aws.ec2\",\"time\":\"2026-11-20T14:02:31Z\",\
-                        \"detail-type\":\"EC2 Spot Instance Interruption Warning\"";
-    const HEALTH: &str = "\"version\":\"0\",\"source\":\"aws.health\",\"time\":\"2026-11-20T14:02:31Z\",\
-                          \"detail-type\":\"AWS Health Event\"";
-    const SERVICE: &str = "\"service\":\"EC2\",\"eventTypeCategory\":\"scheduledChange\"";
-    for (what, body, ids) in [
-        (
-            "an id twice",
-            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"instance-id\":\"i-2\"}}}}"),
-            vec!["i-2"],
-        ),
-        ("an id in another case", format!("{{{SPOT},\"detail\":{{\"Instance-ID\":\"i-1\"}}}}"), vec!["i-1"]),
-        (
-            "an id in both cases",
-            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"INSTANCE-ID\":\"i-2\"}}}}"),
-            vec!["i-2"],
-        ),
-        (
-            "an id with a letter that folds to ASCII",
-            format!("{{{SPOT},\"detail\":{{\"in\u{17f}tance-id\":\"i-1\"}}}}"),
-            vec!["i-1"],
-        ),
-        (
-            "null after an id",
-            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"instance-id\":null}}}}"),
-            vec!["i-1"],
-        ),
-        (
-            "an envelope in capital letters",
-            format!("{{{},\"DETAIL\":{{\"instance-id\":\"i-1\"}}}}", SPOT.replace("source", "SOURCE")),
-            vec!["i-1"],
-        ),
-        (
-            "another source at first",
-            format!("{{\"source\":\"aws.x\",{SPOT},\"detail\":{{\"instance-id\":\"i-1\"}}}}"),
-            vec!["i-1"],
-        ),
-        (
-            "two details",
-            format!("{{\"detail\":{{\"instance-id\":\"i-1\"}},{SPOT},\"Detail\":{{\"instance-action\":\"stop\"}}}}"),
-            vec!["i-1"],
-        ),
-        (
-            "entities twice",
-            format!(
-                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}}],\
-                 \"affectedentities\":[{{\"entityValue\":\"i-2\"}},{{\"entityValue\":\"i-3\"}}]}}}}"
-            ),
-            vec!["i-2", "i-3"],
-        ),
-        (
-            "entities that keep what was at their place",
-            format!(
-                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}},\
-                 {{\"entityValue\":\"i-2\"}}],\"affectedEntities\":[{{}}],\"affectedEntities\":[null,{{\"x\":1}}]}}}}"
-            ),
-            vec!["i-1", "i-2"],
-        ),
-        (
-            "entities after an empty list",
-            format!(
-                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}}],\
-                 \"affectedEntities\":[],\"affectedEntities\":[{{}},{{\"entityValue\":\"i-2\"}}]}}}}"
-            ),
-            vec!["i-2"],
-        ),
-        (
-            "a value of an entity twice",
-            format!(
-                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"EntityValue\":\"i-1\",\
-                 \"entityValue\":\"i-2\"}}]}}}}"
-            ),
-            vec!["i-2"],
-        ),
-        (
-            "a service twice",
-            format!(
-                "{{{HEALTH},\"detail\":{{\"service\":\"RDS\",{SERVICE},\"affectedEntities\":\
-                 [{{\"entityValue\":\"i-1\"}}]}}}}"
-            ),
-            vec!["i-1"],
-        ),
+fn a_member_that_is_read_is_there_once_and_in_its_case() {
+    let mut full = health(&[A]);
+    for (key, value) in [
+        ("eventArn", json!("arn:aws:health")),
+        ("startTime", json!("Sat, 05 Dec 2026 05:00:00 GMT")),
+        ("endTime", json!("Sat, 05 Dec 2026 06:00:00 GMT")),
+        ("eventDescription", json!([{"language": "en_US", "latestDescription": "x"}])),
     ] {
-        let text = EventText::read(&body);
-        let event = decode(&text, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
-        assert_eq!(event.repairs, [Repair::Keys], "{what}");
-        let EventSubject::Instances(instances) = &event.subject else { panic!("{what}") };
-        let found: Vec<&str> = instances.iter().flatten().map(InstanceId::as_str).collect();
-        assert_eq!(found, ids, "{what}");
-        let copy = whole(&event);
-        let again = EventText::read(&copy);
-        assert!(!again.is_rewritten(), "{what}: {copy}");
-        let again = decode(&again, 0, &scope()).unwrap();
-        assert_eq!((&again.subject, &again.repairs[..]), (&event.subject, &[][..]), "{what}: {copy}");
+        full = with(full, &format!("/detail/{key}"), value);
+    }
+    let health_members = [
+        "eventArn",
+        "eventTypeCode",
+        "service",
+        "eventDescription",
+        "latestDescription",
+        "language",
+        "startTime",
+        "endTime",
+        "eventTypeCategory",
+        "affectedEntities",
+        "entityValue",
+        "affectedAccount",
+        "eventRegion",
+    ];
+    for (event, members) in [
+        (spot(), &["instance-id", "instance-action"][..]),
+        (sample(Signal::CapacityReservation, &[A]), &["instance-id", "instance-action"]),
+        (state("stopped"), &["instance-id", "state"]),
+        (sample(Signal::Rebalance, &[A]), &["instance-id"]),
+        (full, &health_members),
+    ] {
+        let body = event.to_string();
+        for name in ENVELOPE.iter().chain(members) {
+            let exact = format!("\"{name}\":");
+            assert!(body.contains(&exact), "{body} lacks {name}");
+            for text in ambiguous_texts(name) {
+                let body = body.replacen(&exact, &text, 1);
+                // Without a value under its exact name, the kind is not known.
+                let is_exact = [&exact, &escaped(name)].iter().any(|exact| text.ends_with(*exact));
+                let is_event = !["source", "detail-type"].contains(name) || is_exact;
+                let expected = if is_event { Ok(EventSubject::Ambiguous) } else { Err(DropReason::NotAnEvent) };
+                assert_eq!(decode(&body, 0, &scope()).map(|event| event.subject), expected, "{body}");
+            }
+            let body = body.replacen(&exact, &escaped(name), 1);
+            let subject = decode(&body, 0, &scope()).map(|event| event.subject);
+            assert!(matches!(&subject, Ok(EventSubject::Instances(_))), "{body}: {subject:?}");
+        }
     }
 }
 
-/// A member that nobody reads may be there twice.
+/// Anyone who can put events can send any number of them, so none is kept.
+#[test]
+fn an_ambiguous_probe_is_dropped() {
+    let probe = sample(Signal::Probe, &["base"]).to_string();
+    let heartbeat = sample(Signal::Heartbeat, &[]).to_string();
+    for (body, name) in [(&probe, "cluster"), (&probe, "detail"), (&probe, "time"), (&heartbeat, "detail")] {
+        for text in ambiguous_texts(name) {
+            let body = body.replacen(&format!("\"{name}\":"), &text, 1);
+            assert_eq!(decode(&body, 0, &scope()).err(), Some(DropReason::NotForKarpenter), "{body}");
+        }
+    }
+}
+
 #[test]
 fn members_that_nobody_reads_stay() {
-    let body = spot().to_string().replacen('{', "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,", 1);
-    let text = EventText::read(&body);
-    let event = decode(&text, 0, &scope()).unwrap();
-    assert_eq!((event.repairs.len(), whole(&event)), (0, body.clone()));
+    let more = "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,\"state\":5,\"STATE\":6,";
+    let health = health(&[A]).to_string();
+    let in_entity = health.replacen("{\"entityValue\"", &format!("{more}\"entityValue\""), 1);
+    assert!(in_entity.contains(more));
+    for body in [
+        spot().to_string().replacen('{', more, 1),
+        spot().to_string().replacen("\"detail\":{", &format!("\"detail\":{more}"), 1),
+        health.replacen("\"detail\":{", &format!("\"detail\":{more}"), 1),
+        in_entity,
+    ] {
+        let event = decode(&body, 0, &scope()).unwrap();
+        assert!(matches!(event.subject, EventSubject::Instances(_)), "{body}");
+        assert_eq!((event.repairs, whole(&event)), (0, body.clone()));
+    }
 }
