@@ -1,42 +1,33 @@
 //! Completion in a shell. The script that the command prints calls kibus whenever a person asks for completion, with the words
 //! of the command line. Nothing here writes an error: a person who types wants candidates, or silence.
-//!
-//! AWS is asked for names in a process of its own, which leads a process group, for a second. What the credentials start, such
-//! as a `credential_process` that waits for a person, is in that group and ends with it. Nothing in the group can read from
-//! the terminal.
 
 use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::path::PathBuf;
-use std::pin::pin;
-use std::process::{Output, Stdio};
+use std::process;
 use std::time::Duration;
 
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 use clap_complete::Shell;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
-use tokio::process;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::aws::{self, AwsCloud};
 use crate::cli::global::Global;
 use crate::cli::hub::Context;
-use crate::cli::{Cli, parse, plain_ui};
+use crate::cli::{Cli, parse};
 use crate::error::{Error, quoted};
 use crate::model::{BusName, ClusterName, FindingCode, Region, region::REGIONS};
-use crate::sandbox::{KillSignal, signal_group};
 use crate::survey::{self, Query, Survey};
 use crate::ui::Report;
 
-/// The variable with the shell that asks, or with the names that kibus asks of itself.
+/// The variable with the shell that asks.
 const VARIABLE: &str = "KIBUS_COMPLETE";
 /// The variable in which the scripts of some shells pass the index of the word to complete. In other shells it is the last.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
-/// The names that kibus asks of itself: the registered clusters of the bus on the line, the buses of the account and Region.
-const CLUSTERS: &str = "clusters";
-const BUSES: &str = "buses";
 /// How long a person who asks for completion waits for AWS.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -84,18 +75,15 @@ fn script(shell: Shell, called: &OsStr) -> Result<String, Error> {
 /// Writes the candidates and returns the exit code, if a script asks for them: with the variable, and with `--` before the
 /// words, which no other command line begins with.
 pub(in crate::cli) fn answer(args: &[OsString]) -> Option<u8> {
-    let asker = std::env::var(VARIABLE).ok()?;
+    std::env::var_os(VARIABLE)?;
     let [_, escape, words @ ..] = args else { return None };
     if escape != "--" {
         return None;
     }
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    if [CLUSTERS, BUSES].contains(&asker.as_str()) {
-        // Who asked may have given up.
-        let _ = plain_ui().out(&names(&asker, &words).join("\n"));
-    } else if !words.is_empty() {
+    if !words.is_empty() {
         let index = std::env::var(INDEX).ok().and_then(|index| index.parse().ok());
-        let line = Line::new(words, index);
+        let line = CommandWords::new(words, index);
         let complete = CompleteEnv::with_factory(|| line.command()).var(VARIABLE);
         // No shell of clap asks, or it has closed the pipe.
         let _ = complete.try_complete(args, std::env::current_dir().ok().as_deref());
@@ -105,12 +93,12 @@ pub(in crate::cli) fn answer(args: &[OsString]) -> Option<u8> {
 
 /// The words of a command line, the name of the program first, and the index of the one to complete.
 #[derive(Clone)]
-struct Line {
+struct CommandWords {
     words: Vec<String>,
     index: usize,
 }
 
-impl Line {
+impl CommandWords {
     /// A shell may leave out an empty last word.
     fn new(mut words: Vec<String>, index: Option<usize>) -> Self {
         let index = index.unwrap_or(words.len().saturating_sub(1)).min(words.len());
@@ -123,7 +111,7 @@ impl Line {
     /// The command with candidates for the values of its arguments. It hides the options unless one was begun: a shell would
     /// list them after every list of names.
     fn command(&self) -> Command {
-        fn every(command: Command, line: &Line) -> Command {
+        fn every(command: Command, line: &CommandWords) -> Command {
             command.mut_args(|arg| line.argument(arg)).mut_subcommands(|below| every(below, line))
         }
         let mut kibus = Cli::command();
@@ -160,51 +148,40 @@ impl Line {
         found
     }
 
-    /// Asks a process of its own for names; none if there is no answer within a second.
-    fn ask(&self, names: &str) -> Vec<CompletionCandidate> {
-        let asked = runtime().and_then(|runtime| runtime.block_on(self.output(names)));
-        let text = asked.map(|output| output.stdout).unwrap_or_default();
-        String::from_utf8_lossy(&text).lines().map(CompletionCandidate::new).collect()
-    }
-
-    async fn output(&self, names: &str) -> Option<Output> {
+    /// Asks AWS for names; none if there is no answer within a second.
+    fn ask<T: Display>(&self, read: impl AsyncFnOnce(&Global) -> Option<Vec<T>>) -> Vec<CompletionCandidate> {
         let mut words = self.words.clone();
         let typed = &mut words[self.index];
         if typed.is_empty() || typed.ends_with('=') {
             // A valid name of a cluster and of a bus: the whole line is parsed.
             typed.push('x');
         }
-        let child = process::Command::new(std::env::current_exe().ok()?)
-            .arg("--")
-            .args(words)
-            .env(VARIABLE, names)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .ok()?;
-        let group = child.id()?;
-        let mut output = pin!(child.wait_with_output());
-        match timeout(LONGEST, &mut output).await {
-            Ok(output) => output.ok(),
-            Err(_) => {
-                signal_group(group, KillSignal::Kill);
-                None
-            }
+        let (Some(global), Some(runtime)) = (global(&words), runtime()) else {
+            return Vec::new();
+        };
+        let names = runtime.block_on(async { timeout(LONGEST, read(&global)).await });
+        if names.is_err() {
+            // A `credential_process` that waits for a person would otherwise read what is typed next.
+            let mut kill = process::Command::new("pkill");
+            kill.args(["-KILL", "-P", &process::id().to_string()]).stderr(process::Stdio::null());
+            let _ = kill.status();
         }
+        // A lookup of a host may still run.
+        runtime.shutdown_background();
+        let names = names.ok().flatten().unwrap_or_default();
+        names.iter().map(|name| CompletionCandidate::new(name.to_string())).collect()
     }
 }
 
 /// Finds the values of an argument.
-type Finder = fn(&Line) -> Vec<CompletionCandidate>;
+type Finder = fn(&CommandWords) -> Vec<CompletionCandidate>;
 
 /// The type of an argument's value decides, so a new argument has candidates at once. Any text is a profile.
 fn finder(arg: &Arg) -> Option<Finder> {
     let is = |of: TypeId| arg.get_value_parser().type_id() == of;
     let finders: [(bool, Finder); 5] = [
-        (is(TypeId::of::<ClusterName>()), |line| line.ask(CLUSTERS)),
-        (is(TypeId::of::<BusName>()), |line| line.ask(BUSES)),
+        (is(TypeId::of::<ClusterName>()), |line| line.ask(clusters)),
+        (is(TypeId::of::<BusName>()), |line| line.ask(buses)),
         (is(TypeId::of::<Region>()), |_| REGIONS.map(CompletionCandidate::new).into()),
         (is(TypeId::of::<FindingCode>()), |_| {
             let codes = FindingCode::ALL.iter();
@@ -222,32 +199,23 @@ fn finder(arg: &Arg) -> Option<Finder> {
     finders.into_iter().find_map(|(fits, find)| fits.then_some(find))
 }
 
-/// Reads names with the global options of a command line, which may be incomplete.
-fn names(asked: &str, words: &[String]) -> Vec<String> {
-    let (Some(global), Some(runtime)) = (global(words), runtime()) else {
-        return Vec::new();
-    };
-    // The process that asked is the first to give up, because it also ends what the credentials started. This limit is for
-    // a process that was killed.
-    let names = runtime.block_on(async { timeout(2 * LONGEST, read(asked, &global)).await });
-    // A lookup of a host may still run.
-    runtime.shutdown_background();
-    names.ok().flatten().unwrap_or_default()
+/// The buses of the account and Region.
+async fn buses(global: &Global) -> Option<Vec<BusName>> {
+    let session = global.connect().await.ok()?;
+    let (buses, _) = survey::buses(&AwsCloud::new(&session, global.bus.clone())).await.ok()?;
+    Some(buses.into_iter().collect())
 }
 
-async fn read(asked: &str, global: &Global) -> Option<Vec<String>> {
+/// The registered clusters of the bus.
+async fn clusters(global: &Global) -> Option<Vec<ClusterName>> {
     let session = global.connect().await.ok()?;
     let cloud = AwsCloud::new(&session, global.bus.clone());
-    if asked == BUSES {
-        let (buses, _) = survey::buses(&cloud).await.ok()?;
-        return Some(buses.iter().map(BusName::to_string).collect());
-    }
-    let limit = global.concurrency.get() as usize;
     let survey = Survey::new(session.scope(global.bus.clone()));
     let guess = Query { records: true, ..Query::default() };
     let pass = |survey: &Survey| survey.records().is_asked();
+    let limit = global.concurrency.get() as usize;
     let (survey, _) = survey::survey(&cloud, survey, limit, guess, &|_| {}, pass).await.ok()?;
-    Some(survey.recorded().keys().map(ClusterName::to_string).collect())
+    Some(survey.recorded().into_keys().collect())
 }
 
 /// The global options of a command line, whatever else is wrong with it. Bash divides words at `=` and `:`: with `--bus=two`
@@ -271,7 +239,7 @@ mod tests {
 
     /// The candidates for the end of a command line, each with its help.
     fn complete(line: &str) -> Vec<String> {
-        let line = Line::new(line.split(' ').map(str::to_owned).collect(), None);
+        let line = CommandWords::new(line.split(' ').map(str::to_owned).collect(), None);
         let words = line.words.iter().map(OsString::from).collect();
         let mut text = Vec::new();
         let shells = Shells::builtins();
@@ -344,7 +312,7 @@ mod tests {
     fn a_shell_may_leave_out_an_empty_word() {
         let words = || vec!["kibus".to_owned(), "status".to_owned()];
         for (index, current) in [(None, "status"), (Some(1), "status"), (Some(2), ""), (Some(9), "")] {
-            let line = Line::new(words(), index);
+            let line = CommandWords::new(words(), index);
             assert_eq!(line.words[line.index], current, "{index:?}");
         }
     }
