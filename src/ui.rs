@@ -24,7 +24,6 @@ use crate::error::{Error, Hint};
 use crate::model::Scope;
 use crate::plan::Plan;
 use crate::reconcile::{ClusterSummary, Intent, NextStep};
-use progress::ProgressTerm;
 use terminal::{ColorVariables, STDOUT_CLOSED, Stream, write_line};
 use text::Style;
 
@@ -56,11 +55,7 @@ impl Ui {
         let variables = ColorVariables::detect();
         let [stdout, stderr] = [Term::stdout(), Term::stderr()].map(|term| Stream::new(term, color, variables));
         let moves = stderr.term.is_term() && !variables.dumb;
-        let target = if moves && !talk.quiet {
-            ProgressDrawTarget::term_like(Box::new(ProgressTerm::stderr()))
-        } else {
-            ProgressDrawTarget::hidden()
-        };
+        let target = if moves && !talk.quiet { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         Self {
             output,
             quiet: talk.quiet,
@@ -229,14 +224,9 @@ impl Ui {
         }
     }
 
-    /// Asks a question. Only `y` and `yes` mean yes; Ctrl-C, Ctrl-D and a closed terminal mean no. It blocks its thread.
-    pub fn confirm(&self, question: &str) -> Result<bool, Error> {
-        self.bars.suspend(|| prompt::confirm(question))
-    }
-
-    /// Asks for a word to be typed, for changes that cannot be undone. It blocks its thread.
-    pub fn confirm_typed(&self, question: &str, word: &str) -> Result<bool, Error> {
-        self.bars.suspend(|| prompt::confirm_typed(question, word))
+    /// Asks a question, while no operation is shown. Only `word` means yes or, if that is empty, `y` and `yes`.
+    pub async fn confirm(&self, question: &str, word: &str) -> Result<bool, Error> {
+        prompt::confirm(question, word).await
     }
 
     /// Writes to stderr how a long operation goes. On a terminal its live line shows it.

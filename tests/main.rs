@@ -25,6 +25,7 @@ mod partitions;
 mod patterns;
 mod permissions;
 mod pipelines;
+mod questions;
 mod queue_policies;
 mod real_account;
 mod recorded;

@@ -131,7 +131,7 @@ pub(super) async fn change(
         if consent.dry_run {
             return Ok(HubReport { differs: consent.differs(true), ..report });
         }
-        if let Err(error) = agree(hub, consent, intent.confirmed_by.as_deref().unwrap_or_default()) {
+        if let Err(error) = agree(hub, consent, intent.confirmed_by.as_deref().unwrap_or_default()).await {
             return Ok(HubReport { error: Some(error), ..report });
         }
         attempts -= 1;
@@ -188,16 +188,16 @@ fn show_intent(hub: &ConnectedHub<'_>, intent: &Intent, consent: Consent) -> Res
 }
 
 /// Asks a person to agree to what was shown: with yes or no, or by typing `word` if it is not empty.
-pub(super) fn agree(hub: &ConnectedHub<'_>, consent: Consent, word: &str) -> Result<(), Error> {
+pub(super) async fn agree(hub: &ConnectedHub<'_>, consent: Consent, word: &str) -> Result<(), Error> {
     let question = match word {
         "" => "Apply?".to_owned(),
         word => format!("This cannot be undone. Type `{word}` to apply"),
     };
-    ask(hub, consent, (&question, word), ("apply these changes", ""))
+    ask(hub, consent, (&question, word), ("apply these changes", "")).await
 }
 
 /// Asks this question, as [`agree`] does. Without a terminal, the error tells with which options `what` needs no answer.
-pub(super) fn ask(
+pub(super) async fn ask(
     hub: &ConnectedHub<'_>,
     consent: Consent,
     (question, word): (&str, &str),
@@ -212,11 +212,7 @@ pub(super) fn ask(
             .note(why)
             .hint_command(format!("to {what} without confirmation:"), hub.scope.again(&format!("{options} --yes"))));
     }
-    let yes = match word {
-        "" => hub.ui.confirm(question)?,
-        word => hub.ui.confirm_typed(question, word)?,
-    };
-    yes.then_some(()).ok_or(not_confirmed)
+    hub.ui.confirm(question, word).await?.then_some(()).ok_or(not_confirmed)
 }
 
 /// How the changes of a plan ended.

@@ -1,12 +1,10 @@
 //! Progress while a plan runs: live lines on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use console::{Term, truncate_str};
-use indicatif::{ProgressBar, ProgressState, ProgressStyle, TermLike};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::Ui;
 use super::text::{escape, name};
@@ -15,8 +13,6 @@ use crate::plan::{Change, Plan};
 
 /// How often a live line is redrawn.
 const TICK: Duration = Duration::from_millis(100);
-/// The columns that a finished line needs for its mark and its duration.
-const MARK_AND_TIME: usize = 14;
 /// The number of applied changes.
 const TOTAL: &str = "  {bar:24} {pos} of {len}{prefix}";
 /// A running change.
@@ -53,8 +49,6 @@ impl Drop for Spinner {
 #[derive(Debug)]
 pub struct PlanProgress {
     ui: Ui,
-    /// The width of the longest text like "created queue kibus-hub" that fits, so that the durations align.
-    width: usize,
     /// On a terminal, the live lines.
     live: Option<RunningBars>,
 }
@@ -75,9 +69,7 @@ impl PlanProgress {
             total.tick();
             RunningBars { running: Mutex::default(), total }
         });
-        let widths = plan.changes.iter().map(|change| done(change).chars().count());
-        let columns = ui.stderr_style().width.unwrap_or(80);
-        Self { ui: ui.clone(), width: widths.max().unwrap_or(0).min(columns.saturating_sub(MARK_AND_TIME)), live }
+        Self { ui: ui.clone(), live }
     }
 
     /// Shows why the changes take long.
@@ -98,16 +90,13 @@ impl PlanProgress {
             // On a terminal the live line shows it.
             ChangeEvent::Waiting(_) if on_terminal => return None,
             ChangeEvent::Waiting(reason) => format!("waiting: {}: {}", described(change), escape(reason)),
-            ChangeEvent::Done(took) if on_terminal => format!(
-                "  {} {:width$}  {}",
-                paint.green("✓"),
-                truncate_str(&done(change), self.width, "…"),
-                paint.dim(&duration(*took)),
-                width = self.width
-            ),
+            ChangeEvent::Done(took) if on_terminal => {
+                let (time, mark) = (paint.dim(&format!("{:>7}", duration(*took))), paint.green("✓"));
+                format!("{time}  {mark} {}", done(change))
+            }
             ChangeEvent::Done(took) => format!("{} {}", done(change), duration(*took)),
             ChangeEvent::Failed(fault) => {
-                let mark = if on_terminal { format!("  {} ", paint.red("✗")) } else { String::new() };
+                let mark = if on_terminal { format!("{:9}{} ", "", paint.red("✗")) } else { String::new() };
                 let (action, what) = (change.action.words()[0], described(change));
                 format!("{mark}failed to {action} {what}: {}", escape(&fault.to_string()))
             }
@@ -202,60 +191,6 @@ fn done(change: &Change) -> String {
 /// A short duration, with tenths of a second under a minute.
 fn duration(took: Duration) -> String {
     if took.as_secs() < 60 { format!("{:.1}s", took.as_secs_f64()) } else { format!("{}s", took.as_secs()) }
-}
-
-/// Stderr for progress lines. Indicatif leaves the cursor at the right edge, where the `^C` that the terminal echoes
-/// wraps to the next line and shifts all progress lines. So each flush moves the cursor to the left edge.
-#[derive(Debug)]
-pub(super) struct ProgressTerm(Term);
-
-impl ProgressTerm {
-    pub(super) fn stderr() -> Self {
-        Self(Term::buffered_stderr())
-    }
-}
-
-impl TermLike for ProgressTerm {
-    fn width(&self) -> u16 {
-        self.0.size().1
-    }
-
-    fn height(&self) -> u16 {
-        self.0.size().0
-    }
-
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_up(n)
-    }
-
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_down(n)
-    }
-
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_right(n)
-    }
-
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.0.move_cursor_left(n)
-    }
-
-    fn write_line(&self, s: &str) -> io::Result<()> {
-        self.0.write_line(s)
-    }
-
-    fn write_str(&self, s: &str) -> io::Result<()> {
-        self.0.write_str(s)
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.0.clear_line()
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        self.0.write_str("\r")?;
-        self.0.flush()
-    }
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ async fn treat_shown(
         Treatment::Redrive => "",
         Treatment::Purge => hub.scope.bus.as_str(),
     };
-    if let Err(error) = agree(hub, consent, word) {
+    if let Err(error) = agree(hub, consent, word).await {
         return Ok(Some(error));
     }
     let treating = async |stop: watch::Receiver<bool>| {

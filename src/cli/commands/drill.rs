@@ -119,7 +119,7 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
     show_line(hub.ui, &text::sentences(&line, hub.ui.result_style()))?;
     let (mut error, mut differs) = (None, args.consent.differs(true));
     if !args.consent.dry_run {
-        confirm(hub, args, &report)?;
+        confirm(hub, args, &report).await?;
         (error, differs) = interrupt(hub, args, &mut report).await?;
     }
     Ok(HubReport { error, differs, ..HubReport::with(&hub.scope, Body::Drill(report)) })
@@ -151,7 +151,7 @@ async fn chosen(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> R
 }
 
 /// Asks a person to type the name of the cluster.
-fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
+async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> Result<(), Error> {
     let cost = if hub.scope.options.sandbox {
         "This interrupts an instance of the sandbox."
     } else {
@@ -164,7 +164,7 @@ fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> Result<
         Some(_) => String::new(),
         None => format!(" --instance {id}"),
     };
-    stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &chosen))
+    stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &chosen)).await
 }
 
 /// Interrupts the instance, and shows each step. Gives the error to end with, and whether a step has failed.
