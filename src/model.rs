@@ -43,7 +43,9 @@ pub use name::{
     AccountId, BusName, ClusterName, FunctionName, InstanceId, KmsKey, LogGroupName, NameError, Partition,
     PermissionsBoundary, QueueName, QueueTemplate, Region, RoleName, RolePath, RuleName, Topic,
 };
-pub use notation::{as_time, counted, duration_text, first_of, now, parse_duration, parse_time, time_text};
+pub use notation::{
+    as_time, by_count, count_key, counted, duration_text, first_of, now, parse_duration, parse_time, time_text,
+};
 pub use options::{Alarms, Bounded, ClusterMetrics, HubOptions, OrNone, OutOfBounds, UserTag, tag_option};
 pub use record::{ClusterRecord, Maker};
 pub use resource::finding_code::{self, FindingCode, Severity};

@@ -7,7 +7,8 @@ mod clusters;
 mod external;
 mod guards;
 mod hub;
-pub mod queue_setting;
+mod next_steps;
+mod queue_setting;
 mod roles;
 mod router;
 pub mod status;
@@ -29,10 +30,9 @@ use clusters::FoundBy;
 use crate::error::Hint;
 use crate::message::{self, Message, Subject};
 use crate::model::{
-    ClusterName, ClusterRecord, Desired, Document, Fault, Observed, Queue, QueueField, Resource, ResourceId, Scope,
-    Settings, Standing, policy,
+    ClusterName, ClusterRecord, Desired, Fault, Observed, Queue, Resource, ResourceId, Scope, Settings,
 };
-use crate::plan::{self, Action, Change, Plan, finding};
+use crate::plan::{self, Change, Plan, finding};
 use crate::survey::Survey;
 
 /// What refusals of options are about.
@@ -65,9 +65,9 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     }
     message::sort(&mut say.findings);
     Ok(Intent {
-        release: release(&case),
+        release: next_steps::before(&case),
         unchanged: unchanged(&case)?,
-        next: next(&case),
+        next: next_steps::after(&case),
         clusters: clusters(&case),
         // The deletion of a bus is confirmed by its name.
         confirmed_by: matches!(target.hub, Wish::Remove).then(|| survey.scope.bus.to_string()),
@@ -243,12 +243,12 @@ pub struct Intent {
     pub passed: Vec<Message>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
-    /// The controllers that must stop using their queues before the changes are applied.
-    pub release: Vec<ClusterSummary>,
+    /// The step before queues are deleted.
+    pub release: Option<Hint>,
     /// The message if nothing changes.
     pub unchanged: String,
     /// The steps after the changes.
-    pub next: Vec<NextStep>,
+    pub next: Vec<Hint>,
     /// How many resources could not be read, if that does not stop the command.
     pub incomplete: usize,
     /// The clusters that the command is about.
@@ -256,38 +256,6 @@ pub struct Intent {
     /// The word that a person types to confirm changes that cannot be undone; else, yes or no confirms them.
     pub confirmed_by: Option<String>,
 }
-
-/// A step that is left to a person.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NextStep {
-    /// A sentence with a command.
-    Run(Hint),
-    /// Set the queue in the Karpenter of each cluster.
-    ConfigureKarpenter {
-        controllers: Vec<ClusterSummary>,
-        /// The command that checks it.
-        check: String,
-    },
-    /// The Karpenter settings that should be in place already.
-    RemindOfSettings {
-        controllers: Vec<ClusterSummary>,
-        /// The command that shows how to set them.
-        show: String,
-    },
-    /// Remove what a person attached to the controller roles of these clusters, which are removed.
-    DetachPolicy(Vec<ClusterSummary>),
-    /// Attach a policy to the controller roles of these clusters.
-    AttachPolicy {
-        clusters: Vec<ClusterSummary>,
-        /// The policy, for the queue of the first.
-        policy: Document,
-    },
-}
-
-// What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
-
-/// How many clusters a command names one by one.
-const LISTED: usize = 20;
 
 /// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
 fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
@@ -316,121 +284,9 @@ fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     })
 }
 
-/// The steps after the changes.
-fn next(case: &Case<'_>) -> Vec<NextStep> {
-    let scope = &case.survey.scope;
-    let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
-    let mut left = removed(case);
-    left.retain(|one| one.controller_role.is_none());
-    next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
-    if case.set.is_empty() {
-        return next;
-    }
-    let controllers: Vec<_> = set(case).collect();
-    if case.target.set().any(|(_, setting)| changes_settings(case, setting)) {
-        next.extend(policy_to_attach(case));
-        next.push(NextStep::ConfigureKarpenter {
-            check: scope.kibus(match controllers.len() {
-                ..=LISTED => {
-                    let names: Vec<&str> = controllers.iter().map(|one| one.name.as_str()).collect();
-                    format!("verify --probe {}", names.join(" "))
-                }
-                _ => "verify --probe".to_owned(),
-            }),
-            controllers,
-        });
-    } else if let Some(first) = controllers.first() {
-        next.push(NextStep::RemindOfSettings {
-            show: scope.kibus(format!("add-cluster {} -v", first.name)),
-            controllers,
-        });
-    }
-    if case.set.iter().any(|record| case.survey.record(&record.cluster).is_none()) {
-        next.push(NextStep::Run(Hint::command(
-            "Rules and queues of an earlier setup stay until you delete them. To find them:",
-            scope.kibus("discover"),
-        )));
-    }
-    next
-}
-
-fn after_hub(case: &Case<'_>) -> Option<Hint> {
-    let scope = &case.survey.scope;
-    match &case.target.hub {
-        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.set.is_empty() => {
-            // The sandbox has neither controller roles nor EKS clusters.
-            Some(Hint::command(
-                "Next:",
-                scope.kibus(if scope.options.sandbox {
-                    "add-cluster NAME --no-controller-role --no-eks-check"
-                } else {
-                    "add-cluster NAME"
-                }),
-            ))
-        }
-        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_some() && changes_cluster_queues(case) => {
-            Some(Hint::command(
-                "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
-                scope.kibus("verify"),
-            ))
-        }
-        Wish::Set(HubSetting::RollBack(_)) => Some(Hint::command(
-            "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
-            scope.kibus(router::END_ROLLBACK),
-        )),
-        Wish::Set(_) | Wish::Leave | Wish::Keep | Wish::Remove => None,
-    }
-}
-
-/// Whether the policies of cluster queues change too, as that of the probe queue does.
-fn changes_cluster_queues(case: &Case<'_>) -> bool {
-    let probe = ResourceId::Queue(case.survey.scope.probe_queue());
-    let policies = [QueueField::Policy, QueueField::RedriveAllow];
-    let changes = |change: &Change| {
-        change.action == Action::Update && change.id == probe && policies.iter().any(|field| change.touches(*field))
-    };
-    case.plan.changes.iter().any(changes)
-}
-
-/// Whether the Karpenter settings are shown: for a new queue, or if that is asked for.
-fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
-    let new_queue = |change: &Change| {
-        change.action == Action::Create && matches!(change.id, ResourceId::Queue(_)) && change.cluster.is_some()
-    };
-    setting.show_settings || setting.role == RoleOption::Unmanaged || case.plan.changes.iter().any(new_queue)
-}
-
-/// The policy that controller roles need where kibus does not manage one. The clusters share it.
-fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
-    let mut clusters: Vec<_> = set(case).collect();
-    clusters.retain(|cluster| cluster.controller_role.is_none() && !cluster.external);
-    let queue = &clusters.first()?.queue;
-    Some(NextStep::AttachPolicy {
-        policy: policy::controller_policy(&case.survey.scope, queue, case.after.options.key()),
-        clusters,
-    })
-}
-
-/// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
-fn release(case: &Case<'_>) -> Vec<ClusterSummary> {
-    let is_deleted = |record: &&ClusterRecord| matches!(case.survey.own_queue(record), Some((_, Standing::Ours)));
-    removed_records(case).filter(is_deleted).map(|record| ClusterSummary::of(&case.survey.scope, record)).collect()
-}
-
-/// The clusters that are removed and have queues of kibus.
-fn removed(case: &Case<'_>) -> Vec<ClusterSummary> {
-    let own = removed_records(case).filter(|record| record.has_own_queue());
-    own.map(|record| ClusterSummary::of(&case.survey.scope, record)).collect()
-}
-
 fn removed_records<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a ClusterRecord> {
     let recorded = case.survey.recorded().into_iter();
     recorded.filter(|(name, _)| !case.target.wants(name)).map(|(_, record)| record)
-}
-
-fn set<'a>(case: &'a Case<'_>) -> impl Iterator<Item = ClusterSummary> + 'a {
-    let scope = &case.survey.scope;
-    case.set.iter().map(|record| ClusterSummary::of(scope, record))
 }
 
 /// The clusters of a target, as lists show them.
@@ -442,9 +298,9 @@ fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
         None => case.follow || target.is_of_all(),
     };
     let read = survey.recorded().into_iter().filter(|(name, _)| is_shown(name));
-    let set = set(case).map(|cluster| ClusterSummary {
-        found_by: case.found_by.get(&cluster.name).cloned().unwrap_or_default(),
-        ..cluster
+    let set = case.set.iter().map(|record| ClusterSummary {
+        found_by: case.found_by.get(&record.cluster).cloned().unwrap_or_default(),
+        ..ClusterSummary::of(&survey.scope, record)
     });
     let mut all: Vec<_> = read.map(|(_, record)| ClusterSummary::read(survey, record)).chain(set).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));

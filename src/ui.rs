@@ -23,7 +23,7 @@ pub use text::Table;
 use crate::error::{Error, Hint};
 use crate::model::Scope;
 use crate::plan::Plan;
-use crate::reconcile::{ClusterSummary, Intent, NextStep};
+use crate::reconcile::ClusterSummary;
 use terminal::{ColorVariables, STDOUT_CLOSED, Stream, write_line};
 use text::Style;
 
@@ -123,12 +123,13 @@ impl Ui {
     }
 
     /// Writes the steps that are left to a person, unless output is quiet.
-    pub fn next_steps(&self, steps: &[NextStep]) -> Result<(), Error> {
+    pub fn next_steps(&self, steps: &[Hint]) -> Result<(), Error> {
         if steps.is_empty() || self.quiet {
             return Ok(());
         }
         let style = self.result_style();
-        self.result(&text::sentences(&text::next_steps(steps, style), style))
+        let steps: Vec<String> = steps.iter().map(text::hint).collect();
+        self.result(&text::sentences(&steps.join("\n"), style))
     }
 
     /// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
@@ -175,19 +176,10 @@ impl Ui {
         }
     }
 
-    /// Writes the step that comes before queues are deleted. The report of the intent has it too.
-    pub fn release_queues(&self, controllers: &[ClusterSummary]) {
-        if self.output == Output::Text
-            && let Some(step) = text::release_queues(controllers, self.stderr_style().width)
-        {
-            self.warn(&step);
-        }
-    }
-
-    /// Writes the warnings of an intent to stderr. The report of the intent has them too.
-    pub fn warn_of(&self, intent: &Intent) {
+    /// Writes warnings of an intent to stderr. The report of the intent has them too.
+    pub fn warn_of(&self, warnings: &[Hint]) {
         if self.output == Output::Text {
-            intent.warnings.iter().for_each(|warning| self.warn(warning));
+            warnings.iter().for_each(|warning| self.warn(warning));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::message::{Fix, Message, MessageKind};
 use crate::model::{HubOptions, Scope, counted};
 use crate::plan::Plan;
 use crate::preflight::{self, Findings, PlannedCalls, check as check_of, planned_calls};
-use crate::reconcile::{Blocked, Intent, NextStep, Target, options_afterwards, reconcile};
+use crate::reconcile::{Blocked, Intent, Target, options_afterwards, reconcile};
 use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport, text};
 
@@ -122,14 +122,14 @@ fn policy(scope: &Scope, options: &HubOptions) -> String {
 
 fn show_checks(hub: &ConnectedHub<'_>, intent: &Intent, checks: &[Message]) -> Result<(), Error> {
     let ConnectedHub { ui, scope, .. } = hub;
-    ui.warn_of(intent);
+    ui.warn_of(&intent.warnings);
     ui.result(&text::checks(scope, checks, ui.result_style()))?;
     let open = count(checks, "failed") + count(checks, "unknown");
     if open > 0 || intent.plan.is_empty() {
         return Ok(());
     }
     let command = hub.scope.options.again.replacen(" --check", "", 1);
-    ui.next_steps(&[NextStep::Run(Hint::command("Next:", command))])
+    ui.next_steps(&[Hint::command("Next:", command)])
 }
 
 fn count(checks: &[Message], result: &str) -> usize {

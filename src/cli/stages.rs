@@ -177,13 +177,13 @@ fn show_intent(hub: &ConnectedHub<'_>, intent: &Intent, consent: Consent) -> Res
     let ConnectedHub { ui, scope, .. } = hub;
     let asks = !consent.yes && !consent.dry_run;
     if !intent.plan.is_empty() {
-        ui.release_queues(&intent.release);
+        ui.warn_of(intent.release.as_slice());
         if asks || !ui.quiet {
             ui.show_plan(scope, &intent.plan, asks, consent.dry_run)?;
             ui.found_roles(&intent.clusters, asks);
         }
     }
-    ui.warn_of(intent);
+    ui.warn_of(&intent.warnings);
     Ok(())
 }
 

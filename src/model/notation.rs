@@ -1,5 +1,6 @@
 //! How values are written in text for people: durations like `90s` and `1d`, points in time, counts, and long lists.
 
+use std::cmp::Ordering;
 use std::fmt::Display;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -72,9 +73,35 @@ pub fn first_of(items: impl IntoIterator<Item: Display>, most: usize) -> String 
     }
 }
 
+/// The order of two names as people count: `tenant-2` before `tenant-10`.
+pub fn by_count(a: &str, b: &str) -> Ordering {
+    count_key(a).cmp(&count_key(b))
+}
+
+/// A name taken apart into text and the number after it, so that names sort as people count; the name itself
+/// decides between `a-1` and `a-01`.
+pub fn count_key(name: &str) -> (Vec<(&str, u64)>, &str) {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (text, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let (number, after) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
+        parts.push((text, number.parse().unwrap_or(0)));
+        rest = after;
+    }
+    (parts, name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_sort_as_people_count() {
+        let mut names = ["t-10", "t-2", "base", "t-1", "t-1-b", "t", "t-01"];
+        names.sort_by(|a, b| by_count(a, b));
+        assert_eq!(names, ["base", "t", "t-01", "t-1", "t-1-b", "t-2", "t-10"]);
+    }
 
     #[test]
     fn durations_are_read_as_they_are_written() {

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::model::{
-    Code, Depth, Fact, Hub, HubOptions, Moment, QueueName, Resource, ResourceId, Status, hub, scope::tests::scope,
-    tags::DELETING, usual_roles,
+    Code, Depth, Document, Fact, Hub, HubOptions, Moment, QueueName, Resource, ResourceId, Standing, Status, hub,
+    policy, scope::tests::scope, tags::DELETING, usual_roles,
 };
 use crate::plan::Action;
 use crate::survey::{ListedRole, RolePolicies};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::text::{hint, release_queues};
+use super::text::hint;
 use crate::dead_letters::DeadLetterReport;
 use crate::discover::Discovery;
 use crate::drill::choice::DrillInstance;
@@ -137,7 +137,6 @@ impl HubReport {
 
     /// The report of an intent that was not applied.
     pub fn new(scope: &Scope, intent: &Intent) -> Self {
-        let release = release_queues(&intent.release, None);
         Self {
             bus: scope.bus.clone(),
             account: scope.account.clone(),
@@ -146,7 +145,7 @@ impl HubReport {
             summary: Summary::from(&intent.plan),
             clusters: intent.clusters.clone(),
             problems: intent.findings.iter().map(Problem::from).collect(),
-            warnings: release.into_iter().chain(intent.warnings.iter().cloned()).collect(),
+            warnings: intent.release.iter().chain(&intent.warnings).cloned().collect(),
             applied: false,
             probes: Vec::new(),
             body: None,

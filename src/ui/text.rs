@@ -8,7 +8,6 @@ mod events;
 mod hostile;
 mod layout;
 mod message;
-mod next_step;
 mod plan;
 mod status;
 #[cfg(test)]
@@ -22,7 +21,6 @@ pub use layout::{Style, Table, block, capitalized, escape, sentences};
 pub(super) use layout::{at_the_edge, json_text, name};
 pub use message::{checks, findings, passed};
 pub(super) use message::{error, hint, warning};
-pub(super) use next_step::{found_roles, next_steps, release_queues};
 use plan::heading;
-pub use plan::plan;
+pub use plan::{found_roles, plan};
 pub use status::{buses, status};

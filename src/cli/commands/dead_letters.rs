@@ -8,7 +8,7 @@ use crate::cli::{failure, stages};
 use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::{Depth, Scope, now};
-use crate::reconcile::{NextStep, check_dead_letters};
+use crate::reconcile::check_dead_letters;
 use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport, Output, text};
 
@@ -139,8 +139,8 @@ async fn treat_shown(
 }
 
 /// What a person can do with the dead letters that were shown.
-fn next_steps(scope: &Scope, letters: &DeadLetterReport) -> Vec<NextStep> {
-    let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, scope.kibus(command)));
+fn next_steps(scope: &Scope, letters: &DeadLetterReport) -> Vec<Hint> {
+    let step = |text: &str, command: &str| Hint::command(text, scope.kibus(command));
     let redrive = ("When the cause is fixed, route them again:", "dead-letters --redrive");
     let purge = ("To delete them:", "dead-letters --purge");
     let useful = [(Treatment::Redrive, redrive), (Treatment::Purge, purge)]

@@ -4,7 +4,6 @@ use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
 use crate::export::Format;
 use crate::model::Fault;
-use crate::reconcile::NextStep;
 use crate::ui::{Body, HubReport, text};
 
 /// The document with the permissions of this command.
@@ -42,8 +41,7 @@ fn show(hub: &ConnectedHub<'_>, found: Discovery) -> Result<HubReport, Error> {
     if !found.moves.is_empty() {
         ui.result("")?;
     }
-    let steps: Vec<NextStep> = found.moves.iter().cloned().map(NextStep::Run).collect();
-    ui.next_steps(&steps)?;
+    ui.next_steps(&found.moves)?;
     let error = incomplete(hub, found.unread.len());
     Ok(HubReport { error, ..HubReport::with(scope, Body::Discovery(found)) })
 }

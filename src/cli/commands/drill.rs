@@ -10,7 +10,7 @@ use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::model::{ClusterName, Fault, FaultKind, InstanceId, instance::KUBERNETES_CLUSTER, now, parse_duration};
-use crate::reconcile::{NextStep, check_log, check_names};
+use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
 use crate::ui::{Body, HubReport, Output, Ui, text};
@@ -200,7 +200,7 @@ async fn interrupt(
     hub.ui.sentence("Everything that the drill made is removed.")?;
     if ended.steps.iter().any(|step| step.step == Step::Warning) {
         let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
-        hub.ui.next_steps(&[NextStep::Run(Hint::command("To see what Karpenter did:", logs))])?;
+        hub.ui.next_steps(&[Hint::command("To see what Karpenter did:", logs)])?;
     }
     Ok((None, ended.has_failed()))
 }

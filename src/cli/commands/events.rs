@@ -9,7 +9,7 @@ use crate::cli::{failure, stages};
 use crate::error::{Error, Hint};
 use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
 use crate::model::{ClusterName, counted, duration_text, now, parse_duration, parse_time, time_text};
-use crate::reconcile::{NextStep, check_log, check_names};
+use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport, text};
 
@@ -168,7 +168,7 @@ fn show_events(hub: &ConnectedHub<'_>, args: &Args, first: bool, report: EventRe
     if !wanted.names.is_empty() && !wanted.is_story() && !wanted.dropped && !args.follow {
         let command = hub.scope.kibus("events --dropped");
         let drops = Hint::command("All drops of the bus, also of no known cluster:", command);
-        ui.next_steps(&[NextStep::Run(drops)])?;
+        ui.next_steps(&[drops])?;
     }
     Ok(HubReport::with(&hub.scope, Body::Events(report)))
 }

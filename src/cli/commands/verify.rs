@@ -41,7 +41,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     let (survey, intent) = stages::extended(hub, (survey, Query::default()), pass).await?;
     show_probes(hub, &survey)?;
     let intent = intent?;
-    hub.ui.warn_of(&intent);
+    hub.ui.warn_of(&intent.warnings);
     show_findings(hub, &survey, &intent)?;
     Ok(HubReport {
         probes: probed(&survey).map(Probe::from).collect(),

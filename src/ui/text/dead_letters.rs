@@ -12,7 +12,7 @@ use crate::model::{Scope, first_of, time_text};
 /// How many instances a line names at most.
 const NAMED: usize = 5;
 
-/// What lies in the dead-letter queue, a paragraph for each message.
+/// The messages in the dead-letter queue, a paragraph for each.
 pub fn dead_letters(scope: &Scope, report: &DeadLetterReport, style: Style) -> String {
     let DeadLetterReport { queue, about, letters, .. } = report;
     if letters.is_empty() {
@@ -105,7 +105,7 @@ pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) 
     }
 }
 
-/// What became of the dead letters: a line for each that was tried, and the counts.
+/// The results: a line for each dead letter that was tried, and the counts.
 pub fn treated(report: &DeadLetterReport) -> String {
     let is_redrive = report.action == Some(Treatment::Redrive);
     let suits = |letter: &&DeadLetter| report.action.is_none_or(|action| letter.suits(action));

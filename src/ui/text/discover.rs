@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use super::layout::{Style, Table, by_count, capitalized, escape, sentences};
+use super::layout::{Style, Table, capitalized, escape, sentences};
 use super::message::hint;
 use crate::discover::{Discovery, FoundQueue, FoundRule, Readership, Removal};
-use crate::model::{ClusterName, RuleName, Scope, counted};
+use crate::model::{ClusterName, RuleName, Scope, by_count, counted};
 
 /// The indentation of tables.
 const INDENT: usize = 2;

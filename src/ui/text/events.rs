@@ -1,11 +1,11 @@
-//! What became of events, as text: a summary for each cluster, and a row for each event.
+//! Events as text: a summary for each cluster, and a row for each event.
 
 use std::borrow::Cow;
 
-use super::layout::{Style, Table, by_count, escape, sentences};
+use super::layout::{Style, Table, escape, sentences};
 use crate::events::{ClusterEvents, EventLine, EventReport, Wanted};
 use crate::model::{
-    Scope, counted, duration_text,
+    Scope, by_count, counted, duration_text,
     router_line::{DELIVERED, DROPPED, RETRIED},
     short_name, time_text,
 };
@@ -55,7 +55,7 @@ pub fn event_rows<'a>(
 ) -> String {
     let rows = lines.into_iter().map(|event| row(event, wanted, names_cluster, style.paint));
     let rows: Vec<Vec<String>> = rows.collect();
-    // A row ends with the type, the node pool, and what became of the event.
+    // A row ends with the type, the node pool and the outcome of the event.
     let table = |left_out: usize| {
         let mut table = Table::default();
         for row in &rows {

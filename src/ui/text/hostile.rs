@@ -13,7 +13,6 @@ use crate::model::{
     readings::{any_json, any_policy, any_text},
     scope::tests::scope,
 };
-use crate::reconcile::NextStep;
 use crate::ui::Paint;
 use crate::ui::json::HubReport;
 
@@ -110,11 +109,10 @@ proptest! {
             .note(text.clone())
             .hint(text.clone())
             .hint_command(text.clone(), crate::error::quoted(&text));
-        let steps = [NextStep::Run(Hint::command(text.clone(), "kibus"))];
         for shown in [
             super::error(&error, style),
             warning(&Hint::command(text.clone(), text.clone()), style),
-            next_steps(&steps, style),
+            hint(&Hint::command(text.clone(), "kibus")),
         ] {
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
@@ -132,7 +130,7 @@ proptest! {
             (warning(&Hint::text(text.clone()), style), 1),
             (warning(&Hint::command(text.clone(), "kibus verify"), style), 2),
             (super::error(&error, style), 4),
-            (next_steps(&[NextStep::Run(hint)], style), 2),
+            (super::hint(&hint), 2),
             (json["hubs"][0]["warnings"][0].as_str().unwrap().to_owned(), 2),
         ] {
             prop_assert_eq!(shown.lines().count(), lines, "{}", shown);

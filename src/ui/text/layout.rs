@@ -1,8 +1,6 @@
-//! What every text is made of: text from outside without control characters, folded lines, tables, and names in the order in
-//! which people count.
+//! What every text is made of: text from outside without control characters, folded lines, and tables.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use console::{measure_text_width, strip_ansi_codes, truncate_str};
@@ -12,7 +10,9 @@ use crate::model::ResourceId;
 use crate::ui::terminal::Paint;
 
 /// The smallest width to which text is folded.
-pub(super) const NARROW: usize = 24;
+const NARROW: usize = 24;
+/// The indentation of text below a lead.
+const BELOW: usize = 6;
 
 /// How to format a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Style {
     }
 }
 
-/// Replaces every character that would control the terminal with its escape, like `\u{1b}`. A name or a tag may contain such.
+/// Replaces every character that would control the terminal with its escape, like `\u{1b}`. A name or a tag may contain one.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_except(text, &[], &[])
 }
@@ -137,6 +137,25 @@ fn words(text: &str, width: usize) -> Vec<&str> {
     words
 }
 
+/// A lead, and text that is folded beside it from this column on. Without two spaces between them or without room, a terminal
+/// has the text below the lead.
+pub(super) fn hanging(lead: &str, column: usize, text: &str, style: Style) -> Vec<String> {
+    let begin = format!("{lead}{}  ", gap(lead, column.saturating_sub(2)));
+    let has_room = |width| measure_text_width(&begin) == column && column + NARROW <= width;
+    let is_beside = style.width.is_none_or(has_room);
+    let indent = " ".repeat(if is_beside { column } else { BELOW });
+    let lines = fold(text, style.room(indent.len())).into_iter().enumerate();
+    let mut lines: Vec<String> = lines
+        .map(|(at, line)| if at == 0 && is_beside { format!("{begin}{line}") } else { format!("{indent}{line}") })
+        .collect();
+    if !is_beside {
+        lines.insert(0, lead.to_owned());
+    }
+    lines.iter_mut().for_each(|line| line.truncate(line.trim_end().len()));
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
 /// Sentences, folded. Indented lines are for copying and stay whole.
 pub fn sentences(text: &str, style: Style) -> String {
     let lines = text
@@ -176,25 +195,6 @@ pub(super) fn shortened(text: &str, width: Option<usize>, indent: usize) -> Stri
 /// The display name of a resource.
 pub(in crate::ui) fn name(id: &ResourceId) -> String {
     id.name().replace(" -> ", " → ")
-}
-
-/// The order of two names as people count: `tenant-2` before `tenant-10`.
-pub(super) fn by_count(a: &str, b: &str) -> Ordering {
-    counted(a).cmp(&counted(b))
-}
-
-/// A name taken apart into text and the number after it, so that names sort as people count; the name itself
-/// decides between `a-1` and `a-01`.
-pub(super) fn counted(name: &str) -> (Vec<(&str, u64)>, &str) {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let (text, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
-        let (number, after) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
-        parts.push((text, number.parse().unwrap_or(0)));
-        rest = after;
-    }
-    (parts, name)
 }
 
 /// The spaces between two columns.

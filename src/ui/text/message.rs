@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::layout::{Style, capitalized, escape, fold, indented, name, sentences};
+use super::layout::{Style, capitalized, escape, fold, hanging, indented, name, sentences};
 use super::plan::{NAME_COLUMN, field_lines};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
@@ -96,7 +96,7 @@ pub fn passed(messages: &[Message], style: Style) -> Vec<String> {
     messages.iter().flat_map(|message| row(message, style)).collect()
 }
 
-/// The severity or a tick, the code, the subject and the sentence. On a narrow terminal, the rest is below the beginning.
+/// The severity or a tick, the code, the subject and the sentence.
 fn row(message: &Message, style: Style) -> Vec<String> {
     let subject = match &message.about {
         Subject::Resource(id) => format!("{} {}", id.label(), name(id)),
@@ -110,16 +110,8 @@ fn row(message: &Message, style: Style) -> Vec<String> {
         (_, Severity::Warning) => style.paint.yellow(&word),
     };
     let code = format!("{:4}", message.code.map_or("", |code| code.as_str()));
-    let begin = format!("  {word}  {}  ", style.paint.bold(&code));
-    beside(&begin, TEXT, [&format!("{subject}: {}", message.sentence)], style)
-}
-
-/// Texts after a beginning that takes this many columns.
-fn beside<'a>(begin: &str, columns: usize, texts: impl IntoIterator<Item = &'a String>, style: Style) -> Vec<String> {
-    let below = " ".repeat(columns);
-    let begins = std::iter::once(begin).chain(std::iter::repeat(below.as_str()));
-    let lines = texts.into_iter().flat_map(|text| fold(&escape(text), style.room(columns)));
-    begins.zip(lines).map(|(begin, line)| format!("{begin}{line}")).collect()
+    let lead = format!("  {word}  {}", style.paint.bold(&code));
+    hanging(&lead, TEXT, &escape(&format!("{subject}: {}", message.sentence)), style)
 }
 
 /// An explanation below a finding.
@@ -196,9 +188,10 @@ fn check_lines(check: &Message, style: Style) -> Vec<String> {
         _ => ('?', Paint::yellow),
     };
     let word = paint(style.paint, &format!("{mark} {result:RESULT$}"));
-    let begin = format!("  {word}{:SUBJECT$}", check.name());
+    let lead = format!("  {word}{}", check.name());
+    let leads = std::iter::once(lead.as_str()).chain(std::iter::repeat(""));
     let texts = std::iter::once(&check.sentence).chain(&check.notes);
-    beside(&begin, 4 + RESULT + SUBJECT, texts, style)
+    leads.zip(texts).flat_map(|(lead, text)| hanging(lead, 4 + RESULT + SUBJECT, &escape(text), style)).collect()
 }
 
 #[cfg(test)]

@@ -2,22 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use console::measure_text_width;
 use similar::{ChangeTag, DiffTag, TextDiff};
 
-use super::layout::{NARROW, Style, Table, counted, escape, fold, gap, name, shortened};
-use crate::model::{ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope};
+use super::layout::{Style, Table, escape, fold, gap, hanging, name, shortened};
+use crate::model::{
+    ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope, count_key, first_of,
+};
 use crate::plan::{Action, Change, FieldChange, Plan};
+use crate::reconcile::ClusterSummary;
 use crate::ui::terminal::Paint;
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
+/// How many clusters a line names.
+const LISTED: usize = 20;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
 /// The widest name column. Longer names reach into the next column.
 pub(super) const NAME_COLUMN: usize = 48;
-/// The indentation of text below a row.
-const BELOW: usize = 6;
 /// How many unchanged lines of a document are shown around a change.
 const CONTEXT: usize = 3;
 
@@ -83,7 +85,7 @@ fn groups(plan: &Plan) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for change in &plan.changes {
         let cluster = change.cluster.as_ref();
-        let place = cluster.map(|name| counted(name.as_str()));
+        let place = cluster.map(|name| count_key(name.as_str()));
         groups.entry(place).or_insert((cluster, Vec::new())).1.push(change);
     }
     groups.into_values().collect()
@@ -179,12 +181,12 @@ pub(super) fn field_lines(
     below(&field.path, lines)
 }
 
-/// Whether all that happens to a cluster is this.
+/// Whether a cluster has no other changes.
 fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
     group.0.is_some() && group.1.iter().all(|change| change.action == action)
 }
 
-/// For which actions each whole cluster is one line: there are many, and `-v` is not set.
+/// The actions of which each whole cluster is one line: there are many, and `-v` is not set.
 fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
     let count = |action| groups.iter().filter(|group| is_whole_cluster(group, action)).count();
     let mut actions = vec![Action::Create, Action::Delete];
@@ -249,42 +251,34 @@ impl Columns {
         Self { kind: kinds, name: names.min(room) }
     }
 
-    /// The column at which the text about a resource begins.
-    fn last(self) -> usize {
-        4 + self.kind + 2 + self.name + 2
-    }
-
-    /// A sign, a kind, a name, and a text beside it.
-    fn line(self, sign: &str, kind: &str, name: &str, about: &str) -> String {
-        let line = format!("  {sign} {kind}{}  {name}{}  {about}", gap(kind, self.kind), gap(name, self.name));
-        line.trim_end().to_owned()
-    }
-
-    /// The same with the text beside the name or, if it does not fit there, below it. On a terminal, a long name is
-    /// shortened.
+    /// A sign, a kind, a name, and a text beside them. On a terminal, a long name is shortened.
     fn row(self, sign: &str, kind: &str, name: &str, about: &str, style: Style) -> Vec<String> {
-        let name = shortened(&escape(name), style.width, 4 + self.kind + 2);
-        let line = |about: &str| self.line(sign, kind, &name, about);
-        let Some(width) = style.width else {
-            return vec![line(about)];
-        };
-        let room = width.saturating_sub(self.last());
-        let mut lines = Vec::new();
-        if room >= NARROW && measure_text_width(&name) <= self.name {
-            for (at, text) in fold(about, room).iter().enumerate() {
-                let text = shortened(text, Some(room), 0);
-                lines.push(match at {
-                    0 => line(&text),
-                    _ => " ".repeat(self.last()) + &text,
-                });
-            }
-        } else {
-            lines.push(line(""));
-            let texts = fold(about, width.saturating_sub(BELOW)).into_iter().filter(|text| !text.is_empty());
-            lines.extend(texts.map(|text| " ".repeat(BELOW) + &shortened(&text, style.width, BELOW)));
-        }
-        lines
+        let lead = format!("  {sign} {kind}{}  {}", gap(kind, self.kind), escape(name));
+        let lines = hanging(&lead, 4 + self.kind + 2 + self.name + 2, about, style);
+        lines.iter().map(|line| shortened(line, style.width, 0)).collect()
     }
+}
+
+/// How the controller roles of clusters were found: one line for all with the same sources.
+pub fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
+    let mut groups: BTreeMap<String, Vec<&ClusterSummary>> = BTreeMap::new();
+    let mut clusters: Vec<_> = clusters.iter().filter(|cluster| !cluster.found_by.is_empty()).collect();
+    clusters.sort_by_key(|cluster| count_key(cluster.name.as_str()));
+    for cluster in clusters {
+        let sources: Vec<String> = cluster.found_by.iter().map(ToString::to_string).collect();
+        groups.entry(sources.join(", ")).or_default().push(cluster);
+    }
+    let line = |(sources, group): (String, Vec<&ClusterSummary>)| {
+        let sources = escape(&sources).into_owned();
+        match (group.as_slice(), group[0].controller_role.as_ref()) {
+            ([one], Some(role)) => format!("role `{role}` of cluster `{}` was found by: {sources}", one.name),
+            _ => format!(
+                "roles of clusters {} were found by: {sources}",
+                first_of(group.iter().map(|one| &one.name), LISTED)
+            ),
+        }
+    };
+    groups.into_iter().map(line).collect()
 }
 
 /// The value of the field at `path`, on one line. A document has lines of its own.

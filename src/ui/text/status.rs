@@ -1,7 +1,7 @@
 //! The status of a hub and its clusters, as text.
 
-use super::layout::{Style, Table, by_count, escape, fold, name};
-use crate::model::{Depth, Scope};
+use super::layout::{Style, Table, escape, hanging, name};
+use crate::model::{Depth, Scope, by_count};
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
 use crate::ui::Paint;
@@ -9,7 +9,7 @@ use crate::ui::Paint;
 /// The indentation of tables.
 const INDENT: usize = 2;
 /// The column of the values about the hub.
-const FACTS: usize = 12;
+const FACTS: usize = 14;
 /// The controller role of a cluster that was added with `--no-controller-role`.
 const NO_ROLE: &str = "not managed by kibus";
 
@@ -17,26 +17,16 @@ const NO_ROLE: &str = "not managed by kibus";
 pub fn status(scope: &Scope, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     let paint = style.paint;
     let mut lines = vec![super::heading(scope, style), String::new()];
-    let mut facts = Table::default();
-    facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
-    for line in status.standing.iter().flat_map(|standing| fold(standing, style.room(FACTS))) {
-        facts.row([String::new(), paint.yellow(&escape(&line))]);
-    }
-    facts.row(["mapping".to_owned(), mapping(status, paint)]);
-    facts.row(["rules".to_owned(), rules(status, paint)]);
-    let heartbeat = status.heartbeat.iter().flat_map(|last| fold(last, style.room(FACTS)));
-    for (title, line) in std::iter::once("heartbeat").chain(std::iter::repeat("")).zip(heartbeat) {
-        facts.row([title.to_owned(), escape(&line).into_owned()]);
-    }
+    let mut fact = |title: &str, text: &str| lines.extend(hanging(&format!("  {title}"), FACTS, text, style));
+    fact("router", &router(status.router.as_ref(), paint));
+    status.standing.iter().for_each(|standing| fact("", &paint.yellow(&escape(standing))));
+    fact("mapping", &mapping(status, paint));
+    fact("rules", &rules(status, paint));
+    status.heartbeat.iter().for_each(|last| fact("heartbeat", &escape(last)));
     if !status.missing.is_empty() {
-        let ids = status.missing.iter();
-        let ids: Vec<String> = ids.map(|id| format!("{} {}", id.label(), escape(&name(id)))).collect();
-        let titles = std::iter::once("missing").chain(std::iter::repeat(""));
-        for (title, line) in titles.zip(fold(&ids.join(", "), style.room(FACTS))) {
-            facts.row([title.to_owned(), paint.red(&line)]);
-        }
+        let ids = status.missing.iter().map(|id| format!("{} {}", id.label(), escape(&name(id))));
+        fact("missing", &paint.red(&ids.collect::<Vec<_>>().join(", ")));
     }
-    lines.push(facts.render(INDENT, style.width));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
     let mut queues = Table::with_numbers([1, 2]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
@@ -51,7 +41,7 @@ pub fn status(scope: &Scope, status: &StatusReport, clusters: &[ClusterSummary],
     lines.join("\n")
 }
 
-/// The buses of an account and Region, each with its clusters; `none` says what there is none of, and where, and
+/// The buses of an account and Region, each with its clusters; `none` names what was not found, and where;
 /// `create` is the command that creates one.
 pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, style: Style) -> String {
     if buses.is_empty() {
@@ -133,7 +123,7 @@ fn router(router: Option<&RouterReport>, paint: Paint) -> String {
         return paint.red("none is live");
     };
     let version = match router.version.as_str() {
-        "" => paint.yellow("not one of kibus's"),
+        "" => paint.yellow("not managed by kibus"),
         version => escape(version).into_owned(),
     };
     let published = router.published.map_or_else(String::new, |number| format!(", version {number} live"));

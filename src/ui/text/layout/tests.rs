@@ -99,13 +99,6 @@ fn lines_break_at_spaces_and_lose_nothing() {
 }
 
 #[test]
-fn names_sort_as_people_count() {
-    let mut names = ["t-10", "t-2", "base", "t-1", "t-1-b", "t", "t-01"];
-    names.sort_by_key(|name| counted(name));
-    assert_eq!(names, ["base", "t", "t-01", "t-1", "t-1-b", "t-2", "t-10"]);
-}
-
-#[test]
 fn columns_align_by_visible_width() {
     let mut table = Table::with_numbers([1]);
     table.row(["cluster", "waiting", "controller role"]);
