@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn what_is_said_of_the_router_is_folded_below_it() {
         let text = shown(Some(60), Some("on purpose: someone went back to it from version 3; so be it"));
-        let facts = "  router    none is live
-            on purpose: someone went back to it from version
-            3; so be it\n";
+        let facts = "  router      none is live
+              on purpose: someone went back to it from
+              version 3; so be it\n";
         assert!(text.contains(facts), "{text}");
     }
 }
