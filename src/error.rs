@@ -165,7 +165,7 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// A signal, or Ctrl-C at a question, came before any change.
+    /// A signal came before any change.
     pub fn interrupted(kind: ErrorKind) -> Self {
         Self::new(kind, "interrupted; nothing was changed")
     }

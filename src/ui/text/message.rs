@@ -22,15 +22,15 @@ const SUBJECT: usize = 13;
 /// outside could otherwise look like one.
 pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
     let mut lines = vec![titled(&style.paint.red("error:"), &error.message, style)];
-    let below = |text: &str| format!("  {}", folded(&escape(text), style));
-    lines.extend(error.notes.iter().map(|note| below(note)));
+    let below = |text: &str| hanging("", 2, &escape(text), style);
+    lines.extend(error.notes.iter().flat_map(|note| below(note)));
     for Hint { text, command } in &error.hints {
         let end = match command {
             Some(_) if !text.ends_with([':', '.']) => ":",
             _ => "",
         };
         if !text.is_empty() {
-            lines.push(below(&format!("{text}{end}")));
+            lines.extend(below(&format!("{text}{end}")));
         }
         let command = command.as_deref().unwrap_or_default();
         let command = command.lines().map(|line| format!("      {}", style.paint.bold(&escape(line))));
@@ -55,13 +55,9 @@ pub(in crate::ui) fn hint(hint: &Hint) -> String {
     }
 }
 
+/// Text after a title. Its continuation lines are indented.
 fn titled(title: &str, text: &str, style: Style) -> String {
-    folded(&format!("{title} {}", escape(text)), style)
-}
-
-/// Text whose continuation lines are indented.
-fn folded(text: &str, style: Style) -> String {
-    fold(text, style.room(2)).join("\n  ")
+    fold(&format!("{title} {}", escape(text)), style.room(2)).join("\n  ")
 }
 
 /// All findings of one hub, with the commands that fix them. `clusters` says how many were checked.
@@ -116,8 +112,7 @@ fn row(message: &Message, style: Style) -> Vec<String> {
 
 /// An explanation below a finding.
 fn below(text: &str, style: Style) -> Vec<String> {
-    let lines = fold(text, style.room(6)).into_iter();
-    lines.map(|line| format!("      {}", style.paint.dim(&line))).collect()
+    hanging("", 6, &style.paint.dim(text), style)
 }
 
 /// What to do, and the command for it, if any.
