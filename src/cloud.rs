@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::model::{
     Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping,
-    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, Look, ParameterName,
-    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Simulation, Status,
-    Tags, Topic, TopicAttributes, policy::InlinePolicy,
+    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity,
+    QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Simulation, Status, Tags, Topic,
+    TopicAttributes, policy::InlinePolicy,
 };
 use crate::plan::Change;
 
@@ -99,13 +99,9 @@ macro_rules! questions {
                 /// together, there is an answer to each.
                 simulated((String, Simulation)) -> Vec<Answered>;
                 /// What happened on a queue in the last day; absent if nothing is known.
-                queue_activity(QueueName) -> QueueActivity;
-                /// How often a queue was received from in the last hour; absent if nothing is known of all of it.
-                receives(QueueName) -> u64;
-                /// One more sample of the counts of a queue, a moment later.
-                glance(QueueName) -> Vec<Depth>;
-                /// Samples of the counts of a queue over a minute, until it is empty.
-                watch(QueueName) -> Vec<Depth>;
+                activity(QueueName) -> QueueActivity;
+                /// How many messages a queue holds a moment later.
+                depth_later(QueueName) -> Depth;
                 /// The result of a probe of a cluster, or of the bus.
                 probes(Option<ClusterName>) -> Probed;
             }
@@ -187,14 +183,6 @@ pub trait Read: Questions {
         &self,
         queues: &BTreeSet<QueueName>,
     ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
-
-    /// How often these queues were received from in the last hour. One without data of the whole hour is missing.
-    fn receives(
-        &self,
-        _queues: &BTreeSet<QueueName>,
-    ) -> impl Future<Output = Result<BTreeMap<QueueName, u64>, Fault>> + Send {
-        std::future::ready(Ok(BTreeMap::new()))
-    }
 
     /// The caller's ARN, as STS gives it.
     fn caller(&self) -> &str;
@@ -279,9 +267,9 @@ pub trait Probe: Send + Sync {
         std::future::ready(Ok(0))
     }
 
-    /// Looks at the messages of a queue. Hides what it shows from the consumer for a second.
-    fn look(&self, _queue: &QueueName) -> impl Future<Output = Result<Look, Fault>> + Send {
-        std::future::ready(Ok(Look::default()))
+    /// Looks at the messages of a queue, and gives their ids: SQS may show copies (S28). Hides what it shows from the consumer for a second.
+    fn look(&self, _queue: &QueueName) -> impl Future<Output = Result<BTreeSet<String>, Fault>> + Send {
+        std::future::ready(Ok(BTreeSet::new()))
     }
 
     /// Invokes a function's alias with a probe. Gives what the router decided, or its error message.

@@ -59,18 +59,10 @@ pub fn discovery(survey: &Survey, format: Option<Format>) -> Result<Discovery, F
     let receivers = receivers(survey);
     for (queue, receiver) in &receivers {
         survey.queue(queue);
-        survey.queue_activity(queue);
+        survey.activity(queue);
         // The rules of a queue are usually of one tool, so the tags of one are enough.
         if let Some(first) = receiver.senders.first() {
             survey.rule_tags(&first.rule.name);
-        }
-    }
-    // Last, because a watch takes a minute: messages wait, and CloudWatch does not say whether they are read.
-    if !survey.is_open() {
-        let is_unknown = |queue: &QueueName| survey.queue_activity(queue).present().is_none();
-        let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
-        for queue in receivers.keys().filter(|queue| is_unknown(queue) && waits(queue)) {
-            survey.watch(queue);
         }
     }
     let queues = found(survey, &receivers);
@@ -82,7 +74,7 @@ pub fn discovery(survey: &Survey, format: Option<Format>) -> Result<Discovery, F
         queues,
         rules_elsewhere: elsewhere(survey),
         unread: unread(survey),
-        unmeasured: survey.known.queue_activity.values().find_map(Fact::fault).cloned(),
+        unmeasured: survey.known.activity.values().find_map(Fact::fault).cloned(),
     })
 }
 

@@ -4,6 +4,5 @@
 
 pub mod grants;
 pub mod operator_policy;
-pub mod service_access;
 #[cfg(test)]
 mod tests;

@@ -65,6 +65,6 @@ pub(crate) use scope::{dns_suffix, partition_of};
 pub use settings::{BadDocument, Moment, Settings};
 pub use signal::{Signal, SubjectMember, sample_event, short_name};
 pub use status::{
-    Depth, DroppedClusters, DroppedEvents, Look, MappingState, ProbeResult, Probed, QueueActivity, Status, VersionState,
+    Depth, DroppedClusters, DroppedEvents, MappingState, ProbeResult, Probed, QueueActivity, Status, VersionState,
 };
 pub use tags::Tags;

@@ -1,16 +1,15 @@
-//! Sends a probe event, and watches whether it is delivered and received; and watches how many messages wait in queues.
+//! Sends a probe event, and watches whether it is delivered and received.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, SystemTime};
 
-use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::cloud::{Fault, Probe};
 use crate::model::{
-    ClusterName, Depth, Look, ProbeResult, Probed, QueueName, RouterDecision, Scope,
+    ClusterName, Depth, ProbeResult, Probed, QueueName, RouterDecision, Scope,
     scope::LIVE,
     signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE},
     status::{BUS_LIMIT, PROBE_LIMIT, RECEIVED_AT_ONCE, RESEND},
@@ -26,13 +25,6 @@ const STAYS: Duration = Duration::from_secs(45);
 /// The seconds after which the counts of a queue are read if nobody may look: they are right after about a minute (SQS API
 /// reference, `GetQueueAttributes`).
 const COUNTED: [u64; 4] = [60, 70, 80, 90];
-/// How long a watch of counts takes: they are right about a minute after producers stop.
-const WATCH: Duration = Duration::from_secs(60);
-/// The pause between two samples of a watch.
-const PAUSE: Duration = Duration::from_secs(10);
-/// The pause before a single further sample.
-const GLANCE: Duration = Duration::from_secs(2);
-
 /// Probes the bus: puts an event on the event bus, again and again, until one is in the probe queue.
 pub async fn bus(cloud: &impl Probe, scope: &Scope) -> Probed {
     let (clock, queue, probe) = (Instant::now(), scope.probe_queue(), name());
@@ -94,7 +86,7 @@ pub async fn cluster(
 /// so a message that is still there after a while was not read. A look is a receive that hides what it shows for a second.
 async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResult, Fault> {
     let clock = Instant::now();
-    let mut looks: Vec<(Duration, Look)> = Vec::new();
+    let mut looks: Vec<(Duration, BTreeSet<String>)> = Vec::new();
     let mut due: VecDeque<Duration> = FIRST_LOOKS.map(Duration::from_secs).into();
     while let Some(time) = due.pop_front() {
         sleep_until(clock + time).await;
@@ -123,23 +115,23 @@ async fn watch_reader(cloud: &impl Probe, queue: &QueueName) -> Result<ProbeResu
 }
 
 /// The result that these looks show, in the order of time; `None` while a further one can decide it.
-fn judge(looks: &[(Duration, Look)]) -> Option<ProbeResult> {
+fn judge(looks: &[(Duration, BTreeSet<String>)]) -> Option<ProbeResult> {
     let (at, last) = looks.last()?;
     // One look may come too early: a new message is not on all servers of SQS yet.
     if let [.., (_, before), (_, last)] = looks
-        && before.0.is_empty()
-        && last.0.is_empty()
+        && before.is_empty()
+        && last.is_empty()
     {
         return Some(ProbeResult::Read);
     }
     let old = looks.iter().filter(|(before, _)| *at >= *before + STAYS);
-    old.flat_map(|(_, look)| look.0.keys()).any(|id| last.0.contains_key(id)).then_some(ProbeResult::NotRead)
+    old.flat_map(|(_, look)| look).any(|id| last.contains(id)).then_some(ProbeResult::NotRead)
 }
 
 /// The result after the last look, which has shown no message again: those of the first looks are gone if it shows all that waits.
-fn conclude(looks: &[(Duration, Look)]) -> ProbeResult {
+fn conclude(looks: &[(Duration, BTreeSet<String>)]) -> ProbeResult {
     match looks.last() {
-        Some((_, last)) if last.0.len() < RECEIVED_AT_ONCE => ProbeResult::Read,
+        Some((_, last)) if last.len() < RECEIVED_AT_ONCE => ProbeResult::Read,
         _ => ProbeResult::Unknown("more messages wait than a receive shows".to_owned()),
     }
 }
@@ -182,57 +174,6 @@ fn reasons(decisions: &[RouterDecision]) -> String {
         [] => "it answered without a decision".to_owned(),
         _ => decisions.iter().map(reason).collect::<Vec<_>>().join("; "),
     }
-}
-
-/// One more sample of these queues, a moment later. A queue that cannot be read has none.
-pub async fn glance(
-    cloud: &impl Probe,
-    scope: &Scope,
-    queues: &BTreeSet<QueueName>,
-) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, Some(scope), queues, GLANCE, GLANCE).await
-}
-
-/// Samples of these queues over a minute, each until it is empty, without a receive: probes of kibus count as messages.
-pub async fn watch_counts(cloud: &impl Probe, queues: &BTreeSet<QueueName>) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, None, queues, WATCH, PAUSE).await
-}
-
-/// Samples of queues until this time is over. With a scope, probes that wait in the queues of its clusters do not count.
-async fn sample(
-    cloud: &impl Probe,
-    scope: Option<&Scope>,
-    queues: &BTreeSet<QueueName>,
-    time: Duration,
-    pause: Duration,
-) -> BTreeMap<QueueName, Vec<Depth>> {
-    let clock = Instant::now();
-    let mut samples: BTreeMap<QueueName, Vec<Depth>> = BTreeMap::new();
-    let mut left: Vec<QueueName> = queues.iter().cloned().collect();
-    while !left.is_empty() && clock.elapsed() < time {
-        sleep(pause).await;
-        let read = left.into_iter().map(|queue| async {
-            let mut depth = cloud.depth(&queue).await.ok().flatten()?;
-            // Only probes that were interrupted may wait. A receive from a queue of the hub could make a dead letter.
-            let may_have_probes = scope.is_some_and(|scope| !scope.hub_queues().contains(&queue));
-            if depth.waiting > 0 && may_have_probes {
-                let seen = cloud.look(&queue).await.unwrap_or_default().0;
-                let probes = seen.into_values().filter(|is_probe| *is_probe).count();
-                if probes as u64 >= depth.waiting {
-                    depth.waiting = 0;
-                }
-            }
-            Some((queue, depth))
-        });
-        left = Vec::new();
-        for (queue, depth) in join_all(read).await.into_iter().flatten() {
-            samples.entry(queue.clone()).or_default().push(depth);
-            if depth != Depth::default() {
-                left.push(queue);
-            }
-        }
-    }
-    samples
 }
 
 #[cfg(test)]

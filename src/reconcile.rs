@@ -14,6 +14,7 @@ mod router;
 pub mod status;
 mod target;
 mod topics;
+mod traffic;
 mod unrecorded;
 mod warnings;
 
@@ -23,7 +24,7 @@ pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards, saved_settings};
 pub use roles::recorded_roles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Trial, Wish, checked_clusters};
+pub use target::{Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Wish, checked_clusters};
 
 use clusters::FoundBy;
 

@@ -43,10 +43,6 @@ pub struct Survey {
 
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStep {
-    /// Messages wait in queues, and their counts are read again.
-    Glance,
-    /// The same for a minute.
-    Watch,
     /// IAM is asked which calls it allows.
     Simulate,
     /// A queue that was marked as being deleted still answers.

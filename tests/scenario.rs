@@ -86,7 +86,6 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    abandoned_probe
     adopt
     alarms
     aws_like

@@ -1,7 +1,7 @@
 //! Messages that kibus sends and receives itself: dead letters, probes, and those of the demo. And what it invokes the router
 //! with, instead of a message in the hub queue.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
@@ -20,10 +20,9 @@ use super::{AwsCloud, signed};
 use crate::cloud::{Fault, Probe};
 use crate::dead_letters::{DeadLetter, DeadLetters};
 use crate::model::{
-    Depth, FunctionName, LogGroupName, Look, QueueName, RouterAnswer, RouterDecision, SqsEvent,
+    Depth, FunctionName, LogGroupName, QueueName, RouterAnswer, RouterDecision, SqsEvent,
     calls::{events, sqs},
     router_function,
-    signal::PROBE_SOURCE,
 };
 
 /// The lines of the router about messages that it returned to their queue.
@@ -138,16 +137,16 @@ impl Probe for AwsCloud {
         refused.map_or(Ok(()), |message| Err(rejected(action, message)))
     }
 
-    async fn look(&self, queue: &QueueName) -> Result<Look, Fault> {
+    async fn look(&self, queue: &QueueName) -> Result<BTreeSet<String>, Fault> {
         let messages = self.received(queue, 2, |call| call.visibility_timeout(HIDES)).await?;
-        Ok(Look(by_id(&messages, |event| event["source"] == PROBE_SOURCE)))
+        Ok(ids(&messages))
     }
 
     async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
         let url = self.queue_url(queue);
         let messages = self.received(queue, 2, |call| call.visibility_timeout(HIDES)).await?;
-        let is_this = by_id(&messages, |event| event["detail"]["probe"] == probe);
-        let arrived = is_this.into_values().filter(|is_this| *is_this).count();
+        let is_this = |message: &&Message| event(message.body())["detail"]["probe"] == probe;
+        let arrived = ids(messages.iter().filter(is_this)).len();
         let ours = messages
             .iter()
             .map(|message| (message, event(message.body())))
@@ -192,13 +191,9 @@ impl Probe for AwsCloud {
     }
 }
 
-/// Each message once, by its id, and whether it is one of these.
-fn by_id(messages: &[Message], is_one: impl Fn(&Value) -> bool) -> BTreeMap<String, bool> {
-    let each = messages.iter().filter_map(|message| {
-        let id = message.message_id()?.to_owned();
-        Some((id, is_one(&event(message.body()))))
-    });
-    each.collect()
+/// Each message once.
+fn ids<'a>(messages: impl IntoIterator<Item = &'a Message>) -> BTreeSet<String> {
+    messages.into_iter().filter_map(|message| Some(message.message_id()?.to_owned())).collect()
 }
 
 /// The event in a message; null if it has none.
@@ -213,10 +208,7 @@ mod tests {
     /// S28: one answer may hold the same message ten times.
     #[test]
     fn s28_copies_of_a_message_count_once() {
-        let message = |id: &str, body: &str| Message::builder().message_id(id).body(body).build();
-        let probe = r#"{"source": "kibus.probe"}"#;
-        let messages = [message("1", probe), message("1", probe), message("2", "{}"), message("1", probe)];
-        let found = by_id(&messages, |event| event["source"] == PROBE_SOURCE);
-        assert_eq!(found, BTreeMap::from([("1".to_owned(), true), ("2".to_owned(), false)]));
+        let messages = ["1", "1", "2", "1"].map(|id| Message::builder().message_id(id).build());
+        assert_eq!(ids(&messages), ["1", "2"].map(str::to_owned).into());
     }
 }

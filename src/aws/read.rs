@@ -37,24 +37,19 @@ use crate::wire::sns::attributes;
 /// answer has at most 18 MB.
 const PAGE: i32 = 300;
 
-/// The most queries of one call (CloudWatch API reference, `GetMetricData`).
-const QUERIES: usize = 500;
 /// The length of the time that is asked about, in seconds.
 const DAY: u64 = 86_400;
-/// The length of the time of one value, in seconds.
 const HOUR: u64 = 3_600;
-/// The empty receives of an hour with long polling: at 20 s each there are 180, and fewer if messages arrive.
-const POLLED: f64 = 60.0;
-/// A metric, and the count that it is.
-type Metric = (&'static str, fn(&mut QueueActivity) -> &mut u64);
-const EMPTY_RECEIVES: &str = "NumberOfEmptyReceives";
+/// The length of the time of one value, in seconds.
+const PERIOD: u64 = 300;
 /// The metrics that are read (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
-const METRICS: [Metric; 4] = [
-    ("NumberOfMessagesSent", |activity| &mut activity.sent),
-    ("NumberOfMessagesReceived", |activity| &mut activity.received),
-    (EMPTY_RECEIVES, |activity| &mut activity.empty_receives),
-    ("NumberOfMessagesDeleted", |activity| &mut activity.deleted),
-];
+const METRICS: [&str; 4] =
+    ["NumberOfMessagesSent", "NumberOfMessagesReceived", "NumberOfEmptyReceives", "NumberOfMessagesDeleted"];
+/// The queues of one call. A call may have 500 queries, and a page of its answer 100,800 values (CloudWatch API reference,
+/// `GetMetricData`), which four metrics of 87 queues have in a day.
+const QUEUES: usize = 80;
+/// The empty receives of a period with long polling: at 20 s each there are 15, and fewer if messages arrive.
+const POLLED: f64 = 5.0;
 
 macro_rules! forwards {
     (
@@ -145,43 +140,13 @@ impl Read for AwsCloud {
     }
 
     async fn activity(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
-        // SQS reports every metric of an active queue, also zeros, so a queue that lacks one is not in the answer: no data says
-        // nothing.
-        let queues: Vec<&QueueName> = queues.iter().collect();
-        let now = self.now();
-        let mut found: BTreeMap<QueueName, QueueActivity> = BTreeMap::new();
-        let mut reported: BTreeSet<(QueueName, &str)> = BTreeSet::new();
-        for queues in queues.chunks(QUERIES / METRICS.len()) {
-            let queries: Vec<Value> = queues.iter().enumerate().flat_map(|(at, queue)| queries(at, queue)).collect();
-            let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now, "MetricDataQueries": queries });
-            let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-            for series in self.json_pages(&self.metrics, action, input, list).await? {
-                // An answer of more than one page may repeat an id with further values.
-                let values = series["Values"].as_array().into_iter().flatten();
-                let values: Vec<f64> = values.filter_map(Value::as_f64).collect();
-                let id = series["Id"].as_str().unwrap_or_default();
-                let Some(((name, count), queue)) = asked(id, queues).filter(|_| !values.is_empty()) else {
-                    continue;
-                };
-                reported.insert((queue.clone(), name));
-                let activity = found.entry(queue.clone()).or_default();
-                *count(activity) += whole(values.iter().sum());
-                if name == EMPTY_RECEIVES {
-                    activity.polled_hours += values.iter().filter(|receives| **receives >= POLLED).count() as u64;
-                }
-            }
-        }
-        found.retain(|queue, _| METRICS.iter().all(|(name, _)| reported.contains(&(queue.clone(), *name))));
-        Ok(found)
-    }
-
-    async fn receives(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, u64>, Fault> {
-        // Most queues are read and get nothing, so the second metric is asked about few.
-        let mut found = last_hour(self, queues, EMPTY_RECEIVES).await?;
-        let unread: BTreeSet<QueueName> =
-            found.extract_if(.., |_, count| *count == 0).map(|(queue, _)| queue).collect();
-        found.extend(last_hour(self, &unread, "NumberOfMessagesReceived").await?);
-        Ok(found)
+        let (queues, now): (Vec<&QueueName>, u64) = (queues.iter().collect(), self.now());
+        let start = now.saturating_sub(DAY) / PERIOD * PERIOD;
+        let calls = queues.chunks(QUEUES).map(async |queues| {
+            let queries = queues.iter().enumerate().flat_map(|(at, queue)| queries(at, queue)).collect();
+            Ok(active(queues, &metrics(self, queries, start, now).await?, now))
+        });
+        Ok(try_join_all(calls).await?.into_iter().flatten().collect())
     }
 
     fn caller(&self) -> &str {
@@ -203,68 +168,58 @@ fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, V
 /// The queries about a queue, which is the one at this place.
 fn queries(at: usize, queue: &QueueName) -> impl Iterator<Item = Value> {
     let metrics = METRICS.iter().enumerate();
-    metrics.map(move |(number, (name, _))| query(format!("q{at}_{number}"), name, queue, HOUR))
+    metrics.map(move |(number, name)| query(format!("q{at}_{number}"), name, queue, PERIOD))
 }
 
 fn query(id: String, metric: &str, queue: &QueueName, period: u64) -> Value {
-    json!({
-        "Id": id,
-        "MetricStat": {
-            "Metric": {
-                "Namespace": "AWS/SQS",
-                "MetricName": metric,
-                "Dimensions": [{"Name": "QueueName", "Value": queue.as_str()}],
-            },
-            "Period": period,
-            "Stat": "Sum",
-        },
-        "ReturnData": true,
-    })
+    let dimensions = json!([{"Name": "QueueName", "Value": queue.as_str()}]);
+    let metric = json!({"Namespace": "AWS/SQS", "MetricName": metric, "Dimensions": dimensions});
+    json!({"Id": id, "MetricStat": {"Metric": metric, "Period": period, "Stat": "Sum"}})
 }
 
-/// The sums of a metric since an hour ago and up to ten minutes before that.
-async fn last_hour(
-    cloud: &AwsCloud,
-    queues: &BTreeSet<QueueName>,
-    metric: &str,
-) -> Result<BTreeMap<QueueName, u64>, Fault> {
-    const STEP: u64 = 300;
-    let (now, mut found) = (cloud.now(), BTreeMap::new());
-    let start = (now - HOUR) / STEP * STEP - STEP;
-    let queues: Vec<&QueueName> = queues.iter().collect();
-    for queues in queues.chunks(QUERIES) {
-        let queries = queues.iter().enumerate();
-        let queries: Vec<Value> = queries.map(|(at, queue)| query(format!("q{at}"), metric, queue, STEP)).collect();
-        let input = json!({ "StartTime": start, "EndTime": now, "MetricDataQueries": queries });
-        let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-        let series = cloud.json_pages(&cloud.metrics, action, input, list).await?;
-        found.extend(sums(queues, &series, start + STEP));
-    }
-    Ok(found)
+/// The series of these queries. An answer of more than one page may repeat an id with further values.
+async fn metrics(cloud: &AwsCloud, queries: Vec<Value>, start: u64, end: u64) -> Result<Vec<Value>, Fault> {
+    let input = json!({ "StartTime": start, "EndTime": end, "MetricDataQueries": queries });
+    let list = ["MetricDataResults", "NextToken"];
+    cloud.json_pages(&cloud.metrics, cloudwatch::GET_METRIC_DATA, input, list).await
 }
 
-/// The sum of each queue, by the id of its query. A queue without data of its first minutes, up to this time, is missing: it is new, or
-/// was idle, and SQS reports nothing of it.
-fn sums(queues: &[&QueueName], series: &[Value], first: u64) -> BTreeMap<QueueName, u64> {
-    let mut found: BTreeMap<&QueueName, (bool, f64)> = BTreeMap::new();
+/// What happened on each queue. SQS reports every metric of an active queue, also zeros, so a queue that lacks one is missing: no
+/// data says nothing.
+fn active(queues: &[&QueueName], series: &[Value], now: u64) -> BTreeMap<QueueName, QueueActivity> {
+    let mut found: BTreeMap<&QueueName, [Vec<(u64, f64)>; METRICS.len()]> = BTreeMap::new();
     for series in series {
-        let at = series["Id"].as_str().and_then(|id| id.strip_prefix('q')?.parse().ok());
-        if let Some(queue) = at.and_then(|at: usize| queues.get(at)) {
-            let (is_whole, sum) = found.entry(queue).or_default();
-            *is_whole |= numbers(series, "Timestamps").any(|time| whole(time) <= first);
-            *sum += numbers(series, "Values").sum::<f64>();
+        if let Some((queue, metric)) = asked(series["Id"].as_str().unwrap_or_default(), queues) {
+            let times = numbers(series, "Timestamps").map(whole);
+            found.entry(queue).or_default()[metric].extend(times.zip(numbers(series, "Values")));
         }
     }
-    let whole_hours = found.into_iter().filter(|(_, (is_whole, _))| *is_whole);
-    whole_hours.map(|(queue, (_, sum))| (queue.clone(), whole(sum))).collect()
+    found.retain(|_, metrics| metrics.iter().all(|values| !values.is_empty()));
+    let activities = found.into_iter().map(|(queue, metrics)| (queue.clone(), activity(&metrics, now)));
+    activities.collect()
+}
+
+fn activity([sent, received, empty, deleted]: &[Vec<(u64, f64)>; METRICS.len()], now: u64) -> QueueActivity {
+    let hour = now.saturating_sub(HOUR) / PERIOD * PERIOD;
+    let begin = hour.saturating_sub(PERIOD);
+    let sum = |values: &[(u64, f64)]| whole(values.iter().map(|(_, count)| count).sum());
+    let receives = [received.as_slice(), empty].concat();
+    let recent: Vec<_> = receives.iter().copied().filter(|(time, _)| *time >= begin).collect();
+    QueueActivity {
+        sent: sum(sent),
+        receives: sum(&receives),
+        deleted: sum(deleted),
+        polled: empty.iter().filter(|(_, count)| *count >= POLLED).count() as u64,
+        // A queue without data of the first minutes is new, or was idle.
+        receives_of_last_hour: empty.iter().any(|(time, _)| (begin..=hour).contains(time)).then(|| sum(&recent)),
+    }
 }
 
 /// The sum of a metric of a queue in the whole minutes since this one.
 pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str, since: i64) -> Result<u64, Fault> {
-    let query = query("q".to_owned(), metric, queue, 60);
-    let input = json!({ "StartTime": since / 60 * 60, "EndTime": cloud.now() + 60, "MetricDataQueries": [query] });
-    let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-    let series = cloud.json_pages(&cloud.metrics, action, input, list).await?;
+    let since = u64::try_from(since).unwrap_or_default();
+    let queries = vec![query("q".to_owned(), metric, queue, 60)];
+    let series = metrics(cloud, queries, since / 60 * 60, cloud.now() + 60).await?;
     Ok(whole(series.iter().flat_map(|series| numbers(series, "Values")).sum()))
 }
 
@@ -272,12 +227,10 @@ pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str
 async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
     let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);
     let metric = json!({"Namespace": "Kibus", "MetricName": "Heartbeat", "Dimensions": dimensions});
-    let query = json!({"Id": "heartbeat", "MetricStat": {"Metric": metric, "Period": 300, "Stat": "Sum"}});
+    let query = json!({"Id": "heartbeat", "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": "Sum"}});
     let now = cloud.now();
     // The end is not included, and a metric of this second counts.
-    let input = json!({ "StartTime": now.saturating_sub(DAY), "EndTime": now + 60, "MetricDataQueries": [query] });
-    let (action, list) = (cloudwatch::GET_METRIC_DATA, ["MetricDataResults", "NextToken"]);
-    Ok(newest(&cloud.json_pages(&cloud.metrics, action, input, list).await?))
+    Ok(newest(&metrics(cloud, vec![query], now.saturating_sub(DAY), now + 60).await?))
 }
 
 /// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
@@ -293,11 +246,11 @@ fn numbers<'a>(series: &'a Value, member: &str) -> impl Iterator<Item = f64> + u
     numbers.filter_map(Value::as_f64)
 }
 
-/// The metric and the queue of a query, by its id.
-fn asked<'a>(id: &str, queues: &[&'a QueueName]) -> Option<(Metric, &'a QueueName)> {
-    let (at, number) = id.strip_prefix('q')?.split_once('_')?;
-    let metric = METRICS.get(number.parse::<usize>().ok()?)?;
-    Some((*metric, queues.get(at.parse::<usize>().ok()?)?))
+/// The queue and the metric of a query, by its id.
+fn asked<'a>(id: &str, queues: &[&'a QueueName]) -> Option<(&'a QueueName, usize)> {
+    let (at, metric) = id.strip_prefix('q')?.split_once('_')?;
+    let metric = metric.parse().ok().filter(|metric| *metric < METRICS.len())?;
+    Some((queues.get(at.parse::<usize>().ok()?)?, metric))
 }
 
 /// A sum of counts, as a count.
@@ -475,50 +428,69 @@ fn names(urls: &[String]) -> BTreeSet<QueueName> {
 mod tests {
     use super::*;
 
+    /// S30.
     #[test]
-    fn a_queue_counts_if_its_whole_hour_is_known() {
+    fn a_queue_counts_if_all_of_its_metrics_are_known() {
+        const NOW: u64 = 100_000;
+        // Of the first period of the hour before: 99,900 is the last.
+        const FIRST: u64 = 96_300;
         let names: Vec<QueueName> = ["a", "b"].map(|name| name.parse().unwrap()).into();
         let queues: Vec<&QueueName> = names.iter().collect();
-        let series = |id: &str, times: &[u64], values: &[f64]| json!({"Id": id, "Timestamps": times, "Values": values});
+        let series = |id: &str, values: &[(u64, f64)]| {
+            let (times, values): (Vec<u64>, Vec<f64>) = values.iter().copied().unzip();
+            json!({"Id": id, "Timestamps": times, "Values": values})
+        };
+        let all = |at: usize, [sent, received, empty, deleted]: [&[(u64, f64)]; 4]| -> Vec<Value> {
+            let each = [sent, received, empty, deleted].into_iter().enumerate();
+            each.map(|(metric, values)| series(&format!("q{at}_{metric}"), values)).collect()
+        };
+        let zero: &[(u64, f64)] = &[(FIRST, 0.0), (99_900, 0.0)];
+        let activity = |sent, receives, deleted, polled, receives_of_last_hour| QueueActivity {
+            sent,
+            receives,
+            deleted,
+            polled,
+            receives_of_last_hour,
+        };
+        let polls: &[(u64, f64)] = &[(99_900, 15.0), (FIRST, 5.0), (FIRST - 300, 4.0), (50_000, 14.0)];
         for (case, answer, expected) in [
-            ("no data", vec![series("q0", &[], &[])], vec![]),
-            ("zeros", vec![series("q0", &[600, 300], &[0.0, 0.0])], vec![("a", 0)]),
-            ("some", vec![series("q1", &[900, 600, 300], &[2.0, 0.0, 1.0])], vec![("b", 3)]),
-            ("since later", vec![series("q0", &[900, 601], &[2.0, 1.0])], vec![]),
-            ("two pages of one", vec![series("q0", &[900], &[2.0]), series("q0", &[300], &[1.0])], vec![("a", 3)]),
+            ("no data", all(0, [&[]; 4]), vec![]),
+            ("zeros", all(0, [zero; 4]), vec![("a", activity(0, 0, 0, 0, Some(0)))]),
             (
-                "both, and what was not asked",
-                vec![
-                    series("q1", &[600], &[1.0]),
-                    series("q0", &[600], &[0.0]),
-                    series("q2", &[600], &[7.0]),
-                    series("x", &[600], &[7.0]),
-                    json!({"Id": "q0", "Timestamps": "odd"}),
-                ],
-                vec![("a", 0), ("b", 1)],
+                "a reader",
+                all(1, [zero, &[(99_900, 2.0)], polls, &[(99_900, 2.0)]]),
+                vec![("b", activity(0, 40, 2, 3, Some(26)))],
+            ),
+            (
+                "one that has gone",
+                all(0, [zero, zero, &[(50_000, 15.0), (FIRST, 0.0)], zero]),
+                vec![("a", activity(0, 15, 0, 1, Some(0)))],
+            ),
+            ("since later", all(0, [zero, zero, &[(FIRST + 300, 0.0)], zero]), vec![("a", activity(0, 0, 0, 0, None))]),
+            (
+                "idle meanwhile",
+                all(0, [zero, zero, &[(50_000, 15.0), (99_900, 1.0)], zero]),
+                vec![("a", activity(0, 16, 0, 1, None))],
+            ),
+            ("without the deletes", all(0, [zero, zero, zero, &[]]), vec![]),
+            (
+                "two pages, and what was not asked",
+                [
+                    all(0, [zero; 4]),
+                    vec![
+                        series("q0_0", &[(600, 7.0)]),
+                        series("q1_4", zero),
+                        series("q2_0", zero),
+                        series("x0_0", zero),
+                        json!({"Id": "q0_0", "Timestamps": "odd"}),
+                    ],
+                ]
+                .concat(),
+                vec![("a", activity(7, 0, 0, 0, Some(0)))],
             ),
         ] {
-            let expected = expected.into_iter().map(|(name, sum): (&str, u64)| (name.parse().unwrap(), sum));
-            assert_eq!(sums(&queues, &answer, 600), expected.collect(), "{case}");
-        }
-    }
-
-    #[test]
-    fn an_answer_is_of_the_query_with_its_id() {
-        let (a, b): (QueueName, QueueName) = ("a".parse().unwrap(), "b".parse().unwrap());
-        let queues = [&a, &b];
-        let ids: Vec<Value> = queues.iter().enumerate().flat_map(|(at, queue)| queries(at, queue)).collect();
-        assert_eq!(ids.len(), 8);
-        for (id, expected) in [
-            ("q0_0", Some(("NumberOfMessagesSent", &a))),
-            ("q1_2", Some(("NumberOfEmptyReceives", &b))),
-            ("q1_4", None),
-            ("q2_0", None),
-            ("x0_0", None),
-            ("q0", None),
-        ] {
-            let found = asked(id, &queues).map(|((name, _), queue)| (name, queue));
-            assert_eq!(found, expected, "{id}");
+            let expected = expected.into_iter().map(|(name, activity)| (name.parse().unwrap(), activity));
+            assert_eq!(active(&queues, &answer, NOW), expected.collect(), "{case}");
         }
     }
 

@@ -67,7 +67,7 @@ pub(super) async fn extended<T>(
     let report = |step: SlowStep| {
         let text = slow_step(step);
         match step {
-            SlowStep::Glance | SlowStep::Watch | SlowStep::Simulate => {}
+            SlowStep::Simulate => {}
             SlowStep::QueueLeaves | SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
@@ -79,8 +79,6 @@ pub(super) async fn extended<T>(
 
 fn slow_step(step: SlowStep) -> String {
     match step {
-        SlowStep::Glance => "messages wait: checking whether they are received".to_owned(),
-        SlowStep::Watch => "messages wait: watching for a minute whether they are received".to_owned(),
         SlowStep::QueueLeaves => {
             "a queue that was marked as being deleted still answers: waiting until it is gone".to_owned()
         }

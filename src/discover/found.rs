@@ -8,13 +8,14 @@ use serde::Serialize;
 use super::origin::{Attribution, Origin, OwnedRule, attribution, way};
 use crate::error::{Hint, listed};
 use crate::model::{
-    ClusterName, Depth, EventRule, Fact, ListedTarget, QueueActivity, QueueName, ResourceId, RuleName, RulePattern,
-    Scope, Tags, counted,
+    ClusterName, EventRule, Fact, ListedTarget, QueueActivity, QueueName, ResourceId, RuleName, RulePattern, Scope,
+    Tags,
 };
 use crate::survey::Survey;
 
-/// A Karpenter polls without pause. Whoever polled for fewer hours in a day may be a person, or a Karpenter that ran briefly.
-const HOURS: u64 = 2;
+/// A Karpenter polls without pause. Whoever did for less than two hours of a day, in periods of five minutes, may be a person, or a
+/// Karpenter that ran briefly.
+const POLLED: u64 = 24;
 
 /// A queue that receives Karpenter's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -77,8 +78,6 @@ pub enum Readership {
     Seldom,
     /// Nothing has read it in the last day.
     Nothing,
-    /// Messages waited for a minute, and none was received.
-    Waiting,
     /// The queue does not exist.
     NoQueue,
     /// There is no evidence.
@@ -278,18 +277,15 @@ fn one(
         rules: rules.len(),
         way: way(origin, &stacks, &rules, &survey.scope, name),
     });
-    let activity = survey.known.queue_activity.get(name).unwrap_or(&Fact::NotAsked);
+    let activity = survey.known.activity.get(name).and_then(Fact::present);
     let (reader, count) = match survey.observed.get(&ResourceId::Queue(name.clone())) {
         Fact::Absent => (Readership::NoQueue, 0),
-        _ => {
-            let later = survey.known.watch.get(name).and_then(Fact::present).into_iter().flatten().copied();
-            weigh(activity, &survey.depth(name).into_iter().chain(later).collect::<Vec<_>>())
-        }
+        _ => activity.map_or((Readership::Unknown, 0), weigh),
     };
     FoundQueue {
         removals: removals.collect(),
         warning: warning(name, reader, count, cluster.is_some(), registered && !is_of_bus),
-        messages_sent: activity.present().map(|activity| activity.sent),
+        messages_sent: activity.map(|activity| activity.sent),
         reader,
         registered,
         cluster,
@@ -318,23 +314,13 @@ fn why_kept(Sender { rule, pattern, .. }: &Sender<'_>, others: &[&str], receiver
     })
 }
 
-/// Weighs the activity of the last day. If there is none, `samples` of the message counts decide, the first and the last a minute
-/// apart; one alone decides nothing. Gives the receives of the day or the messages that wait, too.
-fn weigh(activity: &Fact<QueueActivity>, samples: &[Depth]) -> (Readership, u64) {
-    if let Fact::Present(activity) = activity {
-        let QueueActivity { sent: _, received, empty_receives, deleted, polled_hours } = *activity;
-        return match received.saturating_add(empty_receives) {
-            // Karpenter deletes each message that it receives.
-            _ if deleted > 0 || polled_hours >= HOURS => (Readership::Reads, 0),
-            0 => (Readership::Nothing, 0),
-            receives => (Readership::Seldom, receives),
-        };
-    }
-    // Messages also expire, so a count that falls does not say that something reads.
-    match samples {
-        _ if samples.iter().any(|sample| sample.in_flight > 0) => (Readership::Reads, 0),
-        [_, .., last] if samples.iter().all(|sample| sample.waiting > 0) => (Readership::Waiting, last.waiting),
-        _ => (Readership::Unknown, 0),
+/// What the activity of the last day says of the reader, and how often the queue was received from if that is seldom.
+fn weigh(activity: &QueueActivity) -> (Readership, u64) {
+    match activity.receives {
+        // Karpenter deletes each message that it receives.
+        _ if activity.deleted > 0 || activity.polled >= POLLED => (Readership::Reads, 0),
+        0 => (Readership::Nothing, 0),
+        receives => (Readership::Seldom, receives),
     }
 }
 
@@ -355,10 +341,6 @@ fn warning(queue: &QueueName, reader: Readership, count: u64, has_cluster: bool,
             "`{queue}` was received from {count} times in the last day, but no message was deleted and nothing polled it for \
              hours, as a running Karpenter does"
         ),
-        Readership::Waiting => format!(
-            "about {} waited in `{queue}` for a minute, and none was received: probably nothing reads it",
-            counted(count, "message")
-        ),
         Readership::NoQueue => format!("queue `{queue}` does not exist: the events of its rules are lost"),
     })
 }
@@ -368,42 +350,20 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::{Document, Fault, FaultKind};
+    use crate::model::Document;
 
     #[test]
-    fn s30_the_last_day_decides_before_the_counts_of_now() {
-        let denied = || Fault {
-            kind: FaultKind::Denied { principal: None, resource: None },
-            action: "cloudwatch:GetMetricData".to_owned(),
-            code: None,
-            message: "no".to_owned(),
-        };
-        let day = |sent, received, empty_receives, deleted, polled_hours| {
-            Fact::Present(QueueActivity { sent, received, empty_receives, deleted, polled_hours })
-        };
-        let depths = |counts: &[(u64, u64)]| -> Vec<Depth> {
-            let depth = |(waiting, in_flight): &(u64, u64)| Depth { waiting: *waiting, in_flight: *in_flight };
-            counts.iter().map(depth).collect()
-        };
-        for (case, activity, samples, expected) in [
-            ("a Karpenter on a quiet day", day(0, 0, 4_320, 0, 24), &[][..], (Readership::Reads, 0)),
-            ("a Karpenter", day(900, 900, 3_900, 900, 24), &[], (Readership::Reads, 0)),
-            ("a Karpenter that has just started", day(900, 5, 60, 5, 1), &[], (Readership::Reads, 0)),
-            ("events that nothing reads", day(900, 0, 0, 0, 0), &[], (Readership::Nothing, 0)),
-            ("the same, while messages are counted", day(900, 0, 0, 0, 0), &[(3, 1)], (Readership::Nothing, 0)),
-            ("a person looked once", day(900, 10, 1, 0, 0), &[], (Readership::Seldom, 11)),
-            ("looks at a queue that nothing reads", day(900, 400, 12, 0, 0), &[], (Readership::Seldom, 412)),
-            ("a person polled for an hour", day(0, 0, 180, 0, 1), &[], (Readership::Seldom, 180)),
-            ("no data and no messages", Fact::Absent, &[(0, 0)], (Readership::Unknown, 0)),
-            ("no data and nothing read", Fact::Absent, &[], (Readership::Unknown, 0)),
-            ("a message that may just have arrived", Fact::Absent, &[(3, 0)], (Readership::Unknown, 0)),
-            ("messages that wait for a minute", Fact::Absent, &[(3, 0), (3, 0), (4, 0)], (Readership::Waiting, 4)),
-            ("messages that are received or expire", Fact::Absent, &[(3, 0), (0, 0)], (Readership::Unknown, 0)),
-            ("a message in flight", Fact::Absent, &[(3, 0), (3, 1), (3, 0)], (Readership::Reads, 0)),
-            ("denied", Fact::Unreadable(denied()), &[(0, 0)], (Readership::Unknown, 0)),
-            ("denied, while messages wait", Fact::Unreadable(denied()), &[(2, 0), (2, 0)], (Readership::Waiting, 2)),
+    fn s30_the_last_day_tells_who_reads_a_queue() {
+        for (case, receives, deleted, polled, expected) in [
+            ("a Karpenter on a quiet day", 4_320, 0, 288, (Readership::Reads, 0)),
+            ("a Karpenter", 4_800, 900, 288, (Readership::Reads, 0)),
+            ("a Karpenter that has just started", 65, 5, 4, (Readership::Reads, 0)),
+            ("nothing", 0, 0, 0, (Readership::Nothing, 0)),
+            ("a person looked once", 11, 0, 0, (Readership::Seldom, 11)),
+            ("a person polled for an hour", 180, 0, 12, (Readership::Seldom, 180)),
         ] {
-            assert_eq!(weigh(&activity, &depths(samples)), expected, "{case}");
+            let activity = QueueActivity { receives, deleted, polled, ..QueueActivity::default() };
+            assert_eq!(weigh(&activity), expected, "{case}");
         }
     }
 

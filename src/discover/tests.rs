@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    ClusterName, ClusterRecord, Code, Depth, Document, EventRule, Hub, HubOptions, Moment, Queue, QueueActivity,
-    Resource, ResourceId, RuleName, Status, hub, scope::tests::scope,
+    ClusterName, ClusterRecord, Code, Document, EventRule, Hub, HubOptions, Moment, Queue, QueueActivity, Resource,
+    ResourceId, RuleName, hub, scope::tests::scope,
 };
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
@@ -273,7 +273,7 @@ fn what_could_not_be_read_is_named_once() {
         let queue = ResourceId::Queue(cluster.parse().unwrap());
         survey.observed.insert(queue, Fact::Unreadable(Fault::denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
-        survey.known.queue_activity.insert(queue, Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")));
+        survey.known.activity.insert(queue, Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")));
     }
     let found = discovery(&survey, None).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
@@ -296,11 +296,11 @@ fn a_full_bus_is_read_in_three_rounds() {
     };
     let targets = std::mem::take(&mut survey.known.rule_targets);
     let query = asked(&survey);
-    assert_eq!((query.rule_targets.len(), query.queue_activity.len()), (300, 0));
+    assert_eq!((query.rule_targets.len(), query.activity.len()), (300, 0));
     survey.known.rule_targets = targets;
     let read = std::mem::replace(&mut survey.observed, empty().observed);
     let query = asked(&survey);
-    assert_eq!((query.rule_tags.len(), query.resources.len(), query.queue_activity.len()), (150, 150, 150));
+    assert_eq!((query.rule_tags.len(), query.resources.len(), query.activity.len()), (150, 150, 150));
     survey.observed = read;
     let found = discovery(&survey, None).unwrap();
     assert_eq!((found.rules, found.queues.len()), (300, 150));

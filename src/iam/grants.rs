@@ -1,16 +1,199 @@
-//! What a policy opens, as far as kibus asks: who may send to a queue, which queues may be received from, and which Kubernetes
-//! service accounts may assume a role.
+//! What a policy grants, as far as kibus asks: who may send to a queue, whether EventBridge and CloudWatch may use a key or a topic,
+//! and which Kubernetes service accounts may assume a role. One evaluator judges requests; what it cannot judge is unclear.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::model::{
-    AccountId, Document,
-    calls::{sqs, sts},
-    policy::{is_locked, is_ours, statements_of_others},
+    AccountId, Document, Scope,
+    calls::{kms, sns, sqs, sts},
+    policy::{is_ours, statements_of_others},
     principals, texts,
 };
+
+/// How certainly something applies to a request, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Applies {
+    No,
+    Unclear,
+    Yes,
+}
+
+impl From<bool> for Applies {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+/// The caller.
+#[derive(Clone, Copy)]
+enum Who<'a> {
+    Service(&'a str),
+    /// A principal of whatever account.
+    Anyone,
+}
+
+/// What a request has for a condition key.
+#[derive(Clone, Copy)]
+enum Known<'a> {
+    /// One of these; `None` for a request without the key.
+    OneOf(&'a [Option<&'a str>]),
+    /// An account, or an ARN, other than those of this account, or nothing.
+    NotOf(&'a AccountId),
+}
+
+struct Request<'a> {
+    who: Who<'a>,
+    action: &'a str,
+    /// The condition keys that are known, in lower case. A condition on another key is unclear.
+    keys: &'a [(&'a str, Known<'a>)],
+}
+
+/// How certainly some statement of a resource's policy allows a request, and some statement denies it.
+fn decide(policy: &Document, request: &Request<'_>) -> [Applies; 2] {
+    let statements = policy.statements();
+    ["Allow", "Deny"].map(|effect| {
+        let with_effect = statements.iter().filter(|statement| statement["Effect"] == effect);
+        with_effect.map(|statement| applies(statement, request)).max().unwrap_or(Applies::No)
+    })
+}
+
+/// All parts of a statement must apply.
+fn applies(statement: &Value, request: &Request<'_>) -> Applies {
+    // All but some is everyone else.
+    let principal = match (statement.get("Principal"), statement.get("NotPrincipal")) {
+        (Some(who), None) => names(who, request.who).map_or(Applies::Unclear, Applies::from),
+        (None, Some(who)) => names(who, request.who).map_or(Applies::Unclear, |named| (!named).into()),
+        _ => Applies::Unclear,
+    };
+    let action = match statement.get("Action") {
+        Some(_) => has_action(statement, request.action).into(),
+        None => Applies::Unclear,
+    };
+    principal.min(action).min(conditions(statement, request.keys))
+}
+
+/// Whether a principal is this caller or everyone; `None` if it cannot be read.
+fn names(principal: &Value, who: Who<'_>) -> Option<bool> {
+    match principal {
+        Value::String(principal) => Some(principal == "*"),
+        Value::Object(principal) => {
+            let is = |kind: &str, name: &str| texts(principal.get(kind)).contains(&name);
+            let is_service = |service| is("Service", service) || is("Service", "*");
+            Some(is("AWS", "*") || matches!(who, Who::Service(service) if is_service(service)))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the conditions of a statement hold.
+fn conditions(statement: &Value, known: &[(&str, Known<'_>)]) -> Applies {
+    let operators = match statement.get("Condition") {
+        None => return Applies::Yes,
+        Some(Value::Object(operators)) => operators,
+        Some(_) => return Applies::Unclear,
+    };
+    let of_operator = |(operator, keys): (&String, &Value)| {
+        let of_key = |(key, values): (&String, &Value)| {
+            let found = known.iter().find(|(name, _)| key.eq_ignore_ascii_case(name));
+            found.map_or(Applies::Unclear, |(_, known)| holds(operator, &texts(Some(values)), *known))
+        };
+        keys.as_object().and_then(|keys| keys.iter().map(of_key).min()).unwrap_or(Applies::Unclear)
+    };
+    operators.iter().map(of_operator).min().unwrap_or(Applies::Yes)
+}
+
+/// Whether a condition with these values holds. A negative operator also holds for a request without the key (IAM user guide, "IAM
+/// JSON policy elements: Condition operators").
+fn holds(operator: &str, values: &[&str], known: Known<'_>) -> Applies {
+    let (compares, negates): (fn(&str, &str) -> bool, bool) = match operator {
+        "StringEquals" | "Bool" => (|value, text| value == text, false),
+        "StringNotEquals" => (|value, text| value == text, true),
+        "ArnEquals" | "ArnLike" | "StringLike" => (matches, false),
+        "ArnNotEquals" | "ArnNotLike" | "StringNotLike" => (matches, true),
+        _ => return Applies::Unclear,
+    };
+    match known {
+        _ if values.is_empty() => Applies::Unclear,
+        Known::OneOf(possible) => {
+            let fits = |text: &str| values.iter().any(|value| compares(value, text));
+            let held = possible.iter().filter(|text| text.is_some_and(fits) != negates).count();
+            match held {
+                0 => Applies::No,
+                all if all == possible.len() => Applies::Yes,
+                _ => Applies::Unclear,
+            }
+        }
+        Known::NotOf(account) => {
+            let is_of_account =
+                |value: &&str| *value == account.as_str() || value.split(':').nth(4) == Some(account.as_str());
+            if !negates && values.iter().all(is_of_account) { Applies::No } else { Applies::Unclear }
+        }
+    }
+}
+
+const WITH_TLS: Known<'_> = Known::OneOf(&[Some("true")]);
+
+/// Whether a policy allows a service what it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LetsIn {
+    Yes,
+    No(BTreeSet<&'static str>),
+    /// Whether it does depends on a condition that kibus does not evaluate.
+    Unclear,
+}
+
+/// What a service needs a policy for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Rules send to queues under the key.
+    RulesUseKey,
+    /// Alarms publish to a topic under the key.
+    AlarmsUseKey,
+    /// Alarms publish to the topic.
+    AlarmsPublish,
+}
+
+/// Whether a policy lets a service in for these resources, the rules or alarms of an account. To send what is encrypted with a key,
+/// it needs two actions on it (SQS developer guide, "Key management"; SNS developer guide, "Managing Amazon SNS encryption keys
+/// and costs").
+pub fn lets_in(policy: &Document, need: Need, scope: &Scope, sources: &[String]) -> LetsIn {
+    let account = [Some(scope.account.as_str())];
+    // Whether the request of a service has the key is documented nowhere.
+    let (services, absent) = (scope.sqs_services(), [None]);
+    let via: Vec<Option<&str>> = services.iter().map(|service| Some(service.as_str())).chain(absent).collect();
+    let mut keys = vec![("aws:sourceaccount", Known::OneOf(&account))];
+    let (service, actions): (_, &[_]) = match need {
+        Need::RulesUseKey => {
+            keys.push(("kms:viaservice", Known::OneOf(&via)));
+            ("events.amazonaws.com", &[kms::DECRYPT, kms::GENERATE_DATA_KEY])
+        }
+        Need::AlarmsUseKey => ("cloudwatch.amazonaws.com", &[kms::DECRYPT, kms::GENERATE_DATA_KEY]),
+        Need::AlarmsPublish => {
+            // SNS has the owner, and names it in the policy of each new topic.
+            keys.extend([("aws:sourceowner", Known::OneOf(&account)), ("aws:securetransport", WITH_TLS)]);
+            ("cloudwatch.amazonaws.com", &[sns::PUBLISH])
+        }
+    };
+    let (mut missing, mut unclear) = (BTreeSet::new(), false);
+    for source in sources {
+        let source = [Some(source.as_str())];
+        let keys = [keys.as_slice(), &[("aws:sourcearn", Known::OneOf(&source))]].concat();
+        for &action in actions {
+            match decide(policy, &Request { who: Who::Service(service), action, keys: &keys }) {
+                [Applies::Yes, Applies::No] => {}
+                [Applies::No, _] | [_, Applies::Yes] => drop(missing.insert(action)),
+                _ => unclear = true,
+            }
+        }
+    }
+    match (missing.is_empty(), unclear) {
+        (false, _) => LetsIn::No(missing),
+        (true, true) => LetsIn::Unclear,
+        (true, false) => LetsIn::Yes,
+    }
+}
 
 /// Whom the policy of a queue allows to send, in statements of others. One for all but some actions may allow it too.
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
@@ -36,43 +219,11 @@ pub fn openings(policy: &Document, wanted: &Document, account: &AccountId) -> BT
     others.flat_map(|statement| opening(statement, account)).collect()
 }
 
-/// Whether the conditions of a statement let a service act for this account alone; `None` if that is unclear.
-fn is_for_account(statement: &Value, account: &AccountId) -> Option<bool> {
-    let operators = match statement.get("Condition") {
-        None => return Some(false),
-        Some(conditions) => conditions.as_object()?,
-    };
-    let mut is_for_account = false;
-    for (operator, keys) in operators {
-        for (key, value) in keys.as_object()? {
-            let values = texts(Some(value));
-            let (key, of_account): (_, for<'a> fn(&'a str) -> Option<&'a str>) = match key.to_lowercase().as_str() {
-                // It says how a request comes, and not for whom.
-                "aws:securetransport" if operator == "Bool" => continue,
-                "aws:sourceaccount" => ("Account", |account| Some(account)),
-                "aws:sourcearn" => ("Arn", |arn| arn.split(':').nth(4)),
-                _ => return None,
-            };
-            let compares = match operator.as_str() {
-                "StringEquals" => true,
-                "ArnEquals" | "ArnLike" | "StringLike" => key == "Arn",
-                _ => false,
-            };
-            if !compares || values.is_empty() || values.iter().any(|one| of_account(one) != Some(account.as_str())) {
-                return None;
-            }
-            is_for_account = true;
-        }
-    }
-    Some(is_for_account)
-}
-
 fn opening(statement: &Value, account: &AccountId) -> Vec<Opening> {
     const USES: [&str; 4] = [sqs::SEND_MESSAGE, sqs::RECEIVE_MESSAGE, sqs::DELETE_MESSAGE, sqs::GET_QUEUE_URL];
     let sid = statement["Sid"].as_str().filter(|sid| !sid.is_empty()).unwrap_or("a statement without a Sid");
     let is_negative = ["NotAction", "NotPrincipal", "NotResource"].iter().any(|member| statement.get(member).is_some());
     let uses = is_negative || USES.iter().any(|action| has_action(statement, action));
-    let has_conditions = statement.get("Condition").is_some();
     if !uses {
         return Vec::new();
     }
@@ -81,23 +232,31 @@ fn opening(statement: &Value, account: &AccountId) -> Vec<Opening> {
     }
     let is_service = |who: &str| who.ends_with(".amazonaws.com") || who.ends_with(".amazonaws.com.cn");
     let is_own = |who: &str| who == account.as_str() || who.split(':').nth(4) == Some(account.as_str());
+    let keys = [
+        ("aws:securetransport", WITH_TLS),
+        ("aws:sourceaccount", Known::NotOf(account)),
+        ("aws:sourcearn", Known::NotOf(account)),
+    ];
+    let opens = conditions(statement, &keys);
     let others = principals(statement).into_iter().filter(|who| !is_own(who));
-    others
-        .filter_map(|who| match is_for_account(statement, account) {
-            Some(true) if is_service(who) => None,
-            Some(false) if is_service(who) => Some(Opening::Service(who.to_owned())),
-            _ if !has_conditions => Some(Opening::Foreign(who.to_owned())),
-            _ => Some(Opening::Unclear(format!("{sid}, which allows {who} under conditions"))),
-        })
-        .collect()
+    let opening = |who: &str| match opens {
+        Applies::No => None,
+        Applies::Yes if is_service(who) => Some(Opening::Service(who.to_owned())),
+        Applies::Yes => Some(Opening::Foreign(who.to_owned())),
+        Applies::Unclear => Some(Opening::Unclear(format!("{sid}, which allows {who} under conditions"))),
+    };
+    others.filter_map(opening).collect()
 }
 
-/// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.
+/// Whether the policy of a queue lets everyone send, and no lock denies it.
 pub fn lets_anyone_send(policy: &Document) -> bool {
-    let anyone = |statement: &Value| {
-        allows_to_send(statement) && statement.get("Condition").is_none() && principals(statement).contains(&"*")
-    };
-    !is_locked(policy) && policy.statements().into_iter().any(anyone)
+    let keys = [
+        ("aws:principalarn", Known::OneOf(&[Some("arn:aws:iam::000000000000:root")])),
+        ("aws:principalisawsservice", Known::OneOf(&[Some("false")])),
+        ("aws:securetransport", WITH_TLS),
+    ];
+    let [allows, denies] = decide(policy, &Request { who: Who::Anyone, action: sqs::SEND_MESSAGE, keys: &keys });
+    allows == Applies::Yes && denies != Applies::Yes
 }
 
 fn allows_to_send(statement: &Value) -> bool {
@@ -187,230 +346,4 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn senders_that_kibus_did_not_mean_are_found() {
-        let all = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
-        let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
-        let both: &[&str] = &["events.amazonaws.com", "sqs.amazonaws.com"];
-        let with = |mut statement: Value, member: &str, value: Value| {
-            statement[member] = value;
-            statement
-        };
-        let official = allow(&all, json!("sqs:SendMessage"));
-        for (case, statements, senders) in [
-            ("Karpenter's template", json!([official]), both),
-            ("no list", official.clone(), both),
-            ("every action", json!([allow(&all, json!(["SQS:*"]))]), both),
-            ("everyone", json!([allow(&json!("*"), json!("sqs:sendmessage"))]), &["*"]),
-            (
-                "all but some actions",
-                json!([{"Effect": "Allow", "Principal": {"AWS": "1"}, "NotAction": "sqs:DeleteQueue"}]),
-                &["1"],
-            ),
-            ("another action", json!([allow(&all, json!("sqs:ReceiveMessage"))]), &[]),
-            ("a denial", json!([with(official.clone(), "Effect", json!("Deny"))]), &[]),
-            ("kibus's own", json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]), &[]),
-            (
-                "everyone but some",
-                json!([{"Effect": "Allow", "NotPrincipal": {"AWS": "1"}, "Action": "sqs:SendMessage"}]),
-                &["*"],
-            ),
-            ("nothing", json!([]), &[]),
-        ] {
-            let found = other_senders(&Document::new(json!({ "Statement": statements })));
-            assert!(found.iter().eq(senders), "{case}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn what_a_policy_opens_is_foreign_of_a_service_or_unclear() {
-        let service = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
-        let events = json!({"Service": "events.amazonaws.com"});
-        let account = |account: &str| json!({ "AWS": format!("arn:aws:iam::{account}:root") });
-        let of = |effect: &str, principal: &Value, action: &str, condition: Option<Value>| {
-            let mut statement = json!({"Effect": effect, "Principal": principal, "Action": action, "Resource": "*"});
-            if let Some(condition) = condition {
-                statement["Condition"] = condition;
-            }
-            statement
-        };
-        let sends = |principal: &Value, condition| of("Allow", principal, "sqs:SendMessage", condition);
-        let rule = |account: &str| format!("arn:aws:events:us-west-2:{account}:rule/a");
-        let foreign = |who: &str| Opening::Foreign(who.to_owned());
-        let of_service = |who: &str| Opening::Service(who.to_owned());
-        let both = || vec![of_service("events.amazonaws.com"), of_service("sqs.amazonaws.com")];
-        let unnamed = || vec![Opening::Unclear("a statement without a Sid".to_owned())];
-        let limited = |who: &str| {
-            vec![Opening::Unclear(format!("a statement without a Sid, which allows {who} under conditions"))]
-        };
-        let (own, other) = ("111122223333", "999999999999");
-        let tls_only = json!({"Bool": {"aws:SecureTransport": "true"}});
-        for (case, statement, expected) in [
-            ("Karpenter's template", sends(&service, None), both()),
-            ("every action, in any case", of("Allow", &service, "SQS:*", None), both()),
-            ("everyone", sends(&json!("*"), None), vec![foreign("*")]),
-            ("every principal of AWS", sends(&json!({"AWS": "*"}), None), vec![foreign("*")]),
-            ("another account", sends(&account(other), None), vec![foreign("arn:aws:iam::999999999999:root")]),
-            ("a reader", of("Allow", &json!({"AWS": other}), "sqs:ReceiveMessage", None), vec![foreign(other)]),
-            ("this account", sends(&account(own), None), vec![]),
-            ("this account, by its number", sends(&json!({ "AWS": own }), None), vec![]),
-            ("an action that opens nothing", of("Allow", &json!("*"), "sqs:GetQueueAttributes", None), vec![]),
-            (
-                "a rule of this account",
-                sends(&events, Some(json!({"ArnEquals": {"aws:SourceArn": rule(own)}}))),
-                vec![],
-            ),
-            ("for this account", sends(&events, Some(json!({"StringEquals": {"AWS:sourceaccount": [own]}}))), vec![]),
-            (
-                "a rule of another account",
-                sends(&events, Some(json!({"ArnEquals": {"aws:SourceArn": [rule(own), rule(other)]}}))),
-                limited("events.amazonaws.com"),
-            ),
-            (
-                "any rule",
-                sends(&events, Some(json!({"StringLike": {"aws:SourceArn": "*"}}))),
-                limited("events.amazonaws.com"),
-            ),
-            (
-                "no rule of this account",
-                sends(&events, Some(json!({"ArnNotEquals": {"aws:SourceArn": rule(own)}}))),
-                limited("events.amazonaws.com"),
-            ),
-            (
-                "another key beside it",
-                sends(&events, Some(json!({"StringEquals": {"aws:SourceAccount": own, "aws:PrincipalOrgID": "o"}}))),
-                limited("events.amazonaws.com"),
-            ),
-            ("TLS only", sends(&events, Some(tls_only.clone())), vec![of_service("events.amazonaws.com")]),
-            ("no condition", sends(&events, Some(json!({}))), vec![of_service("events.amazonaws.com")]),
-            ("conditions of another form", sends(&events, Some(json!("x"))), limited("events.amazonaws.com")),
-            ("everyone, under conditions", sends(&json!("*"), Some(tls_only)), limited("*")),
-            ("a denial", of("Deny", &json!("*"), "sqs:*", None), unnamed()),
-            ("a denial of what no one needs", of("Deny", &json!("*"), "sqs:DeleteQueue", None), vec![]),
-            (
-                "all but some principals",
-                json!({"Effect": "Allow", "NotPrincipal": events, "Action": "sqs:SendMessage"}),
-                unnamed(),
-            ),
-            (
-                "all but some actions",
-                json!({"Sid": "A", "Effect": "Allow", "Principal": "*", "NotAction": "sqs:DeleteQueue"}),
-                vec![Opening::Unclear("A".to_owned())],
-            ),
-            (
-                "Karpenter's denial",
-                of("Deny", &json!("*"), "sqs:*", Some(json!({"Bool": {"aws:SecureTransport": false}}))),
-                vec![],
-            ),
-        ] {
-            // What kibus would write opens nothing, whatever it is called.
-            let wanted = json!({"Sid": "KibusTlsOnly", "Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*",
-                "Condition": {"Bool": {"aws:SecureTransport": "false"}}});
-            let wanted = Document::new(json!({ "Statement": [wanted] }));
-            let policy = Document::new(json!({ "Statement": [statement] }));
-            let found = openings(&policy, &wanted, &own.parse().unwrap());
-            assert_eq!(found, expected.into_iter().collect(), "{case}");
-        }
-    }
-
-    const ISSUER: &str = "oidc.eks.us-west-2.amazonaws.com/id/ABC";
-    const PROVIDER: &str = "arn:aws:iam::111122223333:oidc-provider/oidc.eks.us-west-2.amazonaws.com/id/ABC";
-    const SUBJECT: &str = "system:serviceaccount:kube-system:karpenter";
-
-    fn statement(provider: &str, operator: &str, subject: Value) -> Value {
-        let keys = json!({ format!("{ISSUER}:sub"): subject, format!("{ISSUER}:aud"): "sts.amazonaws.com" });
-        json!({
-            "Effect": "Allow",
-            "Principal": { "Federated": provider },
-            "Action": "sts:AssumeRoleWithWebIdentity",
-            "Condition": { operator: keys },
-        })
-    }
-
-    fn named(statements: Value) -> bool {
-        let trust = Document::new(json!({ "Statement": statements }));
-        names_service_account(&trust, PROVIDER, "karpenter")
-    }
-
-    #[test]
-    fn the_subject_names_the_service_account_in_a_namespace() {
-        for (operator, subject, expected) in [
-            ("StringEquals", json!(SUBJECT), true),
-            ("StringEquals", json!(["system:serviceaccount:a:b", SUBJECT]), true),
-            ("ForAnyValue:StringEquals", json!(SUBJECT), true),
-            ("StringLike", json!(SUBJECT), true),
-            ("StringLike", json!("system:serviceaccount:*:karpenter"), true),
-            ("StringLike", json!("system:serviceaccount:karp*:karpenter"), true),
-            ("StringLikeIfExists", json!(SUBJECT), true),
-            ("StringLike", json!("*"), false),
-            ("StringLike", json!("system:serviceaccount:*"), false),
-            ("StringLike", json!("system:serviceaccount:karpenter:*"), false),
-            ("StringLike", json!("*:karpenter"), false),
-            ("StringEquals", json!("system:serviceaccount:*:karpenter"), false),
-            ("StringEquals", json!("system:serviceaccount::karpenter"), false),
-            ("StringEquals", json!("system:serviceaccount:kube-system:karpenter-2"), false),
-            ("StringNotEquals", json!(SUBJECT), false),
-            ("Null", json!(true), false),
-        ] {
-            let statement = statement(PROVIDER, operator, subject);
-            assert_eq!(named(json!(statement)), expected, "{statement}");
-        }
-    }
-
-    #[test]
-    fn only_the_provider_of_the_cluster_counts() {
-        let account = "arn:aws:iam::111122223333:oidc-provider";
-        for (provider, expected) in [
-            (PROVIDER.to_owned(), true),
-            (format!("{account}/oidc.eks.us-west-2.amazonaws.com/id/ABCD"), false),
-            (PROVIDER.replace("111122223333", "444455556666"), false),
-            (PROVIDER.replace("arn:aws:", "arn:aws-cn:"), false),
-            (PROVIDER.replace("arn:aws:", "arn:aws-us-gov:"), false),
-        ] {
-            assert_eq!(named(json!([statement(&provider, "StringEquals", json!(SUBJECT))])), expected, "{provider}");
-        }
-    }
-
-    #[test]
-    fn only_an_allowed_web_identity_counts() {
-        let allowed = statement(PROVIDER, "StringEquals", json!(SUBJECT));
-        let with = |member: &str, value: Value| {
-            let mut statement = allowed.clone();
-            statement[member] = value;
-            statement
-        };
-        for (statement, expected) in [
-            (with("Action", json!(["sts:TagSession", "sts:AssumeRoleWithWebIdentity"])), true),
-            (with("Action", json!("sts:*")), true),
-            (with("Action", json!("sts:AssumeRole")), false),
-            (with("Effect", json!("Deny")), false),
-            (with("Principal", json!("*")), false),
-            (with("Condition", json!({})), false),
-            (with("Condition", json!("odd")), false),
-        ] {
-            assert_eq!(named(json!([statement])), expected, "{statement}");
-        }
-    }
-
-    #[test]
-    fn patterns_match_as_in_iam() {
-        for (pattern, text, same) in [
-            ("a", "a", true),
-            ("a*", "abc", true),
-            ("*c", "abc", true),
-            ("a*c*", "abcd", true),
-            ("a?c", "abc", true),
-            ("a?", "a", false),
-            ("*", "", true),
-            ("a*b", "a", false),
-            ("a*bc", "abbc", true),
-        ] {
-            assert_eq!(matches(pattern, text), same, "{pattern} {text}");
-        }
-    }
-}
+mod tests;

@@ -117,8 +117,7 @@ pub enum Purpose {
     Check,
     /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
     Eks,
-    // Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
-    /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
+    /// Run `discover`: read every rule of the bus, and their queues.
     Discover,
     /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
     Alarms,

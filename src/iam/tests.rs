@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::grants::{lets_anyone_send, matches, names_service_account, openings, other_senders};
+use super::grants::{Need, lets_anyone_send, lets_in, matches, names_service_account, openings, other_senders};
 use super::operator_policy::{RolePattern, operator};
-use super::service_access::lets_rules_in;
 use crate::model::{
     Document, HubOptions, QueueName, QueueTemplate, Signal, policy,
     readings::{any_policy, any_text},
@@ -21,7 +20,7 @@ proptest! {
         let policy = Document::new(value);
         let rules = [scope().rule_arn(&scope().rule(Signal::Probe))];
         let _ = (
-            lets_rules_in(&policy, &scope().account, &rules),
+            [Need::RulesUseKey, Need::AlarmsUseKey, Need::AlarmsPublish].map(|need| lets_in(&policy, need, &scope(), &rules)),
             other_senders(&policy),
             lets_anyone_send(&policy),
             openings(&policy, &policy::cluster_queue_policy(&scope(), &"q".parse().unwrap()), &scope().account),

@@ -33,19 +33,6 @@ impl Depth {
     }
 }
 
-/// Whether messages waited in all samples of a queue, and no fewer at the end than at the start.
-pub fn is_standing(samples: &[Depth]) -> bool {
-    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
-        return false;
-    };
-    samples.iter().all(|depth| depth.waiting > 0) && last.waiting >= first.waiting
-}
-
-/// Whether messages stand in a queue, and no sample shows one in flight: nobody receives.
-pub fn is_unread(samples: &[Depth]) -> bool {
-    is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
-}
-
 /// The event source mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "MappingObject"))]
@@ -78,16 +65,18 @@ impl VersionState {
     }
 }
 
-/// Counts of a queue over the last day, from the metrics that SQS reports to CloudWatch while a queue is active: for up to six
-/// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch"). Without any data, there are none.
+/// What happened on a queue in the last day, from the metrics that SQS reports to CloudWatch while a queue is active: for up to six
+/// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueActivity {
     pub sent: u64,
-    pub received: u64,
-    pub empty_receives: u64,
+    /// With messages or without.
+    pub receives: u64,
     pub deleted: u64,
-    /// Hours with so many empty receives that something polled the queue without pause.
-    pub polled_hours: u64,
+    /// The periods of five minutes with so many empty receives that something polled the queue without pause.
+    pub polled: u64,
+    /// The receives since an hour ago; `None` without data of the whole hour.
+    pub receives_of_last_hour: Option<u64>,
 }
 
 /// The reasons of these drops, as the router's log has them.
@@ -139,10 +128,6 @@ pub const RESEND: Duration = Duration::from_secs(10);
 /// The most messages of one receive (SQS API reference, `ReceiveMessage`).
 pub const RECEIVED_AT_ONCE: usize = 10;
 
-/// What one receive shows: each message by its id, as SQS may give copies (S28), and whether it is a probe of kibus.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look(pub BTreeMap<String, bool>);
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// The cluster that was probed; `None` for the bus itself.
@@ -170,31 +155,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn depth(waiting: u64, in_flight: u64) -> Depth {
-        Depth { waiting, in_flight }
-    }
-
-    #[test]
-    fn a_queue_is_unread_if_no_message_is_received() {
-        for (samples, unread, stands) in [
-            (vec![], false, false),
-            (vec![depth(0, 0), depth(0, 0)], false, false),
-            (vec![depth(0, 0), depth(3, 0)], false, false),
-            (vec![depth(3, 0)], true, true),
-            (vec![depth(3, 0), depth(3, 0)], true, true),
-            (vec![depth(3, 0), depth(4, 0)], true, true),
-            (vec![depth(3, 0), depth(2, 0)], false, false),
-            (vec![depth(3, 1), depth(3, 0)], false, true),
-            (vec![depth(3, 0), depth(3, 1)], false, true),
-            (vec![depth(3, 0), depth(2, 0), depth(5, 0)], true, true),
-            (vec![depth(3, 0), depth(0, 0), depth(5, 0)], false, false),
-            (vec![depth(3, 0), depth(3, 1), depth(5, 0)], false, true),
-        ] {
-            assert_eq!(is_unread(&samples), unread, "{samples:?}");
-            assert_eq!(is_standing(&samples), stands, "{samples:?}");
-        }
-    }
 
     #[test]
     fn only_drops_of_clusters_that_are_not_on_the_bus_count() {

@@ -1,19 +1,14 @@
-//! What `verify` reports: from a plan, its refusals, the message counts and what else was read to findings, each with a
-//! stable code, its subject and a fix.
+//! What `verify` reports of a plan: a finding for each change, with a stable code, its subject and a fix.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Action, Change, FieldChange, Plan};
-use crate::error::{Hint, quoted};
+use crate::error::Hint;
 use crate::iam::grants::lets_anyone_send;
-use crate::iam::service_access::LetsIn;
 use crate::message::{Fix, Message, Subject, explanation};
 use crate::model::{
-    AliasField, ClusterName, Depth, Fault, FieldValue, FindingCode, FunctionField, FunctionMapping, FunctionPermission,
-    KmsKey, LiveTest, MappingState, QueueField, QueueName, Resource, ResourceId, RoleName, Scope, Severity,
-    VersionState, counted, first_of, policy,
-    scope::LIVE,
-    status::{is_standing, is_unread},
+    AliasField, ClusterName, Fault, FieldValue, FindingCode, FunctionField, QueueField, Resource, ResourceId, RoleName,
+    Scope, Severity, first_of,
     tags::{BUS, CLUSTER, DELETING},
 };
 
@@ -78,27 +73,6 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
     }
 }
 
-/// A finding if the key policy of the queues does not allow EventBridge. `policy` is `None` if the key does not exist.
-/// A policy that allows EventBridge, or may, is no finding.
-pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Message> {
-    let message = match policy {
-        None => "the key does not exist".to_owned(),
-        Some(LetsIn::No(missing)) => format!(
-            "the key policy does not allow EventBridge to call {}",
-            missing.iter().copied().collect::<Vec<_>>().join(" and ")
-        ),
-        Some(LetsIn::Yes | LetsIn::Unclear) => return None,
-    };
-    let advice =
-        format!("add this statement to its policy, or use another key: {}", policy::key_statement(scope).compact());
-    let message = format!("{message}; {}", policy::KEPT_DATA_KEY);
-    let subject = Subject::Other(format!("key {key}"));
-    Some(
-        Message::finding(scope, FindingCode::KeyBlocksEventBridge, subject, message)
-            .fixed_by(Fix::advice(Hint::text(advice))),
-    )
-}
-
 fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     let [missing, changed] = change.id.of_kind().codes(of_cluster);
     match (change.action, &change.before) {
@@ -155,167 +129,3 @@ fn fields(change: &Change) -> String {
     }
     if words.is_empty() { "record of the code".to_owned() } else { first_of(words, NAMED_FIELDS) }
 }
-
-/// The message flow of a hub.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// How many messages each queue held, in samples in the order of time.
-    pub queues: BTreeMap<QueueName, Vec<Depth>>,
-    /// Whether the samples cover the minute that SQS needs to count.
-    pub watched: bool,
-    /// The state of the mapping, if it exists.
-    pub mapping: Option<MappingState>,
-    /// The state of the router's live version, if it exists.
-    pub version: Option<VersionState>,
-    /// What became of a self-test of that version, if it was asked.
-    pub live: Option<LiveTest>,
-}
-
-/// What is wrong with the message flow. `clusters` are the registered ones, by their queues.
-pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
-    let mut findings = Vec::new();
-    findings.extend(seen.version.as_ref().and_then(|version| of_version(scope, version)));
-    findings.extend(seen.mapping.as_ref().and_then(|mapping| of_mapping(scope, mapping)));
-    findings.extend(seen.live.as_ref().and_then(|live| of_live(scope, live)));
-    for (queue, samples) in &seen.queues {
-        let finding = if *queue == scope.dead_letter_queue() {
-            dead_letters(scope, samples)
-        } else if *queue == scope.hub_queue() {
-            backlog(scope, samples)
-        } else {
-            clusters.get(queue).and_then(|cluster| unread(scope, queue, cluster, samples))
-        };
-        findings.extend(finding.map(|finding| if seen.watched { finding } else { unwatched(finding) }));
-    }
-    findings
-}
-
-/// A finding whose counts may be a minute old. Messages that wait may be received now; dead letters stay until someone
-/// acts.
-fn unwatched(mut finding: Message) -> Message {
-    finding.sentence.push_str("; the counts may be stale");
-    let severity = match finding.code {
-        Some(FindingCode::DeadLetters) => Severity::Error,
-        _ => Severity::Warning,
-    };
-    finding.at_most(severity)
-}
-
-fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Message> {
-    let depth = samples.last()?;
-    let count = depth.waiting + depth.in_flight;
-    (count > 0).then(|| {
-        let queue = ResourceId::Queue(scope.dead_letter_queue());
-        let message = format!("about {}", counted(count, "dead letter"));
-        Message::finding(scope, FindingCode::DeadLetters, queue, message)
-            .instead("read the reason of each", scope.kibus("dead-letters"))
-    })
-}
-
-fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Message> {
-    let last = samples.last()?;
-    is_standing(samples).then(|| {
-        let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
-        let queue = ResourceId::Queue(scope.hub_queue());
-        let (group, region) = (scope.router_log_group(), &scope.region);
-        let log = scope.aws(format!("logs tail {group} --region {region} --since 15m"));
-        Message::finding(scope, FindingCode::HubQueueNotDraining, queue, message)
-            .instead("read the reason in the router's log", log)
-    })
-}
-
-fn unread(scope: &Scope, queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option<Message> {
-    let last = samples.last()?;
-    is_unread(samples).then(|| {
-        let message = format!("about {} waiting and none in flight", counted(last.waiting, "message"));
-        let advice = format!(
-            "check that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and is allowed to read it"
-        );
-        Message::finding(scope, FindingCode::QueueUnread, ResourceId::Queue(queue.clone()), message)
-            .of(Some(cluster.clone()))
-            .fixed_by(Fix::advice(Hint::text(advice)))
-    })
-}
-
-fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Message> {
-    let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
-    let message = format!("in state {}", mapping.state);
-    (!mapping.has_settled()).then(|| Message::finding(scope, FindingCode::MappingInTransition, id, message))
-}
-
-/// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
-/// knows the duplicates.
-pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Message> {
-    let FunctionMapping { uuid, source, target } = mapping;
-    let function = scope.router_function();
-    if *source == scope.queue_arn(&scope.hub_queue()) && *target == scope.alias_arn(&function, LIVE) {
-        return None;
-    }
-    let source = match source.as_str() {
-        "" => "a source without ARN",
-        source => source,
-    };
-    let function = scope.function_arn(&function);
-    let message = match target.strip_prefix(&function).and_then(|rest| rest.strip_prefix(':')) {
-        Some(qualifier) => format!("passes messages of {source} to `{qualifier}` of the router"),
-        None => format!("passes messages of {source} to the router's unpublished version"),
-    };
-    let subject = Subject::Other(format!("mapping {uuid}"));
-    let delete = format!("lambda delete-event-source-mapping --uuid {} --region {}", quoted(uuid), scope.region);
-    Some(
-        Message::finding(scope, FindingCode::ForeignMapping, subject, message).instead(
-            "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
-            scope.aws(delete),
-        ),
-    )
-}
-
-/// A finding about a statement of the router's resource policies: kibus adds none.
-pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Message {
-    let FunctionPermission { qualifier, sid, action, principal } = permission;
-    let function = scope.router_function();
-    let at = match qualifier {
-        Some(qualifier) => format!("`{qualifier}`"),
-        None => "its unpublished version".to_owned(),
-    };
-    let whom = match principal.as_str() {
-        "*" => "anyone",
-        principal => principal,
-    };
-    let message = format!("statement `{sid}` of its resource policy lets {whom} call {action} on {at}");
-    let qualified =
-        qualifier.as_ref().map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
-    let remove = format!(
-        "lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
-        quoted(sid),
-        scope.region
-    );
-    let function = ResourceId::Function(function);
-    Message::finding(scope, FindingCode::InvokePermission, function, message)
-        .instead("find out who added it (CloudTrail, AddPermission), then remove it:", scope.aws(remove))
-}
-
-fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {
-    let (code, message) = match live {
-        LiveTest::Passed => return None,
-        LiveTest::Failed(why) => (FindingCode::SelfTestFailed, format!("the self-test failed: {why}")),
-        LiveTest::KeyDenied(why) => (FindingCode::RouterKeyDenied, format!("Lambda reports: {why}")),
-        LiveTest::RoleNotAssumable(why) => (FindingCode::RouterRoleUnusable, format!("Lambda reports: {why}")),
-        LiveTest::Throttled(why) => (FindingCode::RouterThrottled, format!("Lambda throttled an invocation: {why}")),
-    };
-    let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
-    Some(Message::finding(scope, code, id, message))
-}
-
-fn of_version(scope: &Scope, version: &VersionState) -> Option<Message> {
-    if version.can_run() {
-        return None;
-    }
-    let reason = version.reason.iter().map(|reason| format!(": {reason}"));
-    let message = format!("in state {}{}", version.state, reason.collect::<String>());
-    let function = ResourceId::Function(scope.router_function());
-    Some(Message::finding(scope, FindingCode::RouterNotActive, function, message))
-}
-
-#[cfg(test)]
-mod tests;

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{Target, Trial, Wish, checked_by_queue, checked_clusters};
-use super::{Case, Say, clusters, external, hub, roles, router, unrecorded};
+use super::target::{Target, Wish, checked_by_queue, checked_clusters};
+use super::{Case, Say, clusters, external, hub, roles, router, traffic, unrecorded};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
     ClusterName, ClusterRecord, DroppedEvents, Fact, Fault, FindingCode, LiveTest, ProbeResult, Probed, QueueName,
     Resource, ResourceId, Scope, VersionState, counted, status::BUS_LIMIT,
 };
-use crate::plan::finding::{self, Traffic};
+use crate::plan::finding;
 use crate::survey::Survey;
 
 /// The findings of a check, and the warnings about them.
@@ -33,8 +33,6 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     }
     // What would refuse a change is found.
     findings.extend(refusals.into_iter().map(Message::into_finding));
-    let mappings = survey.function_mappings().present().into_iter().flatten();
-    findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
     if survey.live_version().is_some_and(VersionState::can_run) {
@@ -47,40 +45,18 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
         say.unread(scope, router::live_id(scope), fault, Hint::text(without));
     }
     redrives(survey, &by_queue, say);
-    let traffic = traffic(case, &by_queue);
-    say.warn_all(stale_counts(case, &traffic));
-    say.findings.extend(traffic);
+    traffic::findings(case, &by_queue, say);
     say.findings.extend(probed(survey, target));
     if survey.settings().is_some() {
         external::findings(case, say);
     }
-    not_read(case, &by_queue, say);
     say.findings.extend(senders(case, &by_queue));
-    // Last: each takes long, and what is known by now says which queues and clusters it is about.
-    if !survey.is_open() {
-        try_out(survey, target, by_queue);
-    }
-}
-
-/// Asks for further counts of the queues in which messages wait, and for probes, as far as the target wants them. What waits in the
-/// probe queue is kibus's own. A probe of a cluster tells more about its queue than counts.
-fn try_out(survey: &Survey, target: &Target, clusters: BTreeMap<QueueName, ClusterName>) {
-    let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
-    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
-    match target.trial {
-        Trial::Nothing => {}
-        Trial::Glance => hub.into_iter().chain(clusters.into_keys()).filter(waits).for_each(|queue| {
-            survey.glance(&queue);
-        }),
-        Trial::Probe => {
-            hub.into_iter().filter(waits).for_each(|queue| {
-                survey.watch(&queue);
-            });
-            let bus = (target.others == Wish::Keep).then_some(None);
-            bus.into_iter().chain(clusters.into_values().map(Some)).for_each(|cluster| {
-                survey.probes(&cluster);
-            });
-        }
+    // Last, because it takes long: what is known by now says which clusters it is about.
+    if target.probes && !survey.is_open() {
+        let bus = (target.others == Wish::Keep).then_some(None);
+        bus.into_iter().chain(by_queue.into_values().map(Some)).for_each(|cluster| {
+            survey.probes(&cluster);
+        });
     }
 }
 
@@ -159,44 +135,6 @@ fn not_recorded(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
     names.map(finding).collect()
 }
 
-fn traffic(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
-    let (survey, watched) = (case.survey, case.target.trial == Trial::Probe);
-    let samples = if watched { &survey.known.watch } else { &survey.known.glance };
-    let hub = survey.scope.hub_queues().into_iter();
-    let clusters = by_queue.keys().filter(|_| !watched).cloned();
-    let queues = hub.chain(clusters).filter_map(|queue| {
-        let first = survey.depth(&queue)?;
-        let later = samples.get(&queue).and_then(Fact::present).into_iter().flatten();
-        let samples = std::iter::once(first).chain(later.copied()).collect();
-        Some((queue, samples))
-    });
-    let traffic = Traffic {
-        queues: queues.collect(),
-        watched,
-        mapping: survey.mapping().cloned(),
-        version: survey.live_version().cloned(),
-        live: survey.known.live_test.present().cloned(),
-    };
-    finding::traffic(&survey.scope, &traffic, by_queue)
-}
-
-/// The queues from which nothing has received for an hour, as far as that is known. A probe tells more.
-fn not_read(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>, say: &mut Say) {
-    let scope = &case.survey.scope;
-    for (queue, cluster) in by_queue.iter().filter(|_| case.target.trial != Trial::Probe) {
-        if case.survey.receives(queue).present() == Some(&0) {
-            let message = format!("nothing has read `{cluster}`'s queue for an hour");
-            let finding = Message::finding(scope, FindingCode::QueueNotReadForAnHour, queue.clone(), message);
-            say.findings.push(finding.of(Some(cluster.clone())).instead(
-                format!(
-                    "check that Karpenter of {cluster} runs and has `{queue}` as its interruption queue; then probe it:"
-                ),
-                scope.kibus(format!("verify --probe {cluster}")),
-            ));
-        }
-    }
-}
-
 /// The rules that still send to the queues of clusters, which reject their events.
 fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Message> {
     let own =
@@ -215,18 +153,6 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         Some(finding.of(Some(cluster.clone())).instead(advice, scope.kibus("discover")))
     };
     own.filter_map(finding).collect()
-}
-
-/// How to judge counts that may be stale, if a finding rests on them.
-fn stale_counts(case: &Case<'_>, traffic: &[Message]) -> Option<Hint> {
-    let counted = [FindingCode::DeadLetters, FindingCode::QueueUnread, FindingCode::HubQueueNotDraining];
-    let rests = |finding: &Message| finding.code.is_some_and(|code| counted.contains(&code));
-    (case.target.trial != Trial::Probe && traffic.iter().any(rests)).then(|| {
-        Hint::command(
-            "SQS counts messages up to a minute late; to probe the clusters and watch the counts:",
-            case.survey.scope.kibus("verify --probe"),
-        )
-    })
 }
 
 /// What could not be read of what a check needs, each once.

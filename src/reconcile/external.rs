@@ -113,7 +113,6 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
         let mut found = differences(survey, after, record, queue);
         found.extend(of_policy(case, record, queue));
         say.findings.extend(found.into_iter().map(|finding| finding.of(Some(name.clone()))));
-        permission(survey, &name, queue, say);
     }
 }
 
@@ -245,19 +244,6 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
         });
     }
     findings
-}
-
-/// Whether the controller reads its queue, as far as what was deleted from it shows that: its owner grants the permission.
-fn permission(survey: &Survey, name: &ClusterName, queue: &Queue, say: &mut Say) {
-    let activity = survey.queue_activity(&queue.name);
-    if activity.is_asked() && activity.present().is_none_or(|seen| seen.deleted == 0) {
-        let text = format!(
-            "unknown whether Karpenter of `{name}` may read external queue `{}`: its metrics show no delete in the last day. \
-             To find out:",
-            queue.name
-        );
-        say.warn(Hint::command(text, survey.scope.kibus(format!("verify --probe {name}"))));
-    }
 }
 
 /// Gives what kibus itself has of external clusters another fix than `add-cluster`.

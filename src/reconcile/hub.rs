@@ -8,13 +8,13 @@ use super::blocked::{bad_settings, lost_settings, no_hub, unreadable};
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
-use crate::iam::service_access::{LetsIn, lets_rules_in};
-use crate::message::{Message, MessageKind};
+use crate::iam::grants::{LetsIn, Need, lets_in};
+use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
-    BadDocument, ClusterName, Desired, Fact, Fault, Hub, HubOptions, KmsKey, Moment, Observed, Parameter, Queue,
-    Resource, ResourceId, Scope, Settings, Signal, Standing, hub, policy,
+    BadDocument, ClusterName, Desired, Fact, Fault, FindingCode, Hub, HubOptions, KmsKey, Moment, Observed, Parameter,
+    Queue, Resource, ResourceId, Scope, Settings, Signal, Standing, hub, policy,
 };
-use crate::plan::{self, finding};
+use crate::plan;
 use crate::survey::{Saved, Survey};
 
 /// The settings before and after, of a hub that is known as far as a target changes it.
@@ -271,8 +271,8 @@ pub(super) enum KeyProblem {
 }
 
 /// Judges the key by its policy.
-pub(super) fn judge_key(survey: &Survey, key: Option<&KmsKey>) -> Option<KeyProblem> {
-    let (scope, key) = (&survey.scope, key?);
+pub(super) fn judge_key(survey: &Survey, options: &HubOptions) -> Option<KeyProblem> {
+    let (scope, key) = (&survey.scope, options.key()?);
     let unclear = |why: String| {
         Some(KeyProblem::Unclear(Hint::command(
             format!(
@@ -285,18 +285,28 @@ pub(super) fn judge_key(survey: &Survey, key: Option<&KmsKey>) -> Option<KeyProb
     if !key.as_str().contains(&format!(":{}:key/", scope.account)) {
         return unclear("it belongs to another account, and only that account can read its policy".to_owned());
     }
-    let rules = Signal::ALL.map(|signal| scope.rule_arn(&scope.rule(signal)));
+    let signals = Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal));
+    let rules: Vec<String> = signals.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
     // A key of another Region is refused.
     let policy = is_of_region(scope, key).then(|| survey.key_policies(key));
-    let verdict = match policy {
+    let why = match policy {
         Some(Fact::Unreadable(fault)) => return unclear(fault.to_string()),
-        Some(Fact::Present(policy)) => Some(lets_rules_in(policy, &scope.account, &rules)),
-        Some(Fact::Absent | Fact::NotAsked) | None => None,
+        Some(Fact::Present(policy)) => match lets_in(policy, Need::RulesUseKey, scope, &rules) {
+            LetsIn::Yes => return None,
+            LetsIn::Unclear => return unclear("its policy has conditions that kibus does not evaluate".to_owned()),
+            LetsIn::No(missing) => {
+                let missing: Vec<&str> = missing.into_iter().collect();
+                format!("the key policy does not allow EventBridge to call {}", missing.join(" and "))
+            }
+        },
+        Some(Fact::Absent | Fact::NotAsked) | None => "the key does not exist".to_owned(),
     };
-    match verdict {
-        Some(LetsIn::Unclear) => unclear("its policy has conditions that kibus does not evaluate".to_owned()),
-        verdict => finding::key(scope, key, verdict.as_ref()).map(KeyProblem::Blocks),
-    }
+    let advice =
+        format!("add this statement to its policy, or use another key: {}", policy::key_statement(scope).compact());
+    let message = format!("{why}; {}", policy::KEPT_DATA_KEY);
+    let subject = Subject::Other(format!("key {key}"));
+    let finding = Message::finding(scope, FindingCode::KeyBlocksEventBridge, subject, message);
+    Some(KeyProblem::Blocks(finding.fixed_by(Fix::advice(Hint::text(advice)))))
 }
 
 /// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.

@@ -47,18 +47,8 @@ pub struct Target {
     pub others: Wish,
     /// Whether a cluster that is removed and does not exist is skipped without an error or a warning.
     pub ignore_missing: bool,
-    pub trial: Trial,
-}
-
-/// What a check tries once all else is known, besides reading: it takes long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Trial {
-    #[default]
-    Nothing,
-    /// Counts messages that wait once more: one that is seen once may just have arrived.
-    Glance,
-    /// Counts them for a minute, and probes the bus and the clusters that are checked.
-    Probe,
+    /// Whether a check also probes the bus and the clusters, once all else is known: that takes long.
+    pub probes: bool,
 }
 
 /// What is set of a hub.
@@ -191,7 +181,7 @@ impl Target {
             clusters: BTreeMap::new(),
             others,
             ignore_missing: false,
-            trial: Trial::Nothing,
+            probes: false,
         }
     }
 

@@ -4,7 +4,7 @@
 use super::blocked::unread;
 use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
-use crate::iam::service_access::{LetsIn, lets_alarms_in};
+use crate::iam::grants::{LetsIn, Need, lets_in};
 use crate::message::Message;
 use crate::model::{
     Document, Fact, FindingCode, HubOptions, KmsKey, Resource, RouterHandler, Scope, Topic, TopicAttributes,
@@ -72,18 +72,18 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         return;
     };
     let alarms = watch::alarms(scope, options);
-    let alarms = alarms.iter().filter_map(Resource::as_alarm);
-    let alarms: Vec<String> = alarms.map(|alarm| scope.alarm_arn(&alarm.name)).collect();
-    let (name, account) = (topic.name(), &scope.account);
-    let judge = |say: &mut Say, what: &str, policy: &Document, is_key: bool| match lets_alarms_in(
-        policy, is_key, account, &alarms,
-    ) {
+    let alarms = alarms.iter().filter_map(Resource::as_alarm).map(|alarm| alarm.name.clone());
+    let clusters = case.survey.recorded().into_keys().filter(|_| options.has_reader_alarms());
+    let alarms = alarms.chain(clusters.map(|cluster| watch::reader_alarm_name(scope, &cluster)));
+    let alarms: Vec<String> = alarms.map(|alarm| scope.alarm_arn(&alarm)).collect();
+    let name = topic.name();
+    let judge = |say: &mut Say, what: &str, policy: &Document, need: Need| match lets_in(policy, need, scope, &alarms) {
         LetsIn::Yes => {}
         LetsIn::No(missing) => {
             let values = [
-                ("account", account.as_str().into()),
+                ("account", scope.account.as_str().into()),
                 ("actions", missing.into_iter().collect()),
-                ("resource", if is_key { "*".into() } else { scope.topic_arn(topic).into() }),
+                ("resource", if need == Need::AlarmsUseKey { "*".into() } else { scope.topic_arn(topic).into() }),
             ];
             let statement = fill_template(include_str!("../../templates/policies/topic.json"), &values).compact();
             let sentence = format!("topic `{name}` cannot be notified by alarms: {what} does not allow CloudWatch");
@@ -95,7 +95,7 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         ))),
     };
     if let Some(policy) = &found.policy {
-        judge(say, "its policy", policy, false);
+        judge(say, "its policy", policy, Need::AlarmsPublish);
     }
     let Some(key) = &found.key else { return };
     if key.ends_with(KEY_OF_AWS) {
@@ -107,7 +107,9 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         return;
     }
     match key_of(scope, key).map(|key| case.survey.key_policies(&key)) {
-        Some(Fact::Present(policy)) => judge(say, &format!("the policy of its key `{key}`"), policy, true),
+        Some(Fact::Present(policy)) => {
+            judge(say, &format!("the policy of its key `{key}`"), policy, Need::AlarmsUseKey)
+        }
         Some(Fact::NotAsked) => {}
         unread => {
             let fault = unread.and_then(Fact::fault).map(|fault| format!(": {fault}"));

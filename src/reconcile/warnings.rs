@@ -4,11 +4,11 @@ use super::blocked::{permissions_for_eks, unread};
 use super::hub::KeyProblem;
 use super::roles;
 use super::target::{RoleOption, Target};
-use super::{Case, Rule, Say, clusters, external, hub, router, unrecorded};
+use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorded};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{ClusterName, Depth, Fact, Queue, Resource, duration_text, policy::KEPT_DATA_KEY};
-use crate::plan::{Action, Change, finding};
+use crate::plan::{Action, Change};
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
 pub(super) const WARNINGS: &[Rule] = &[
@@ -65,7 +65,7 @@ fn invoke_permissions(case: &Case<'_>, say: &mut Say) {
     match case.survey.function_permissions() {
         Fact::Present(permissions) => {
             for permission in permissions {
-                let finding = finding::invoke_permission(scope, permission);
+                let finding = traffic::invoke_permission(scope, permission);
                 let command = finding.fix.steps().into_iter().find_map(|step| step.command);
                 say.problem(finding, ". Find out who added it, then remove it:", command);
             }
@@ -95,7 +95,7 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
 fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {
     let (survey, new) = (case.survey, case.after.options.key());
     let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
-    match hub::judge_key(survey, new) {
+    match hub::judge_key(survey, &case.after.options) {
         Some(KeyProblem::Blocks(finding)) => say.problem(
             finding,
             ". Use another key, or add this statement to its policy:",

@@ -133,6 +133,9 @@ const LOST_PAUSE: Duration = Duration::from_secs(2);
 const LEAVING_PAUSE: Duration = Duration::from_secs(3);
 const GONE_IN_A_ROW: u32 = 3;
 
+/// The pause before the messages of a queue are counted again.
+const LATER: Duration = Duration::from_secs(2);
+
 /// How often a probe says that it goes on.
 const STILL_PROBING: Duration = Duration::from_secs(10);
 
@@ -400,7 +403,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         .await
     }
 
-    async fn queue_activity(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, QueueActivity> {
+    async fn activity(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, QueueActivity> {
         if queues.is_empty() {
             return Vec::new();
         }
@@ -412,29 +415,11 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
     }
 
-    async fn receives(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, u64> {
-        if queues.is_empty() {
-            return Vec::new();
+    async fn depth_later(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Depth> {
+        if !queues.is_empty() {
+            self.cloud.pause(LATER).await;
         }
-        let answer = self.call(|| self.cloud.receives(queues)).await;
-        let of = |queue: &QueueName| Fact::of_option(answer.clone().map(|found| found.get(queue).copied()));
-        queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
-    }
-
-    async fn glance(&self, survey: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
-        if queues.is_empty() {
-            return Vec::new();
-        }
-        (self.report)(SlowStep::Glance);
-        samples(queues, probe::glance(self.cloud, &survey.scope, queues).await)
-    }
-
-    async fn watch(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, Vec<Depth>> {
-        if queues.is_empty() {
-            return Vec::new();
-        }
-        (self.report)(SlowStep::Watch);
-        samples(queues, probe::watch_counts(self.cloud, queues).await)
+        self.each(queues, async |queue| self.cloud.depth(queue).await).await
     }
 
     /// Probes all at once, and says how far it is.
@@ -475,12 +460,6 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
             }
         }
     }
-}
-
-/// The further samples of each queue; one that could not be read has none.
-fn samples(queues: &BTreeSet<QueueName>, mut found: BTreeMap<QueueName, Vec<Depth>>) -> Answers<QueueName, Vec<Depth>> {
-    let mut of = |queue: &QueueName| Fact::Present(found.remove(queue).unwrap_or_default());
-    queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
 }
 
 fn of_record(record: Record) -> Snapshot {

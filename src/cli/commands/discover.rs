@@ -13,8 +13,7 @@ const DOCUMENT: &str = "policy operator --for discover";
 ///
 /// Lists the rules of the default event bus that send Karpenter's events to queues: the cluster, the tool that created them,
 /// whether anything read the queue in the last day, which rules the hub replaces and how to remove them. Ends with the commands
-/// that move the clusters to the bus. It needs no hub. Where CloudWatch has no data, it counts messages for a minute. Exits with
-/// 1 if something could not be read.
+/// that move the clusters to the bus. It needs no hub. Exits with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// End with commands that export the clusters in this language, for a tool that owns their queues.

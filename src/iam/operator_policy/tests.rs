@@ -130,7 +130,6 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
 fn the_document_for_discover_has_its_reads() {
     let besides = allowed(&additional(&scope(), Purpose::Discover));
     let expected = [
-        "cloudwatch:GetMetricData",
         "events:ListRules",
         "events:ListTagsForResource",
         "events:ListTargetsByRule",
@@ -463,7 +462,7 @@ fn a_denied_call_is_in_the_document_that_is_named() {
         ("events:DescribeRule", "policy operator"),
         ("cloudwatch:DescribeAlarms", "policy operator --for alarms"),
         ("cloudwatch:GetDashboard", "policy operator --for alarms"),
-        ("cloudwatch:GetMetricData", "policy operator --for alarms"),
+        ("cloudwatch:GetMetricData", "policy operator"),
         ("sns:GetTopicAttributes", "policy operator --for alarms"),
         ("events:ListRules", "policy operator --for discover"),
         ("eks:ListClusters", "policy operator --for eks"),

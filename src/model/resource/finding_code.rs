@@ -112,9 +112,8 @@ macro_rules! with_codes_of_kinds {
             ExternalPolicyUnclear("K330", Error, "its state is unknown: the policy may keep the router from sending, the controller from reading, or let others in");
             Denied("K401", Error, "its state is unknown");
             Unreadable("K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv");
-            DeadLetters("K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent");
-            QueueUnread("K502", Warning, "no Karpenter seems to read this queue, and each message expires after 300 seconds");
-            HubQueueNotDraining("K503", Critical, "events arrive faster than they are routed, or are not routed at all");
+            DeadLetters("K501", Error, "these events reached no cluster; SQS keeps them for 14 days after they were sent");
+            HubQueueNotDraining("K503", Warning, "events arrive faster than they are routed, or are not routed at all");
             ForeignMapping("K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub");
             MappingInTransition("K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify");
             RouterNotActive("K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, make the previous version live again" => "rollback");

@@ -23,14 +23,14 @@ fn allows(principal: Value) -> Value {
 }
 
 /// A survey in which `base` is external and has no finding, with these statements besides.
-fn external_with(more: &[Value]) -> Survey {
+pub(super) fn external_with(more: &[Value]) -> Survey {
     let mut survey = survey();
     edit_record(&mut survey, |record| (record.external, record.role) = (true, None));
     survey.observed.insert(scope().controller_policy_id(&base(), &ROLE.parse().unwrap()), Fact::Absent);
     let statements = [needed().as_slice(), more].concat();
     edit_queue(&mut survey, QUEUE, |queue| queue.policy = Some(Document::new(json!({ "Statement": statements }))));
-    let reads = QueueActivity { deleted: 1, ..QueueActivity::default() };
-    survey.known.queue_activity.insert(QUEUE.parse().unwrap(), Fact::Present(reads));
+    let reads = QueueActivity { deleted: 1, receives_of_last_hour: Some(180), ..QueueActivity::default() };
+    survey.known.activity.insert(QUEUE.parse().unwrap(), Fact::Present(reads));
     survey.known.event_rules = Fact::Present(Vec::new());
     survey
 }
@@ -111,17 +111,6 @@ fn a_missing_external_queue_is_created_by_its_owner() {
         assert_eq!(finding.severity, Severity::Critical);
         let printed: Vec<String> = finding.fix.steps().into_iter().filter_map(|step| step.command).collect();
         assert_eq!(printed, commands);
-    }
-}
-
-#[test]
-fn whether_a_controller_reads_its_queue_is_seen_or_unknown() {
-    for (deleted, is_unknown) in [(None, true), (Some(0), true), (Some(1), false)] {
-        let mut survey = external_with(&[]);
-        let activity = deleted.map(|deleted| QueueActivity { deleted, ..QueueActivity::default() });
-        survey.known.queue_activity.insert(QUEUE.parse().unwrap(), activity.map_or(Fact::Absent, Fact::Present));
-        let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-        assert_eq!(warned(&intent).contains("unknown whether Karpenter of `base`"), is_unknown, "{deleted:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{Fault, FaultKind, KmsKey, Topic, TopicAttributes};
+use crate::model::{Fault, FaultKind, KmsKey, QueueActivity, Topic, TopicAttributes};
 
 fn topic(statements: &Value, key: Option<&str>) -> Fact<TopicAttributes> {
     Fact::Present(TopicAttributes {
@@ -125,26 +125,41 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
 }
 
 #[test]
-fn a_queue_that_nothing_has_read_for_an_hour_is_a_finding() {
-    let queue: QueueName = "karpenter-base".parse().unwrap();
-    let unknown = Fault {
-        kind: FaultKind::Unreachable,
-        action: "cloudwatch:GetMetricData".to_owned(),
-        code: None,
-        message: "no".to_owned(),
+fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
+    const FINDING: &str = "nothing has read `base`'s queue for an hour";
+    const UNKNOWN: &str = "unknown whether Karpenter of `base` can read its queue";
+    const DENIED: &str = "unknown whether the queues of clusters are read: AWS denied cloudwatch:GetMetricData";
+    let seen = |receives_of_last_hour, deleted| {
+        Fact::Present(QueueActivity { receives_of_last_hour, deleted, ..QueueActivity::default() })
     };
-    for (answer, trial, found) in [
-        (Fact::Present(0), Trial::Glance, true),
-        (Fact::Present(0), Trial::Probe, false),
-        (Fact::Present(1), Trial::Nothing, false),
-        (Fact::Absent, Trial::Nothing, false),
-        (Fact::Unreadable(unknown), Trial::Nothing, false),
+    let denied = Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData"));
+    for (answer, is_external, minutes, expected) in [
+        (seen(Some(0), 5), false, 60, FINDING),
+        (seen(Some(0), 5), true, 60, FINDING),
+        (seen(Some(0), 5), false, 59, ""),
+        (seen(Some(180), 0), false, 60, ""),
+        // Of an external cluster, only a delete shows that its owner granted it.
+        (seen(Some(180), 0), true, 60, UNKNOWN),
+        (seen(Some(180), 1), true, 60, ""),
+        (seen(None, 5), false, 60, UNKNOWN),
+        (Fact::Absent, false, 60, UNKNOWN),
+        (Fact::Absent, false, 59, ""),
+        (denied, false, 60, DENIED),
     ] {
-        let mut survey = survey();
-        survey.known.receives.insert(queue.clone(), answer.clone());
-        let target = Target { trial, ..verify(OfferedRouter::Packaged(code())) };
-        let findings = reconcile(&survey, &target).unwrap().findings;
-        let said = findings.iter().any(|one| one.sentence == "nothing has read `base`'s queue for an hour");
-        assert_eq!(said, found, "{answer:?} {trial:?}");
+        let mut survey = if is_external { external::external_with(&[]) } else { survey() };
+        survey.now = SINCE + minutes * 60;
+        survey.known.activity.insert(QUEUE.parse().unwrap(), answer.clone());
+        let mut target = verify(OfferedRouter::Packaged(code()));
+        let said = |target: &Target| {
+            let intent = reconcile(&survey, target).unwrap();
+            let found = intent.findings.into_iter().map(|finding| finding.sentence);
+            let said: Vec<String> = found.chain(intent.warnings.into_iter().map(|hint| hint.text)).collect();
+            said.into_iter().filter(|said| said.contains("read")).collect::<Vec<_>>()
+        };
+        let found = said(&target);
+        let is_expected = found.iter().all(|said| said.starts_with(expected));
+        assert!(is_expected && found.is_empty() == expected.is_empty(), "{answer:?} {minutes}: {found:?}");
+        target.probes = true;
+        assert_eq!(said(&target), Vec::<String>::new(), "a probe tells more");
     }
 }

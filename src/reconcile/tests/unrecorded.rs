@@ -80,7 +80,7 @@ fn what_damages_a_recorded_cluster_is_found_by_every_command_that_reads() {
             "an external queue with the lock of kibus",
             |survey| {
                 edit_record(survey, |record| (record.external, record.role) = (true, None));
-                survey.known.queue_activity.insert(QUEUE.parse().unwrap(), Fact::Absent);
+                survey.known.activity.insert(QUEUE.parse().unwrap(), Fact::Absent);
             },
             &["K326 critical"],
             None,

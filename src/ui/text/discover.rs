@@ -73,7 +73,6 @@ fn table(queues: &[&FoundQueue], style: Style) -> String {
             Readership::Reads => "yes".to_owned(),
             Readership::Seldom => paint.yellow("seldom"),
             Readership::Nothing => paint.red("no"),
-            Readership::Waiting => paint.red("probably not"),
             Readership::NoQueue => paint.red("no queue"),
             Readership::Unknown => paint.yellow("unknown"),
         };
@@ -104,10 +103,7 @@ fn warnings(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
     let unknown = queues.iter().filter(|queue| queue.reader == Readership::Unknown).count();
     // Where CloudWatch did not answer, a warning says so.
     if unknown > 0 && found.unmeasured.is_none() {
-        lines.push(format!(
-            "unknown for {}: CloudWatch has no data of the last day, and no message waits",
-            counted(unknown, "queue")
-        ));
+        lines.push(format!("unknown for {}: CloudWatch has no data of the last day", counted(unknown, "queue")));
     }
     lines.iter().map(|line| format!("- {}", escape(line))).collect()
 }

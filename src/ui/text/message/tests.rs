@@ -1,14 +1,15 @@
 //! Errors, warnings and findings as a person reads them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::*;
 use crate::error::Progress;
-use crate::message::{self, sort};
+use crate::message::{self, Message, sort};
 use crate::model::{
-    Depth, FindingCode, GlobalOptions, HubOptions, LiveTest, MappingState, Resource, Scope, scope::tests::scope,
+    FindingCode, GlobalOptions, HubOptions, Resource, ResourceId, Scope,
+    scope::{LIVE, tests::scope},
 };
-use crate::plan::finding::{self, Traffic};
+use crate::plan::finding;
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
 
 #[test]
@@ -88,16 +89,17 @@ fn ten_faults() -> Intent {
     let plan = between(&found, &wanted);
     let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new());
     findings.push(orphan("KarpenterServiceAccount-one"));
-    let two = "karpenter-two".parse().unwrap();
-    let waiting = Depth { waiting: 3, in_flight: 0 };
-    let traffic = Traffic {
-        queues: BTreeMap::from([("karpenter-two".parse().unwrap(), vec![waiting, waiting])]),
-        mapping: Some(MappingState { state: "Updating".to_owned(), reason: None }),
-        live: Some(LiveTest::Throttled("Rate Exceeded.".to_owned())),
-        ..Traffic::default()
-    };
-    let clusters = BTreeMap::from([(two, "two".parse().unwrap())]);
-    findings.extend(finding::traffic(&reached(), &traffic, &clusters));
+    let scope = reached();
+    let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
+    let live = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
+    let two = ResourceId::Queue("karpenter-two".parse().unwrap());
+    findings.extend([
+        Message::finding(&scope, FindingCode::MappingInTransition, mapping, "in state Updating"),
+        Message::finding(&scope, FindingCode::RouterThrottled, live, "Lambda throttled an invocation: Rate Exceeded."),
+        Message::finding(&scope, FindingCode::DuplicateRule, two, "rejects the events of rule `a`")
+            .of(Some("two".parse().unwrap()))
+            .instead("remove these rules where they were created; to see how:", scope.kibus("discover")),
+    ]);
     sort(&mut findings);
     Intent { plan, findings, ..Intent::default() }
 }
