@@ -122,6 +122,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
     operator.kibus(&add).await;
     eks::is_asked_with_its_document(&mut operator).await;
+    parameters::age_record(&account, "base").await;
     operator.kibus("verify").await;
     operator.kibus("status").await;
     operator.kibus("list").await;

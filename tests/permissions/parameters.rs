@@ -52,6 +52,17 @@ fn resources(head: &Parts, body: &[u8]) -> Vec<String> {
     all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// Makes a record so old that `verify` asks for the metrics of the cluster's queue.
+pub(super) async fn age_record(account: &Account, cluster: &str) {
+    let root = JsonClient::new(&account.root(), PARAMETERS, StaticRuntimePlugin::new());
+    let name = format!("/kibus/kibus/clusters/{cluster}");
+    let found: Value = root.call("GetParameter", json!({ "Name": name })).await.unwrap();
+    let mut record: Value = serde_json::from_str(found["Parameter"]["Value"].as_str().unwrap()).unwrap();
+    record["since"] = "2026-01-01T00:00:00Z".into();
+    let aged = json!({ "Name": name, "Type": "String", "Overwrite": true, "Value": record.to_string() });
+    root.call::<Value>("PutParameter", aged).await.unwrap();
+}
+
 #[tokio::test]
 async fn one_denied_parameter_denies_the_call() {
     let account = Account::start(REGION).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{Fault, FaultKind, KmsKey, QueueActivity, Topic, TopicAttributes};
+use crate::model::{Fault, FaultKind, FindingCode, KmsKey, QueueActivity, Signal, Topic, TopicAttributes};
 
 fn topic(statements: &Value, key: Option<&str>) -> Fact<TopicAttributes> {
     Fact::Present(TopicAttributes {
@@ -82,6 +82,45 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
             assert_eq!(said.len(), count, "{name} of --{option}: {said:?}");
             assert!(said.iter().all(|said| said.starts_with(expected)), "{name} of --{option}: {said:?}");
         }
+    }
+}
+
+/// A statement that allows a service all actions for these resources.
+fn lets_for(service: &str, arns: &[String]) -> Document {
+    let condition = json!({"ArnEquals": {"aws:SourceArn": arns}});
+    let statement =
+        json!({"Effect": "Allow", "Principal": {"Service": service}, "Action": "*", "Condition": condition});
+    Document::new(json!({ "Statement": [statement] }))
+}
+
+#[test]
+fn a_key_policy_must_have_the_rules_of_the_hub_and_no_others() {
+    let options = with_key(KEY);
+    let signals = Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal));
+    let rules: Vec<String> = signals.map(|signal| scope().rule_arn(&scope().rule(signal))).collect();
+    for (rules, is_found) in [(&rules[..], false), (&rules[1..], true)] {
+        let mut survey = survey_of(options.clone());
+        let policy = Fact::Present(lets_for("events.amazonaws.com", rules));
+        survey.known.key_policies.insert(KEY.parse().unwrap(), policy);
+        let findings = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap().findings;
+        let found = findings.iter().any(|finding| finding.code == Some(FindingCode::KeyBlocksEventBridge));
+        assert_eq!(found, is_found, "{rules:?}");
+    }
+}
+
+#[test]
+fn a_topic_policy_must_have_the_alarms_of_the_hub_and_of_clusters() {
+    let to_topic: HubOptions = [("alarms".to_owned(), json!("t"))].into_iter().collect();
+    let alarms = crate::model::watch::alarms(&scope(), &to_topic).into_iter();
+    let hub: Vec<String> = alarms.map(|alarm| scope().alarm_arn(&alarm.as_alarm().unwrap().name)).collect();
+    let all = [hub.clone(), vec![scope().alarm_arn(&"kibus-reader-base".parse().unwrap())]].concat();
+    for (reader_alarms, named, refusals) in [(true, &hub, 1), (true, &all, 0), (false, &hub, 0)] {
+        let options = HubOptions { reader_alarms: Some(reader_alarms), ..to_topic.clone() };
+        let mut survey = survey_of(options);
+        let policy = Some(lets_for("cloudwatch.amazonaws.com", named));
+        survey.known.topics.insert("t".parse().unwrap(), Fact::Present(TopicAttributes { policy, key: None }));
+        let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
+        assert_eq!(intent.refusals.len(), refusals, "{reader_alarms} {}: {:?}", named.len(), intent.refusals);
     }
 }
 
