@@ -36,6 +36,8 @@ use crate::model::{
 use crate::plan::{self, Change, Plan, finding};
 use crate::survey::Survey;
 
+/// How many clusters a sentence or a command names one by one.
+const LISTED: usize = 20;
 /// What refusals of options are about.
 const OPTIONS: &str = "options";
 

@@ -1,12 +1,10 @@
 //! The steps that are left to a person: the Karpenter settings of each cluster, policies to attach, commands to run.
 
-use super::{Case, ClusterSetting, HubSetting, RoleOption, Wish, queue_setting, removed_records, router};
+use super::{Case, ClusterSetting, HubSetting, LISTED, RoleOption, Wish, queue_setting, removed_records, router};
 use crate::error::Hint;
 use crate::model::{ClusterRecord, QueueField, ResourceId, Standing, by_count, first_of, policy};
 use crate::plan::{Action, Change};
 
-/// How many clusters a step names.
-const LISTED: usize = 20;
 /// The placeholder for the queue's name in a text for several clusters.
 const ANY_QUEUE: &str = "QUEUE";
 
