@@ -1,7 +1,6 @@
-//! The scripts in `.ci` that release a version and install it.
+//! The scripts in `.ci` that release a version.
 
 mod files;
-mod install;
 mod published;
 mod version;
 mod wheel;
@@ -35,15 +34,7 @@ impl Package {
         for folder in [".ci", ".ci/wheel", "docs"] {
             fs::create_dir(package.path(folder)).unwrap();
         }
-        for file in [
-            "check-version",
-            "homebrew.rb",
-            "install.sh",
-            "release-check",
-            "release-files",
-            "wheel/build",
-            "wheel/tools.txt",
-        ] {
+        for file in ["check-version", "release-check", "release-files", "wheel/build", "wheel/tools.txt"] {
             let file = format!(".ci/{file}");
             fs::copy(Path::new(ROOT).join(&file), package.path(&file)).unwrap();
         }
