@@ -66,7 +66,7 @@ pub struct Wanted {
     pub limit: u32,
 }
 
-fn signal() -> impl TypedValueParser<Value = Signal> {
+pub(crate) fn signal() -> impl TypedValueParser<Value = Signal> {
     let all = Signal::ALL.into_iter().filter(|signal| signal.names_instances());
     let all = all.map(|signal| PossibleValue::new(short_name(signal.slug())).alias(signal.slug()));
     PossibleValuesParser::new(all).try_map(|text| {

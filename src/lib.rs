@@ -17,7 +17,7 @@
 //! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`reconcile`] turns a survey and a
 //! target into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
-//! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
+//! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator.
 
 pub mod error;
 pub mod model;
@@ -36,8 +36,6 @@ pub mod cli;
 pub mod cloud;
 #[cfg(feature = "cli")]
 pub mod dead_letters;
-#[cfg(feature = "cli")]
-mod demo;
 #[cfg(feature = "cli")]
 pub mod discover;
 #[cfg(feature = "cli")]

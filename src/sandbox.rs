@@ -2,8 +2,7 @@
 //!
 //! The sandbox runs ministack, an emulator that runs functions as plain processes and needs no container engine. It is
 //! installed from a lock file with hashes into the user's data directory and listens on a free port of 127.0.0.1 only.
-//! [`Sandbox::up`] and [`Sandbox::down`] start and stop the user's server. Tests and the demo start private servers
-//! ([`Sandbox::start_private`]).
+//! [`Sandbox::up`] starts the user's server. Tests and the demo start servers of their own ([`Sandbox::start`]).
 //!
 //! The emulator keeps everything in memory. Stopping the server deletes all resources in every account and Region.
 
@@ -16,20 +15,19 @@ mod tests;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
-pub use server::ServerRecord;
-pub(crate) use server::{KillSignal, signal_group};
+pub use server::{SandboxServer, Subject};
 
 use crate::error::Error;
-use home::{Home, cannot};
-use server::StartedServer;
+use home::Home;
 
 /// The default Region of the sandbox. The emulator serves every Region.
 pub const DEFAULT_REGION: &str = "us-west-2";
+/// The argument with which the emulator begins with clusters.
+const WITH_CLUSTERS: &[&str] = &["account"];
 /// The length of a secret.
 const BYTES: usize = 16;
 const STARTING: &str = "Starting the local AWS emulator.";
@@ -41,25 +39,6 @@ pub struct Sandbox {
 
 /// Says which slow step is about to start.
 pub type Tell<'a> = &'a (dyn Fn(&str) + Sync);
-
-/// A private emulator, which is recorded nowhere. Dropping this ends the emulator and its functions and removes its files.
-/// The emulator also ends when the process that holds this is killed.
-pub struct PrivateServer {
-    // Before its directory, because members are dropped in order.
-    started: StartedServer,
-    directory: TempDir,
-}
-
-impl PrivateServer {
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.started.record.endpoint
-    }
-
-    /// The path of its log. The file is removed with the server.
-    pub fn log_path(&self) -> PathBuf {
-        self.directory.path().join("server.log")
-    }
-}
 
 impl Sandbox {
     /// The user's sandbox: in `KIBUS_SANDBOX_HOME`, else in `kibus` under `XDG_DATA_HOME`, else in `~/.local/share/kibus`.
@@ -73,95 +52,62 @@ impl Sandbox {
         Ok(Self { home })
     }
 
+    /// The directory of the installed emulator and of the record of the running server.
+    pub fn directory(&self) -> &Path {
+        self.home.path()
+    }
+
     /// Installs the emulator if it is missing and returns its Python. Of several processes, one installs and the others wait.
     async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, Error> {
         let lock = self.home.lock().await?;
         install::install(&self.home, &lock, tell).await
     }
 
-    /// Starts the user's server if it is not running, and installs the emulator first if it is missing. The server
-    /// outlives this process. Gives its record, and whether this has started it.
-    pub async fn up(&self, tell: Tell<'_>) -> Result<(ServerRecord, bool), Error> {
+    /// Starts the user's server, and installs the emulator first if it is missing. It begins with two EKS clusters.
+    pub async fn up(&self, tell: Tell<'_>) -> Result<SandboxServer, Error> {
+        // Of two processes at once, the second waits for the first, and finds its server.
         let lock = self.home.lock().await?;
-        if let Some(record) = self.responding().await? {
-            return Ok((record, false));
+        if let Some(endpoint) = Endpoint::read(&self.home)?
+            && endpoint.responds().await
+        {
+            return Err(Error::failed(format!("the sandbox is already running at {}", endpoint.url())));
         }
         let python = install::install(&self.home, &lock, tell).await?;
         tell(STARTING);
-        let record_path = self.home.record_path();
-        let started = server::start(&python, &self.home.server_directory(), Some(&record_path), &[]).await;
-        let mut started = started.inspect_err(|_| {
-            // If this fails too, the record names a process that has exited and is ignored.
-            let _ = ServerRecord::remove(&record_path);
-        })?;
-        // It outlives this process.
-        started.process = None;
-        Ok((started.record.clone(), true))
-    }
-
-    /// The record of the user's server if it is running. An error if another user could have written it.
-    pub fn running(&self) -> Result<Option<ServerRecord>, Error> {
-        Ok(ServerRecord::read(&self.home)?.filter(ServerRecord::is_running))
-    }
-
-    /// The record of the user's server if it is running. An error if it does not respond.
-    async fn responding(&self) -> Result<Option<ServerRecord>, Error> {
-        match self.running()? {
-            Some(record) if !record.responds().await => {
-                Err(stuck(record.pid, &format!("does not respond on port {}", record.endpoint.port)))
-            }
-            running => Ok(running),
-        }
+        let mut server = SandboxServer::start(&python, WITH_CLUSTERS, &[]).await?;
+        server.record(&self.home)?;
+        Ok(server)
     }
 
     /// The address of the user's server, which runs and responds.
     pub async fn endpoint(&self) -> Result<Endpoint, Error> {
-        let stopped = || Error::failed("the sandbox is not running").hint_command("to start it:", "kibus sandbox up");
-        Ok(self.responding().await?.ok_or_else(stopped)?.endpoint)
-    }
-
-    /// Stops the user's server and its functions and waits until they have exited. Everything created in the server is
-    /// lost. Returns the record of the stopped server, or `None` if no server was running.
-    pub async fn down(&self) -> Result<Option<ServerRecord>, Error> {
-        let _lock = self.home.lock().await?;
-        let running = self.running()?;
-        if let Some(record) = &running {
-            signal_group(record.pid, KillSignal::Term);
-            if !record.has_exited().await {
-                signal_group(record.pid, KillSignal::Kill);
-                if !record.has_exited().await {
-                    return Err(stuck(record.pid, "could not be stopped"));
-                }
+        let why = match Endpoint::read(&self.home)? {
+            Some(endpoint) if endpoint.responds().await => return Ok(endpoint),
+            Some(Endpoint { port, .. }) => {
+                format!(": its last server was killed, and nothing with its secret is on port {port}")
             }
-        }
-        ServerRecord::remove(&self.home.record_path())?;
-        // The unpacked functions. The log stays.
-        let scratch = server::scratch(&self.home.server_directory());
-        if scratch.exists() {
-            std::fs::remove_dir_all(&scratch).map_err(cannot("remove", &scratch))?;
-        }
-        Ok(running)
+            None => String::new(),
+        };
+        Err(Error::failed(format!("the sandbox is not running{why}")).hint_command("to start it:", "kibus sandbox up"))
     }
 
-    /// Starts a private server, which is recorded nowhere and stops when it is dropped. `extra` is added to its
-    /// environment variables, for example `("AUTH", "true")` to make it check signatures and policies.
-    pub async fn start_private(&self, extra: &[(&str, &str)], tell: Tell<'_>) -> Result<PrivateServer, Error> {
+    /// Starts a server that `--sandbox` does not find. `extra` is added to its environment variables, for example
+    /// `("AUTH", "true")` to make it check signatures and policies.
+    pub async fn start(&self, extra: &[(&str, &str)], tell: Tell<'_>) -> Result<SandboxServer, Error> {
         let python = self.install(tell).await?;
         tell(STARTING);
-        let directory = tempfile::Builder::new().prefix("kibus-sandbox-").tempdir();
-        let directory = directory.map_err(cannot("create a directory in", std::env::temp_dir()))?;
-        let started = server::start(&python, directory.path(), None, extra).await?;
-        Ok(PrivateServer { started, directory })
+        SandboxServer::start(&python, &[], extra).await
     }
 
-    pub fn log_path(&self) -> PathBuf {
-        self.home.server_directory().join("server.log")
+    /// Starts a server like that of the user, which only commands with its directory as `KIBUS_SANDBOX_HOME` find.
+    pub async fn start_with_clusters(&self, tell: Tell<'_>) -> Result<SandboxServer, Error> {
+        let python = self.install(tell).await?;
+        tell(STARTING);
+        let mut server = SandboxServer::start(&python, WITH_CLUSTERS, &[]).await?;
+        let home = Home::new(server.directory().to_owned());
+        server.record(&home)?;
+        Ok(server)
     }
-}
-
-fn stuck(pid: u32, what: &str) -> Error {
-    Error::failed(format!("the sandbox server (process {pid}) {what}"))
-        .hint_command("to stop it:", "kibus sandbox down")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +116,8 @@ pub struct Endpoint {
     pub port: u16,
     /// What every request must carry as its session token.
     pub secret: Secret,
+    /// What the server, and no other that took its port, reports of itself.
+    proof: Secret,
 }
 
 /// The secret of a server: 32 hexadecimal digits. Without it, any local program, and any web page through the user's browser,
@@ -217,8 +165,11 @@ fn is_endpoint_of_service(name: &str) -> bool {
 }
 
 impl Secret {
+    /// Digits from the system's random numbers.
     fn new() -> io::Result<Self> {
-        random_digits().map(Self)
+        let mut bytes = [0; BYTES];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Self(hex::encode(bytes)))
     }
 
     pub fn as_str(&self) -> &str {
@@ -244,11 +195,4 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
     }
-}
-
-/// 32 hexadecimal digits from the system's random numbers.
-fn random_digits() -> io::Result<String> {
-    let mut bytes = [0; BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex::encode(bytes))
 }

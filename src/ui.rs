@@ -45,8 +45,6 @@ pub struct Ui {
     bars: MultiProgress,
     /// The warnings of a command with JSON output.
     warned: Arc<Mutex<Vec<Hint>>>,
-    /// Whether its document is that of another command.
-    is_part: bool,
 }
 
 impl Ui {
@@ -73,13 +71,7 @@ impl Ui {
             moves,
             bars: MultiProgress::with_draw_target(target),
             warned: Arc::default(),
-            is_part: false,
         }
-    }
-
-    /// For a command that another command runs: it writes no document.
-    pub fn part(&self) -> Self {
-        Self { is_part: true, ..self.clone() }
     }
 
     /// Refuses JSON output for a command that writes text of a format of its own.
@@ -202,7 +194,6 @@ impl Ui {
     /// Writes the report of a command as JSON, with JSON output. Every error is also shown, with [`Ui::show_error`].
     pub fn report(&self, report: &Report) -> Result<(), Error> {
         match self.output {
-            _ if self.is_part => Ok(()),
             Output::Text => Ok(()),
             // A document of a thousand clusters takes megabytes, so it is made only if it is written.
             Output::Json => self.out(&text::json_text(&report.to_json(), self.is_stream)),

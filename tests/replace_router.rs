@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kibus::cloud::{Questions, Read, Waiting, Write};
+use kibus::dead_letters::DeadLetters;
 use kibus::model::{Resource, ResourceId, Role, Signal, Tags, hub};
 use kibus::plan::Change;
 use serde_json::Value;
@@ -240,7 +241,10 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         async move {
             let mut taken = Vec::new();
             while !over.load(Ordering::Relaxed) {
-                taken.extend(cloud.receive_messages(&queue).await.unwrap());
+                for message in cloud.receive(&queue, 30).await.unwrap() {
+                    cloud.delete(&queue, &message.receipt).await.unwrap();
+                    taken.push(message.body);
+                }
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             taken

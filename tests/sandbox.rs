@@ -1,112 +1,28 @@
-//! The sandbox on a machine with other users, and in a directory with any content.
+//! The sandbox as a user runs it: until Ctrl-C, on a machine with other users.
 
 use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use kibus::sandbox::Sandbox;
 use tempfile::TempDir;
 
-/// The home of a sandbox with the record of a process that stands for the server.
-struct Home {
-    directory: TempDir,
-    server: Child,
+/// A home of a sandbox, with the emulator that the user's has installed.
+struct Home(TempDir);
+
+/// `kibus sandbox up`, which is running.
+struct Up {
+    process: Child,
+    /// What it wrote.
+    line: String,
 }
 
 impl Home {
     fn new() -> Self {
-        let mark = "0123456789abcdef";
-        let server = Command::new("/bin/sh")
-            .args(["-c", "read wait; :", &format!("kibus-sandbox={mark}")])
-            .stdin(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .unwrap();
-        let record = serde_json::json!({
-            "pid": server.id(), "port": 1, "started": 0, "mark": mark, "secret": "0123456789abcdef0123456789abcdef",
-        });
         let directory = TempDir::new().unwrap();
-        let home = Self { directory, server };
-        fs::write(home.record(), record.to_string()).unwrap();
-        home.open_record(0o600);
-        home
-    }
-
-    fn record(&self) -> std::path::PathBuf {
-        self.directory.path().join("server.json")
-    }
-
-    fn open_record(&self, mode: u32) {
-        fs::set_permissions(self.record(), Permissions::from_mode(mode)).unwrap();
-    }
-
-    /// Runs kibus in this directory, where it finds its programs too.
-    fn kibus(&self, directory: &Path, line: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(line.split(' '))
-            .env_clear()
-            .env("KIBUS_SANDBOX_HOME", self.directory.path())
-            .env("PATH", ".")
-            .current_dir(directory)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap()
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
-
-#[test]
-fn no_command_uses_a_record_that_others_could_have_written() {
-    let (home, directory) = (Home::new(), TempDir::new().unwrap());
-    let run = |line: &str| {
-        let output = home.kibus(directory.path(), line);
-        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        (output.status.code(), out, err)
-    };
-    // The record alone is accepted: its server only does not respond.
-    let (code, out, err) = run("sandbox status");
-    assert!(code == Some(0) && out.contains("does not respond"), "{out}{err}");
-    home.open_record(0o606);
-    for line in ["sandbox env", "sandbox status", "sandbox up", "sandbox down", "status --sandbox"] {
-        let (code, out, err) = run(line);
-        assert_eq!((code, out.as_str()), (Some(1), ""), "{line}: {err}");
-        let reason = format!("error: other users have access to `{}`", home.record().display());
-        assert!(err.starts_with(&reason), "{line}: {err}");
-    }
-}
-
-/// A cloned repository may hold any program, and `PATH` the current directory.
-#[test]
-fn stopping_the_server_runs_no_program_of_the_current_directory() {
-    let (mut home, directory) = (Home::new(), TempDir::new().unwrap());
-    for program in ["sh", "kill", "ps"] {
-        let path = directory.path().join(program);
-        fs::write(&path, "#!/bin/sh\n: > ran\n").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-    }
-    let output = home.kibus(directory.path(), "sandbox down");
-    let ran = directory.path().join("ran").exists();
-    assert!(output.status.success() && !ran, "ran: {ran}, {output:?}");
-    assert!(!home.server.wait().unwrap().success(), "ended by the signal");
-}
-
-/// A sandbox of its own, with the emulator that the user's has installed.
-struct Private(TempDir);
-
-impl Private {
-    fn new() -> Self {
-        let directory = TempDir::new().unwrap();
-        let log = Sandbox::open().unwrap().log_path();
-        let home = log.ancestors().nth(2).unwrap();
-        for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+        let installed = Sandbox::open().unwrap();
+        for entry in fs::read_dir(installed.directory()).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with("emulator-") {
                 symlink(entry.path(), directory.path().join(entry.file_name())).unwrap();
             }
@@ -114,22 +30,53 @@ impl Private {
         Self(directory)
     }
 
-    fn kibus(&self, line: &str) -> (String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(line.split(' '))
-            .env("KIBUS_SANDBOX_HOME", self.0.path())
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-        assert!(output.status.success(), "{line}\n{out}{err}");
-        (out, err)
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        command.args(line.split(' ')).env("KIBUS_SANDBOX_HOME", self.0.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command. Gives its exit code and what it writes.
+    fn run(&self, line: &str) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } = self.command(line).output().unwrap();
+        let [out, err] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
+        (status.code(), out, err)
+    }
+
+    /// What a command writes to stdout, which succeeds.
+    fn kibus(&self, line: &str) -> String {
+        let (code, out, err) = self.run(line);
+        assert_eq!(code, Some(0), "{line}\n{out}{err}");
+        out
+    }
+
+    fn up(&self) -> Up {
+        let mut process = self.command("sandbox up").stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Up { process, line }
+    }
+
+    fn record(&self) -> std::path::PathBuf {
+        self.0.path().join("server.json")
     }
 }
 
-impl Drop for Private {
+impl Up {
+    /// Ends it with a signal. Gives what else it wrote, and how it ended.
+    fn end(mut self, signal: &str) -> (String, ExitStatus) {
+        let kill = Command::new("kill").args(["-s", signal, &self.process.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let mut rest = String::new();
+        self.process.stdout.as_mut().unwrap().read_to_string(&mut rest).unwrap();
+        (rest, self.process.wait().unwrap())
+    }
+}
+
+impl Drop for Up {
     fn drop(&mut self) {
-        self.kibus("sandbox down");
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -139,20 +86,99 @@ fn after<'a>(text: &'a str, line: &str) -> &'a str {
     lines.next().and_then(|command| command.trim().strip_prefix("kibus ")).unwrap()
 }
 
-/// What a new user would type: each step is the one that the step before prints.
+/// What a new user would type, and what a script does.
 #[test]
-fn the_printed_steps_work_in_the_sandbox() {
-    let sandbox = Private::new();
-    let (up, _) = sandbox.kibus("sandbox up");
-    sandbox.kibus("bootstrap-hub --check --sandbox");
-    let (hub, _) = sandbox.kibus(&format!("{} --yes", after(&up, "Next:")));
+fn the_printed_steps_work_until_the_sandbox_is_stopped() {
+    let home = Home::new();
+    let up = home.up();
+    let record = fs::metadata(home.record()).unwrap();
+    assert_eq!(record.permissions().mode() & 0o777, 0o600);
+    let (code, _, refused) = home.run("sandbox up");
+    assert_eq!(code, Some(1));
+    assert!(refused.starts_with("error: the sandbox is already running at http://127.0.0.1:"), "{refused}");
+
+    home.kibus("bootstrap-hub --check --sandbox");
+    let hub = home.kibus("bootstrap-hub --sandbox --yes");
     let add = after(&hub, "Next:");
-    assert_eq!(add, "add-cluster NAME --no-controller-role --no-eks-check --sandbox");
-    let (added, _) = sandbox.kibus(&format!("{} --yes", add.replace("NAME", "base")));
-    assert!(added.contains("Created 2 in"), "{added}");
-    let (verified, _) = sandbox.kibus("verify --sandbox");
-    assert_eq!(verified, "No findings. Hub kibus and 1 cluster are up to date.\n");
-    let (script, said) = sandbox.kibus("sandbox env");
+    assert_eq!(add, "add-cluster NAME --sandbox");
+    let added = home.kibus(&format!("{} --yes", add.replace("NAME", "base")));
+    assert!(added.contains("Created 3 in"), "{added}");
+    assert_eq!(home.kibus("verify --sandbox"), "No findings. Hub kibus and 1 cluster are up to date.\n");
+    let (_, script, note) = home.run("sandbox env");
     assert!(script.contains("export AWS_ENDPOINT_URL=http://127.0.0.1:"), "{script}");
-    assert!(said.contains("In version 1, `aws sqs` also needs --endpoint-url"), "{said}");
+    assert!(note.contains("In version 1, `aws sqs` also needs --endpoint-url"), "{note}");
+
+    let sent = home.kibus("sandbox send spot base");
+    let id = sent.split(' ').find(|word| word.starts_with("i-")).unwrap().trim_end_matches(',');
+    assert_eq!(
+        sent,
+        format!("Sent EC2 Spot Instance Interruption Warning about {id}, a new Spot instance of cluster base.\n")
+    );
+    let again = home.kibus(&format!("sandbox send state {id}"));
+    assert_eq!(again, format!("Sent EC2 Instance State-change Notification about {id}.\n"));
+    let (code, _, unknown) = home.run("sandbox send spot i-0123456789abcdef0");
+    let expected = "error: instance `i-0123456789abcdef0` does not exist in us-west-2 of the sandbox";
+    assert!(code == Some(1) && unknown.starts_with(expected), "{unknown}");
+    let (code, _, unknown) = home.run("sandbox send spots base");
+    assert!(code == Some(64) && unknown.contains("invalid value 'spots' for '<SIGNAL>'"), "{unknown}");
+
+    assert!(up.line.starts_with("The sandbox is running at http://127.0.0.1:"), "{}", up.line);
+    let (rest, status) = up.end("INT");
+    assert_eq!((rest.as_str(), status.code()), ("", Some(130)));
+    assert!(!home.record().exists());
+    for line in ["sandbox env", "status --sandbox", "sandbox send spot base"] {
+        let (code, out, err) = home.run(line);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{line}: {err}");
+        assert!(err.starts_with("error: the sandbox is not running\n"), "{line}: {err}");
+    }
+}
+
+#[test]
+fn a_script_waits_for_the_sandbox_and_ends_it() {
+    let home = Home::new();
+    let script = "set -e; kibus=$1; \"$kibus\" sandbox up >/dev/null & server=$!
+        until env=$(\"$kibus\" sandbox env 2>/dev/null); do kill -0 $server; sleep 0.2; done
+        eval \"$env\"; \"$kibus\" list; kill $server; wait $server";
+    let mut sh = Command::new("sh");
+    sh.args(["-c", script, "sh", env!("CARGO_BIN_EXE_kibus")]).env("KIBUS_SANDBOX_HOME", home.0.path());
+    let output = sh.output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    assert!(!home.record().exists());
+}
+
+#[test]
+fn a_killed_sandbox_is_recognized_and_replaced() {
+    let home = Home::new();
+    home.up().end("KILL");
+    assert!(home.record().exists());
+    let (code, _, err) = home.run("list --sandbox");
+    assert!(
+        code == Some(1) && err.starts_with("error: the sandbox is not running: its last server was killed"),
+        "{err}"
+    );
+    let up = home.up();
+    home.kibus("list --sandbox");
+    up.end("TERM");
+}
+
+#[test]
+fn no_command_uses_a_record_that_others_could_have_written() {
+    let home = Home::new();
+    let digits = "0123456789abcdef0123456789abcdef";
+    let record = serde_json::json!({"port": 1, "secret": digits, "proof": digits});
+    fs::write(home.record(), record.to_string()).unwrap();
+    for (mode, reason) in [
+        // The record alone is accepted: its server only does not respond.
+        (0o600, "error: the sandbox is not running: its last server was killed".to_owned()),
+        (0o606, format!("error: other users have access to `{}`", home.record().display())),
+    ] {
+        fs::set_permissions(home.record(), Permissions::from_mode(mode)).unwrap();
+        for line in ["sandbox env", "sandbox send spot base", "status --sandbox"] {
+            let (code, out, err) = home.run(line);
+            assert_eq!((code, out.as_str()), (Some(1), ""), "{line}: {err}");
+            assert!(err.starts_with(&reason), "{line}: {err}");
+        }
+    }
+    let (code, _, err) = home.run("sandbox up");
+    assert!(code == Some(1) && err.starts_with("error: other users have access to"), "{err}");
 }

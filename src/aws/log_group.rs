@@ -99,14 +99,6 @@ pub(super) async fn dropped(cloud: &AwsCloud) -> Result<DroppedClusters, Fault> 
     Ok(DroppedClusters::read(lines.iter().map(String::as_str), complete))
 }
 
-impl AwsCloud {
-    /// The lines in a log group; none if the group does not exist.
-    pub async fn log_lines(&self, group: &LogGroupName) -> Result<Vec<String>, Fault> {
-        let (lines, _) = lines(self, group, None, None, usize::MAX).await?;
-        Ok(lines)
-    }
-}
-
 impl RouterLog for AwsCloud {
     async fn page(
         &self,

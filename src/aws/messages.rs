@@ -1,5 +1,5 @@
-//! Messages that kibus sends and receives itself: dead letters, probes, and those of the demo. And what it invokes the router
-//! with, instead of a message in the hub queue.
+//! Messages that kibus sends and receives itself: dead letters and probes. And what it invokes the router with, instead of a
+//! message in the hub queue.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -33,29 +33,6 @@ const LOG_CALLS: usize = 50;
 const HIDES: i32 = 1;
 
 impl AwsCloud {
-    /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.
-    pub async fn send_message(&self, queue: &QueueName, body: &str) -> Result<(), Fault> {
-        let call = self.sqs.send_message().queue_url(self.queue_url(queue)).message_body(body);
-        self.call(sqs::SEND_MESSAGE, || call.clone().send()).await.map(drop)
-    }
-
-    /// Receives all messages that are available in a queue, and deletes them. Returns their bodies.
-    pub async fn receive_messages(&self, queue: &QueueName) -> Result<Vec<String>, Fault> {
-        let mut bodies = Vec::new();
-        loop {
-            let messages = self.received(queue, 1, |call| call).await?;
-            if messages.is_empty() {
-                return Ok(bodies);
-            }
-            for message in messages {
-                if let Some(receipt) = message.receipt_handle {
-                    DeadLetters::delete(self, queue, &receipt).await?;
-                }
-                bodies.extend(message.body);
-            }
-        }
-    }
-
     /// Receives as many messages as one call returns, and waits these seconds for the first: long polling queries all of a
     /// queue's servers, short polling only some. `options` sets the rest of the call.
     pub(super) async fn received(

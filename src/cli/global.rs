@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use crate::aws::{Connect, Session};
 use crate::error::{Error, excerpt, quoted};
 use crate::model::{Bounded, BusName, GlobalOptions};
-use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
+use crate::sandbox::{DEFAULT_REGION, Sandbox};
 use crate::ui::text::escape;
 use crate::ui::{Color, Output};
 
@@ -46,9 +46,6 @@ pub(super) struct Global {
     /// Print more: -v shows every document of a plan, -vv also every call to AWS.
     #[arg(long, short = 'v', action = ArgAction::Count)]
     pub(super) verbose: u8,
-    /// The private emulator of a demo.
-    #[arg(skip)]
-    pub(super) private: Option<Endpoint>,
 }
 
 fn of_every_command(arg: Arg) -> Arg {
@@ -75,21 +72,17 @@ fn endpoint_url(text: &str) -> Result<String, &'static str> {
 impl Global {
     /// Asks AWS, or the sandbox, who is calling.
     pub(super) async fn connect(&self) -> Result<Session, Error> {
-        let emulator = match &self.private {
-            None if self.reach.sandbox => Some(Sandbox::open()?.endpoint().await?),
-            other => other.clone(),
-        };
-        let connect = match emulator {
-            Some(endpoint) => {
-                let region = self.reach.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?;
-                let session_token = Some(endpoint.secret.as_str().to_owned());
-                Connect { session_token, ..Connect::to_emulator(region, endpoint.url()) }
-            }
-            None => Connect {
+        let connect = if self.reach.sandbox {
+            let endpoint = Sandbox::open()?.endpoint().await?;
+            let region = self.reach.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?;
+            let session_token = Some(endpoint.secret.as_str().to_owned());
+            Connect { session_token, ..Connect::to_emulator(region, endpoint.url()) }
+        } else {
+            Connect {
                 options: self.reach.clone(),
                 allow_http: std::env::var("KIBUS_ALLOW_HTTP").is_ok_and(|allow| allow == "true"),
                 ..Connect::default()
-            },
+            }
         };
         connect.connect().await
     }

@@ -16,7 +16,7 @@ use crate::ui::{HubReport, Report, Ui};
 /// What a command runs with, besides its arguments.
 pub(super) struct Context<'a> {
     pub(super) ui: &'a Ui,
-    global: &'a Global,
+    pub(super) global: &'a Global,
     stop: &'a Stop,
     /// The command as one would type it again.
     text: &'a str,

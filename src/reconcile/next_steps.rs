@@ -48,15 +48,7 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
     let scope = &case.survey.scope;
     match &case.target.hub {
         Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.set.is_empty() => {
-            // The sandbox has neither controller roles nor EKS clusters.
-            Some(Hint::command(
-                "Next:",
-                scope.kibus(if scope.options.sandbox {
-                    "add-cluster NAME --no-controller-role --no-eks-check"
-                } else {
-                    "add-cluster NAME"
-                }),
-            ))
+            Some(Hint::command("Next:", scope.kibus("add-cluster NAME")))
         }
         Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_some() && changes_cluster_queues(case) => {
             Some(Hint::command(

@@ -3,10 +3,13 @@
 # page, and carry the secret of this server. The emulator also starts a server for each running function, whose client
 # knows no secret; it is no web page either.
 #
-# With the argument `watched` the emulator ends when its standard input is closed. The kernel closes it when the process
-# that holds it ends for any reason; the emulator and its functions (its process group) are then killed.
+# The emulator ends when its standard input is closed. The kernel closes it when the process that holds it ends for any
+# reason; the emulator and its functions (its process group) are then killed.
+#
+# With the argument `account` the emulator begins with two EKS clusters, whose Karpenter it plays.
 import asyncio
 import contextlib
+import contextvars
 import hmac
 import json
 import os
@@ -77,16 +80,15 @@ def watch():
     os.killpg(0, signal.SIGKILL)
 
 
-if "watched" in sys.argv:
-    threading.Thread(target=watch, daemon=True).start()
+threading.Thread(target=watch, daemon=True).start()
 
 BaseHTTPRequestHandler.parse_request = parse_guarded
 
 import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
 from ministack.core import lambda_runtime, router  # noqa: E402
-from ministack.core.responses import AccountRegionScopedDict, get_account_id, get_region  # noqa: E402
-from ministack.services import ec2, eks, eventbridge, lambda_svc, sqs  # noqa: E402
+from ministack.core.responses import AccountRegionScopedDict, get_account_id, get_region, request_scope  # noqa: E402
+from ministack.services import ec2, eks, eventbridge, iam, lambda_svc, sqs  # noqa: E402
 
 
 # The emulator lacks this call of SQS.
@@ -187,11 +189,14 @@ def instance_xml(instance, xml=ec2._instance_xml):
     return text.removesuffix("</item>") + "<instanceLifecycle>spot</instanceLifecycle></item>"
 
 
-def send_event(id, detail_type, **detail):
-    detail = json.dumps({"instance-id": id, **detail})
-    arn = f"arn:aws:ec2:{get_region()}:{get_account_id()}:instance/{id}"
-    event = {"Source": "aws.ec2", "DetailType": detail_type, "Detail": detail, "Resources": [arn]}
+def put_event(source, detail_type, detail, resources):
+    event = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail), "Resources": resources}
     eventbridge._put_events({"Entries": [event]}, allow_aws_source=True)
+
+
+def send_event(id, detail_type, **detail):
+    arn = f"arn:aws:ec2:{get_region()}:{get_account_id()}:instance/{id}"
+    put_event("aws.ec2", detail_type, {"instance-id": id, **detail}, [arn])
 
 
 def change_state(id, code, name):
@@ -262,6 +267,61 @@ ec2._instance_xml = instance_xml
 ec2._ACTION_MAP["RunInstances"] = run_instances
 router.SERVICE_PATTERNS["fis"] = {}
 emulator.SERVICE_HANDLERS["fis"] = handle_fis
+
+
+def launch(cluster):
+    tags = {
+        "aws:eks:cluster-name": cluster,
+        "eks:eks-cluster-name": cluster,
+        f"kubernetes.io/cluster/{cluster}": "owned",
+        "karpenter.sh/nodepool": "default",
+        "karpenter.k8s.aws/ec2nodeclass": "default",
+    }
+    [instance] = ec2._launch_instances_internal("ami-12345678", "m5.large", ec2._DEFAULT_SUBNET_ID, 1)
+    id = instance["InstanceId"]
+    SPOT[id] = True
+    ec2._tags[id] = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return id
+
+
+# What `kibus sandbox send` calls: an event of AWS about an instance, or about a new instance of a cluster. On AWS only AWS
+# itself sends such events, so PutEvents refuses them.
+async def handle_send(method, path, headers, body, query):
+    request = json.loads(body)
+    id = request.get("instance") or launch(request["cluster"])
+    if id not in ec2._instances:
+        return 404, {}, b""
+    event = json.loads(json.dumps(request["event"]).replace("INSTANCE", id))
+    put_event(event["source"], event["detail-type"], event["detail"], event["resources"])
+    return 200, {}, id.encode()
+
+
+router.SERVICE_PATTERNS["kibus"] = {}
+emulator.SERVICE_HANDLERS["kibus"] = handle_send
+
+
+# Takes what arrives in the queue of each cluster, and deletes it some seconds later.
+def play_karpenter():
+    while True:
+        time.sleep(1)
+        for (account, region, url), queue in list(sqs._queues._data.items()):
+            if "kibus:cluster" not in queue["tags"] or queue["name"].endswith("-probe"):
+                continue
+            with request_scope(account, region), contextlib.suppress(sqs._Err):
+                taken = {message["receipt_handle"] for message in sqs._receive_messages_for_esm(url, 10)}
+                in_scope = contextvars.copy_context().run
+                if taken:
+                    threading.Timer(3.5, in_scope, (sqs._delete_messages_for_esm, url, taken)).start()
+
+
+if "account" in sys.argv:
+    trust = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    trust = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
+    with request_scope("000000000000", "us-west-2"):
+        for cluster in ("base", "tenant-1"):
+            eks._create_cluster({"name": cluster})
+            iam._create_role({"RoleName": f"KarpenterServiceAccount-{cluster}", "AssumeRolePolicyDocument": trust})
+    threading.Thread(target=play_karpenter, daemon=True).start()
 
 # Each running function takes some files and connections.
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -13,7 +13,7 @@ const OTHERS_WRITE: u32 = 0o022;
 /// Any permission of the group and of all others.
 const OTHERS: u32 = 0o077;
 
-/// The directory of the sandbox: the installed emulator, the record of the running server, and its log.
+/// The directory of the sandbox: the installed emulator, and the record of the running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Home(PathBuf);
 
@@ -43,11 +43,6 @@ impl Home {
     /// The file that records the server started by `up`.
     pub(super) fn record_path(&self) -> PathBuf {
         self.0.join("server.json")
-    }
-
-    /// The directory of that server: its log and its temporary files.
-    pub(super) fn server_directory(&self) -> PathBuf {
-        self.0.join("server")
     }
 
     /// Creates the directory and locks it. Waits while another process holds the lock. The kernel releases the lock

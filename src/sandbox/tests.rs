@@ -23,23 +23,23 @@ fn listens(address: SocketAddr) -> bool {
 }
 
 #[tokio::test]
-async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
+async fn a_server_listens_on_loopback_only_and_stops_when_dropped() {
     let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
+    let server = sandbox.start(&[("AUTH", "true")], &quiet).await.unwrap();
     let port = server.endpoint().port;
     let token = server.endpoint().secret.as_str();
     let head = format!("GET /_ministack/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Amz-Security-Token: {token}\r\n");
-    let (status, health) = server::send(port, &head).await.unwrap();
+    let (status, health) = server::send(port, &head, "").await.unwrap();
     assert_eq!(status, 200);
     assert!(health.contains(r#""auth": "enabled""#), "extra environment");
     if let Some(outward) = outward_address() {
         assert!(!listens((outward, port).into()), "reachable from outside");
     }
-    let log = server.log_path();
-    assert!(log.exists(), "log");
+    let directory = server.directory().to_owned();
+    assert!(directory.join("server.log").exists(), "log");
     drop(server);
     assert!(!listens((Ipv4Addr::LOCALHOST, port).into()), "still listening");
-    assert!(!log.exists(), "its files are removed");
+    assert!(!directory.exists(), "its files are removed");
 }
 
 /// The emulator runs code, so a server answers only requests with its secret, and no web page in the user's browser.
@@ -47,8 +47,8 @@ async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
 async fn a_server_answers_only_who_has_its_secret() {
     let sandbox = Sandbox::open().unwrap();
     for extra in [&[][..], &[("AUTH", "true")]] {
-        let server = sandbox.start_private(extra, &quiet).await.unwrap();
-        let Endpoint { port, secret } = server.endpoint();
+        let server = sandbox.start(extra, &quiet).await.unwrap();
+        let Endpoint { port, secret, .. } = server.endpoint();
         let host = format!("Host: 127.0.0.1:{port}");
         let token = format!("X-Amz-Security-Token: {}", secret.as_str());
         let signed = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-west-2/lambda/aws4_request";
@@ -84,7 +84,7 @@ async fn a_server_answers_only_who_has_its_secret() {
 async fn answer(port: u16, head: &str) -> (u16, String) {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        match server::send(port, head).await {
+        match server::send(port, head, "").await {
             Ok(answer) => return answer,
             Err(e) => assert!(Instant::now() < deadline, "{e}"),
         }
@@ -95,7 +95,7 @@ async fn answer(port: u16, head: &str) -> (u16, String) {
 #[tokio::test]
 async fn a_signature_opens_only_what_the_emulator_checks() {
     let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
+    let server = sandbox.start(&[("AUTH", "true")], &quiet).await.unwrap();
     let port = server.endpoint().port;
     let scope = "20260101/us-west-2/lambda/aws4_request, SignedHeaders=host, Signature=0";
     let of_user = format!("AWS4-HMAC-SHA256 Credential=AKIAUSER/{scope}");
@@ -123,7 +123,7 @@ async fn a_signature_opens_only_what_the_emulator_checks() {
 #[tokio::test]
 async fn no_page_takes_the_events_of_a_function() {
     let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start_private(&[], &quiet).await.unwrap();
+    let server = sandbox.start(&[], &quiet).await.unwrap();
     // It tells where its server is, and leaves the event there.
     let bootstrap = b"#!/bin/sh\necho \"$AWS_LAMBDA_RUNTIME_API\" > \"$TMPDIR/new\"\nmv \"$TMPDIR/new\" \"$TMPDIR/api\"\nsleep 30\n";
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -137,7 +137,7 @@ async fn no_page_takes_the_events_of_a_function() {
     });
     post(server.endpoint(), "", &function.to_string()).await;
     post(server.endpoint(), "f/invocations", "{}").await;
-    let file = server.log_path().with_file_name("tmp").join("api");
+    let file = server.directory().join("tmp/api");
     let deadline = Instant::now() + Duration::from_secs(30);
     while !file.exists() {
         assert!(Instant::now() < deadline, "the function does not run");
@@ -152,13 +152,13 @@ async fn no_page_takes_the_events_of_a_function() {
         (vec!["Host: 127.0.0.1"], 200),
     ] {
         let head = format!("GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
-        let (status, _) = server::send(port, &head).await.unwrap();
+        let (status, _) = server::send(port, &head, "").await.unwrap();
         assert_eq!(status, expected, "{headers:?}");
     }
 }
 
 /// Sends a call to Lambda, and waits for the beginning of its answer.
-async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
+async fn post(Endpoint { port, secret, .. }: &Endpoint, path: &str, body: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let mut stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.unwrap();
@@ -173,59 +173,91 @@ async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
     assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// The holder of the server holds its standard input, which the kernel closes however the holder ends.
-#[tokio::test]
-async fn a_private_server_stops_when_its_holder_is_killed() {
-    let python = Sandbox::open().unwrap().install(&quiet).await.unwrap();
-    let directory = tempfile::tempdir().unwrap();
-    let mut started = server::start(&python, directory.path(), None, &[]).await.unwrap();
-    drop(started.process.as_mut().unwrap().stdin.take());
-    let exited = started.record.has_exited().await;
-    drop(started);
-    assert!(exited);
+/// Sends an event about a Spot instance of a cluster, and gives what the sandbox answers.
+async fn sent(endpoint: &Endpoint, about: Subject<'_>) -> Option<String> {
+    let event = serde_json::json!({
+        "source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning",
+        "detail": {"instance-id": "INSTANCE"}, "resources": ["INSTANCE"],
+    });
+    endpoint.send_event(DEFAULT_REGION, about, &event).await.unwrap()
 }
 
 #[tokio::test]
-async fn the_users_server_is_started_once_and_stopped_once() {
+async fn an_event_is_about_an_instance_that_exists() {
+    let server = Sandbox::open().unwrap().start(&[], &quiet).await.unwrap();
+    let id = sent(server.endpoint(), Subject::NewInstance { cluster: "base" }).await.unwrap();
+    assert_eq!(sent(server.endpoint(), Subject::Instance(&id)).await, Some(id));
+    assert_eq!(sent(server.endpoint(), Subject::Instance("i-0123456789abcdef0")).await, None);
+}
+
+/// A sandbox of its own, with the emulator that the user's has installed.
+async fn sandbox_of(directory: &Path) -> Sandbox {
     let parent = Sandbox::open().unwrap();
     parent.install(&quiet).await.unwrap();
-    // The installation is shared; the record of the server is not.
-    let directory = tempfile::tempdir().unwrap();
-    let sandbox = Sandbox { home: Home::new(directory.path().join("sandbox")) };
-    for entry in std::fs::read_dir(parent.home.path()).unwrap() {
+    for entry in std::fs::read_dir(parent.directory()).unwrap() {
         let entry = entry.unwrap();
         if entry.file_name().to_string_lossy().starts_with("emulator-") {
-            std::fs::create_dir_all(sandbox.home.path()).unwrap();
-            let link = sandbox.home.path().join(entry.file_name());
-            std::os::unix::fs::symlink(entry.path(), link).unwrap();
+            std::os::unix::fs::symlink(entry.path(), directory.join(entry.file_name())).unwrap();
         }
     }
+    Sandbox { home: Home::new(directory.to_owned()) }
+}
 
-    assert_eq!(sandbox.running().unwrap(), None);
+#[tokio::test]
+async fn the_users_server_runs_once_and_is_found_while_it_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = sandbox_of(directory.path()).await;
     let stopped = sandbox.endpoint().await.unwrap_err();
     assert_eq!(stopped.message, "the sandbox is not running");
     assert_eq!(stopped.hints[0].command.as_deref(), Some("kibus sandbox up"));
-    assert_eq!(sandbox.down().await.unwrap(), None, "nothing to stop");
 
-    // Two calls at once: one starts the server, the other finds it.
+    // Of two at once, one starts the server, and the other finds it.
     let (one, other) = tokio::join!(sandbox.up(&quiet), sandbox.up(&quiet));
-    let ((record, is_first), (found, is_other)) = (one.unwrap(), other.unwrap());
-    assert_ne!(is_first, is_other, "one start, and one running server");
-    assert_eq!(record, found);
-    assert_eq!(sandbox.running().unwrap().as_ref(), Some(&record));
-    assert!(record.responds().await);
-    assert_eq!(sandbox.endpoint().await.unwrap(), record.endpoint);
+    let (server, refused) = match (one, other) {
+        (Ok(server), Err(refused)) | (Err(refused), Ok(server)) => (server, refused),
+        (Ok(_), Ok(_)) => panic!("two servers"),
+        (Err(e), Err(_)) => panic!("{e}"),
+    };
+    assert_eq!(refused.message, format!("the sandbox is already running at {}", server.endpoint().url()));
+    assert_eq!(&sandbox.endpoint().await.unwrap(), server.endpoint());
+    drop(server);
+    assert_eq!(sandbox.endpoint().await.unwrap_err().message, "the sandbox is not running");
+    assert!(!sandbox.home.record_path().exists());
+}
 
-    assert_eq!(sandbox.down().await.unwrap(), Some(record));
-    assert_eq!(sandbox.running().unwrap(), None);
-    assert_eq!(sandbox.down().await.unwrap(), None, "already stopped");
+/// The holder of the server holds its standard input, which the kernel closes however the holder ends.
+#[tokio::test]
+async fn a_killed_server_is_recognized_and_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = sandbox_of(directory.path()).await;
+    let mut killed = sandbox.up(&quiet).await.unwrap();
+    killed.close();
+    killed.exited().await;
+    let port = killed.endpoint().port;
+    let message = sandbox.endpoint().await.unwrap_err().message;
+    assert!(message.starts_with("the sandbox is not running: its last server was killed"), "{message}");
+
+    // Another program takes the port, and answers everybody.
+    let other = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    let answers = tokio::spawn(async move {
+        use tokio::io::AsyncWriteExt;
+        while let Ok((mut stream, _)) = other.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{}").await;
+        }
+    });
+    assert_eq!(sandbox.endpoint().await.unwrap_err().message, message);
+    answers.abort();
+
+    let server = sandbox.up(&quiet).await.unwrap();
+    drop(killed);
+    assert_eq!(&sandbox.endpoint().await.unwrap(), server.endpoint(), "the file of the running one stays");
 }
 
 #[test]
 fn the_variables_point_at_the_sandbox_only() {
     let secret = Secret::new().unwrap();
     let token = secret.clone();
-    let variables = Endpoint { port: 4566, secret }.variables("eu-north-1");
+    let variables = Endpoint { port: 4566, proof: secret.clone(), secret }.variables("eu-north-1");
     let value = |name| {
         let found = variables.set.iter().find(|(n, _)| *n == name);
         found.map(|(_, v)| v.as_str())

@@ -53,12 +53,8 @@ pub enum HublessBody {
     Explanations(Vec<Explanation>),
     /// Present for `version` only.
     Build(Build),
-    /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
-    Sandbox(SandboxState),
     /// Present for `sandbox env` only.
     Environment(Environment),
-    /// Present for `sandbox demo` only.
-    Demo(DemoResult),
 }
 
 /// The report about one hub.
@@ -402,27 +398,6 @@ pub struct EmbeddedRouter {
     pub rustc: &'static str,
 }
 
-/// The sandbox.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SandboxState {
-    pub running: bool,
-    /// The process. Null if none is running.
-    pub server: Option<SandboxServer>,
-}
-
-/// The process of the sandbox.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct SandboxServer {
-    /// Whether it responds.
-    pub responds: bool,
-    pub endpoint_url: String,
-    pub pid: u32,
-    /// The path of its log.
-    pub log: String,
-}
-
 /// Changes to environment variables.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -431,18 +406,6 @@ pub struct Environment {
     pub set: BTreeMap<&'static str, String>,
     /// Variables to remove.
     pub unset: Vec<String>,
-}
-
-/// The events of the demo. No event was lost or misrouted, or the demo fails.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct DemoResult {
-    pub sent: usize,
-    /// Events that at least one cluster received.
-    pub delivered: usize,
-    /// Delivered events that several clusters received, each its part.
-    pub split: usize,
-    pub dropped: usize,
 }
 
 #[cfg(test)]

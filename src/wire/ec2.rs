@@ -120,30 +120,6 @@ fn instance(item: Node<'_, '_>) -> Option<Instance> {
     })
 }
 
-/// Launches a Spot instance with these tags and gives its id. Without a client token, a retry after a lost answer launches twice.
-pub async fn run_instance(client: &Client, image: &str, kind: &str, tags: &Tags) -> Result<Option<String>, QueryError> {
-    let mut params = params(&[
-        ("ImageId", image),
-        ("InstanceType", kind),
-        ("MinCount", "1"),
-        ("MaxCount", "1"),
-        ("InstanceMarketOptions.MarketType", "spot"),
-    ]);
-    if !tags.0.is_empty() {
-        params.push(("TagSpecification.1.ResourceType".to_owned(), "instance".to_owned()));
-        params.extend(list_of_tags("TagSpecification.1.Tag", tags));
-    }
-    client.call("RunInstances", &params, |answer| Ok(first_instance(answer))).await
-}
-
-/// Tags as parameters: `key.1.Key`, `key.1.Value` and so on.
-pub fn list_of_tags(key: &str, tags: &Tags) -> impl Iterator<Item = Param> {
-    tags.0.iter().zip(1..).flat_map(move |((name, value), n)| {
-        let param = |part: &str, text: &String| (format!("{key}.{n}.{part}"), text.clone());
-        [param("Key", name), param("Value", value)]
-    })
-}
-
 /// Adds the tags of a page, and gives the token of the next page if there is one.
 fn read_tags(answer: Node<'_, '_>, found: &mut HashMap<String, Tags>) -> Result<Option<String>, QueryError> {
     for item in items(answer, "tagSet") {
@@ -156,11 +132,6 @@ fn read_tags(answer: Node<'_, '_>, found: &mut HashMap<String, Tags>) -> Result<
     }
     let token = text(answer, "nextToken").filter(|token| !token.is_empty());
     Ok(token.map(str::to_owned))
-}
-
-fn first_instance(answer: Node<'_, '_>) -> Option<String> {
-    let instance = items(answer, "instancesSet").next()?;
-    text(instance, "instanceId").map(str::to_owned)
 }
 
 #[cfg(test)]

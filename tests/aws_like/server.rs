@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use kibus::sandbox::PrivateServer;
+use kibus::sandbox::SandboxServer;
 use tokio::runtime::Runtime;
 
 use super::{AwsLike, FunctionProxy};
@@ -12,7 +12,7 @@ use crate::support::emulator::private_server;
 pub(crate) struct Server {
     /// Runs the tests that use the server.
     pub(crate) runtime: Runtime,
-    server: PrivateServer,
+    server: SandboxServer,
     functions: FunctionProxy,
 }
 

@@ -8,7 +8,7 @@ use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::{HubOptions, Resource, Role, Tags, hub, policy};
 use kibus::plan::Change;
-use kibus::sandbox::PrivateServer;
+use kibus::sandbox::SandboxServer;
 use serde_json::{Value, json};
 
 use crate::support::account::Account;
@@ -22,7 +22,7 @@ pub(super) const SETTINGS: &str = "/kibus/kibus";
 
 /// A private emulator, and how to run kibus against it.
 pub(super) struct Bench {
-    server: PrivateServer,
+    server: SandboxServer,
     url: String,
     pub(super) cloud: AwsCloud,
 }

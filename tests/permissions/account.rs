@@ -9,7 +9,7 @@ use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_sqs::types::QueueAttributeName;
 use hyper::Request;
 use hyper::body::Bytes;
-use kibus::sandbox::PrivateServer;
+use kibus::sandbox::SandboxServer;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
@@ -24,7 +24,7 @@ pub(super) const REGION: &str = "us-west-2";
 
 /// An account on its own emulator.
 pub(super) struct Account {
-    server: PrivateServer,
+    server: SandboxServer,
     region: &'static str,
     /// The endpoint of all calls, including the router's.
     pub(super) endpoint: String,

@@ -24,6 +24,7 @@ use super::{
     of, scope,
 };
 use crate::support::account;
+use crate::support::create_tags::list_of_tags;
 use crate::support::emulator::ACCOUNT;
 use crate::support::inventory::Inventory;
 use crate::support::policy_simulator::PolicySimulator;
@@ -285,8 +286,21 @@ async fn launch(root: &SdkConfig) -> String {
     let tags = [("eks:eks-cluster-name", "base"), ("karpenter.sh/nodepool", "blue")];
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(root);
-    let launched = ec2::run_instance(&ec2, "ami-12345678", "m5.large", &tags).await;
-    launched.unwrap().unwrap()
+    let params = [
+        ("ImageId", "ami-12345678"),
+        ("InstanceType", "m5.large"),
+        ("MinCount", "1"),
+        ("MaxCount", "1"),
+        ("InstanceMarketOptions.MarketType", "spot"),
+        ("TagSpecification.1.ResourceType", "instance"),
+    ];
+    let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter();
+    let params: Vec<_> = params.chain(list_of_tags("TagSpecification.1.Tag", &tags)).collect();
+    let launched = ec2.call("RunInstances", &params, |answer| {
+        let id = answer.descendants().find(|node| node.has_tag_name("instanceId"));
+        Ok(id.and_then(|node| node.text()).map(str::to_owned))
+    });
+    launched.await.unwrap().unwrap()
 }
 
 /// Karpenter comes to its queue once kibus has asked CloudWatch, and keeps the message.

@@ -10,7 +10,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
 use kibus::aws::{AwsCloud, Connect};
 use kibus::model::{Scope, Tags};
-use kibus::sandbox::PrivateServer;
+use kibus::sandbox::SandboxServer;
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) struct TestBus {
     pub cloud: AwsCloud,
     scope: Scope,
     endpoint: String,
-    server: PrivateServer,
+    server: SandboxServer,
 }
 
 /// What the router wrote to its log.
@@ -181,7 +181,7 @@ impl TestBus {
     pub(super) async fn router_log(&self) -> RouterLog {
         let mut last = 0;
         loop {
-            let text = std::fs::read_to_string(self.server.log_path()).unwrap();
+            let text = std::fs::read_to_string(self.server.directory().join("server.log")).unwrap();
             if text.len() == last {
                 return RouterLog::read(&text);
             }
@@ -215,7 +215,7 @@ impl TestBus {
 
     /// The function's processes, as directories of `/proc`.
     fn functions(&self) -> Vec<PathBuf> {
-        let own = self.server.log_path();
+        let own = self.server.directory().join("server.log");
         let own = own.parent().unwrap();
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         processes

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
-use kibus::sandbox::{Endpoint, PrivateServer, Sandbox};
+use kibus::sandbox::{Endpoint, SandboxServer, Sandbox};
 use tempfile::TempDir;
 
 /// The account of the tests, on servers where the caller sets it.
@@ -25,9 +25,9 @@ pub(crate) enum Kind {
 }
 
 /// Starts a private emulator with these variables. What the tests' proxies send to it carries its secret.
-pub(crate) async fn private_server(extra: &[(&str, &str)]) -> PrivateServer {
-    let server = Sandbox::open().unwrap().start_private(extra, &|_| {}).await.unwrap();
-    let Endpoint { port, secret } = server.endpoint();
+pub(crate) async fn private_server(extra: &[(&str, &str)]) -> SandboxServer {
+    let server = Sandbox::open().unwrap().start(extra, &|_| {}).await.unwrap();
+    let Endpoint { port, secret, .. } = server.endpoint();
     SECRETS.lock().unwrap().insert(*port, secret.as_str().to_owned());
     server
 }
@@ -51,7 +51,7 @@ pub(crate) struct Emulator {
 
 #[expect(dead_code, reason = "dropping them stops the servers")]
 enum Server {
-    Ministack(PrivateServer),
+    Ministack(SandboxServer),
     Moto(Moto),
 }
 

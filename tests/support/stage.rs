@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::Read;
 use kibus::model::{Alias, Resource, ResourceId, scope::LIVE};
-use kibus::sandbox::PrivateServer;
+use kibus::sandbox::SandboxServer;
 
 use super::emulator::private_server;
 
@@ -15,7 +15,7 @@ const REGION: &str = "us-west-2";
 pub(crate) struct Stage {
     /// The bus on it.
     pub(crate) cloud: AwsCloud,
-    server: PrivateServer,
+    server: SandboxServer,
 }
 
 impl Stage {

@@ -1,16 +1,17 @@
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use clap::Subcommand;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep};
 
 use crate::cli::hub::Context;
-use crate::cli::stop::Stop;
-use crate::cli::{CommandLine, conclude};
-use crate::demo::{DemoAccount, Ledger};
 use crate::error::{Error, quoted};
-use crate::model::GlobalOptions;
-use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox, ServerRecord, ShellVariables};
-use crate::ui::json::{Environment, HublessBody, SandboxServer, SandboxState};
+use crate::events::{is_instance, signal};
+use crate::model::{ClusterName, GlobalOptions, Signal, sample_event};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ShellVariables, Subject};
+use crate::ui::json::{Environment, HublessBody};
 use crate::ui::{Report, Ui, text};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
@@ -24,66 +25,53 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum SandboxCommand {
-    /// Start the sandbox; the first time, install the emulator from a Python package index.
+    /// Run the sandbox until Ctrl-C; the first time, install the emulator from a Python package index.
+    ///
+    /// In us-west-2 it has the EKS clusters `base` and `tenant-1`, each with a Karpenter controller that reads its queue. It
+    /// keeps everything in memory.
     Up,
-    /// Stop the sandbox and delete everything in it.
-    Down,
     /// Print the variables that point SDKs and the AWS CLI at the sandbox: eval "$(kibus sandbox env)".
     ///
     /// Version 1 of the AWS CLI ignores them for `aws sqs`, which needs --endpoint-url "$AWS_ENDPOINT_URL" too.
     Env,
-    /// Show whether the sandbox is running, and its endpoint.
-    Status,
-    /// Run a demo in a private sandbox: create a hub and two clusters, send events, delete all.
+    /// Send an event about an instance to the default event bus of the sandbox, as AWS does.
+    Send(SendArgs),
+    /// Run a demo in a sandbox of its own: create a hub and two clusters, send events, delete all.
     Demo,
+}
+
+#[derive(Debug, clap::Args)]
+struct SendArgs {
+    /// Kind of event.
+    #[arg(value_parser = signal())]
+    signal: Signal,
+    /// Instance, or cluster: kibus then launches a Spot instance with the tags of its Karpenter.
+    #[arg(value_name = "CLUSTER|INSTANCE")]
+    about: ClusterName,
 }
 
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<Report, Error> {
     let ui = context.ui;
-    let done = match args.command {
-        SandboxCommand::Up => up(ui).await,
-        SandboxCommand::Down => show(
-            ui,
-            None,
-            match Sandbox::open()?.down().await? {
-                Some(_) => "Stopped the sandbox. Everything in it is deleted.",
-                None => "The sandbox is not running.",
-            },
-        ),
-        SandboxCommand::Env => env(ui).await,
-        SandboxCommand::Status => status(ui).await,
-        SandboxCommand::Demo => demo(ui).await,
-    };
-    done.map(Report::from)
-}
-
-/// Shows this text, and gives the document about the server.
-fn show(ui: &Ui, server: Option<SandboxServer>, text: &str) -> Result<HublessBody, Error> {
-    ui.result(&text::sentences(text, ui.result_style()))?;
-    Ok(HublessBody::Sandbox(SandboxState { running: server.is_some(), server }))
-}
-
-fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxServer {
-    SandboxServer {
-        responds,
-        endpoint_url: record.endpoint.url(),
-        pid: record.pid,
-        log: sandbox.log_path().display().to_string(),
+    if !matches!(args.command, SandboxCommand::Env) {
+        ui.only_text()?;
     }
+    match args.command {
+        SandboxCommand::Up => up(ui).await?,
+        SandboxCommand::Env => return env(ui).await.map(Report::from),
+        SandboxCommand::Send(args) => send(args, context).await?,
+        SandboxCommand::Demo => demo(ui).await?,
+    }
+    Ok(Report::default())
 }
 
-async fn up(ui: &Ui) -> Result<HublessBody, Error> {
-    let sandbox = Sandbox::open()?;
-    let (record, is_new) = sandbox.up(&|step| ui.note(step, &[])).await?;
-    let server = server(&sandbox, &record, true);
-    let already = if is_new { "" } else { "already " };
+/// Ends only with an error: a signal, or that of a server that exits.
+async fn up(ui: &Ui) -> Result<(), Error> {
+    let mut server = Sandbox::open()?.up(&|step| ui.note(step, &[])).await?;
+    let url = server.endpoint().url();
+    ui.result(&format!("The sandbox is running at {url}. Press Ctrl-C to stop it and delete everything in it."))?;
     let reached = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
-    let next = reached.kibus(None, "bootstrap-hub");
-    let text = format!(
-        "The sandbox is {already}running at {}. It keeps its resources in memory until it stops. Next:\n    {next}",
-        server.endpoint_url
-    );
-    show(ui, Some(server), &text)
+    ui.note("Next, in another terminal:", &[reached.kibus(None, "bootstrap-hub")]);
+    Err(server.exited().await)
 }
 
 async fn env(ui: &Ui) -> Result<HublessBody, Error> {
@@ -97,22 +85,6 @@ async fn env(ui: &Ui) -> Result<HublessBody, Error> {
     Ok(HublessBody::Environment(Environment { set, unset: variables.unset }))
 }
 
-async fn status(ui: &Ui) -> Result<HublessBody, Error> {
-    let sandbox = Sandbox::open()?;
-    let Some(record) = sandbox.running()? else {
-        let text = "The sandbox is not running. To start it:\n    kibus sandbox up";
-        return show(ui, None, text);
-    };
-    let server = server(&sandbox, &record, record.responds().await);
-    let SandboxServer { endpoint_url, pid, log, .. } = &server;
-    let text = if server.responds {
-        format!("The sandbox is running at {endpoint_url} (process {pid}, log {log}).")
-    } else {
-        format!("The sandbox (process {pid}) does not respond; its log is {log}. To stop it:\n    kibus sandbox down")
-    };
-    show(ui, Some(server), &text)
-}
-
 /// What a shell runs to change its variables.
 fn script(variables: &ShellVariables) -> String {
     let set = variables.set.iter().map(|(name, value)| format!("export {name}={}", quoted(value)));
@@ -120,100 +92,109 @@ fn script(variables: &ShellVariables) -> String {
     set.chain(unset).collect::<Vec<_>>().join("\n")
 }
 
-/// What a person would see who types the commands.
-struct Screen<'a> {
-    ui: Ui,
-    endpoint: &'a Endpoint,
+async fn send(SendArgs { signal, about }: SendArgs, context: &Context<'_>) -> Result<(), Error> {
+    let mut global = context.global.clone();
+    global.reach.sandbox = true;
+    let scope = global.connect().await?.scope(global.bus);
+    let endpoint = Sandbox::open()?.endpoint().await?;
+    let event = sample_event(&scope, signal, &["INSTANCE"]);
+    let (subject, what) = if is_instance(&about) {
+        (Subject::Instance(about.as_str()), String::new())
+    } else {
+        (Subject::NewInstance { cluster: about.as_str() }, format!(", a new Spot instance of cluster {about}"))
+    };
+    let Some(id) = endpoint.send_event(scope.region.as_str(), subject, &event).await? else {
+        return Err(Error::failed(format!("instance `{about}` does not exist in {} of the sandbox", scope.region))
+            .hint("with the name of a cluster, kibus launches an instance"));
+    };
+    context.ui.result(&format!("Sent {} about {id}{what}.", signal.detail_type()))
 }
 
-/// Runs the demo. Fails at the first result that is not as expected.
-async fn demo(ui: &Ui) -> Result<HublessBody, Error> {
-    let tell = |step: &str| ui.note(step, &[]);
-    let server = Sandbox::open()?.start_private(&[], &tell).await?;
-    let screen = Screen { ui: ui.part(), endpoint: server.endpoint() };
-    // The hub of all commands of the demo.
-    let global = screen.command_line("list")?.cli.global;
-    let account = DemoAccount::new(&global.connect().await?, global.bus);
+/// What the demo says, the command that it runs, and what this must write. `INSTANCE` is the one that the last event was about.
+const DEMO: [(&str, &str, &[&str]); 10] = [
+    (
+        "Two EKS clusters run in this account: base and tenant-1. Create one hub for both.",
+        "bootstrap-hub --rebalance --yes",
+        &["Created 16 in "],
+    ),
+    (
+        "Create one queue per cluster, and allow its Karpenter controller to read it.",
+        "add-cluster base tenant-1 --yes",
+        &["Created 6 in "],
+    ),
+    ("Show the state of the hub.", "status", &["base", "tenant-1"]),
+    (
+        "Launch a Spot instance in each cluster, and send events about them, as EC2 and AWS Health do.",
+        "sandbox send spot base",
+        &["Sent "],
+    ),
+    ("", "sandbox send scheduled tenant-1", &["Sent "]),
+    (
+        "Trace the events. The router delivered each to the queue of its own cluster.",
+        EVENTS,
+        &["base \u{b7} 1 Spot interruption", "tenant-1 \u{b7} 0 Spot interruptions, 1 other event"],
+    ),
+    ("Check for drift, and that probes arrive.", "verify --probe", &["No findings."]),
+    (
+        "Interrupt an instance with AWS FIS. The sandbox ends it within seconds; AWS takes two minutes.",
+        "drill tenant-1 --instance INSTANCE --yes",
+        &["taken by Karpenter", "instance terminated"],
+    ),
+    ("Remove one cluster, then delete the bus.", "remove-cluster tenant-1 --yes", &["Deleted 3 in "]),
+    ("", "teardown --yes", &["Deleted 19 in "]),
+];
+const EVENTS: &str = "events";
+/// How long the events may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-    screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one Spot instance in each.")?;
-    let base = account.cluster("base").await?;
-    let tenant = account.cluster("tenant-1").await?;
-    let unmanaged = account.instance("an instance not launched by Karpenter", &[("Name", "web")]).await?;
-    let before = account.resource_names().await?;
-
-    screen.say("Create one hub for all clusters.")?;
-    screen.kibus("bootstrap-hub --rebalance --yes").await?;
-    screen.say("Create one queue per cluster, and allow its Karpenter controller to read it.")?;
-    screen.kibus("add-cluster base tenant-1 --yes").await?;
-
-    screen.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
-    let ledger = Ledger::record(&account, [&base, &tenant], &unmanaged).await?;
-    let demo = ledger.check()?;
-    ui.result(&format!(
-        "{} sent, {} delivered ({} split), {} dropped, 0 lost, 0 misrouted",
-        demo.sent, demo.delivered, demo.split, demo.dropped
-    ))?;
-    screen.say(
-        "Show what became of the events of each cluster. Drops of events on which no Karpenter acts are only counted.",
-    )?;
-    screen.kibus("events").await?;
-
-    screen.say("Check for drift.")?;
-    screen.kibus("verify").await?;
-    screen.say("Interrupt an instance with AWS FIS. The sandbox ends it within seconds; AWS takes two minutes.")?;
-    let drill = format!("drill tenant-1 --instance {} --yes", tenant.instance);
-    tokio::select! {
-        drilled = screen.kibus(&drill) => drilled?,
-        error = account.play_karpenter(&tenant) => return Err(error),
-    }
-    screen.say("Remove one cluster, then delete the bus.")?;
-    screen.kibus("remove-cluster tenant-1 --yes").await?;
-    screen.kibus("teardown --yes").await?;
-    let after = account.resource_names().await?;
-    check_nothing_left(&before, &after)?;
-    screen.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
-    Ok(HublessBody::Demo(demo))
-}
-
-impl Screen<'_> {
-    fn say(&self, text: &str) -> Result<(), Error> {
-        let text = format!("\n{text}");
-        self.ui.result(&text::sentences(&text, self.ui.result_style()))
-    }
-
-    /// Prints and runs a kibus command. Fails if it does not end with exit code 0.
-    async fn kibus(&self, arguments: &str) -> Result<(), Error> {
-        self.ui.result(&format!("\n$ kibus {arguments}"))?;
-        let line = self.command_line(arguments)?;
-        match conclude(&self.ui, Box::pin(line.report(&self.ui, &Stop::default())).await) {
-            0 => Ok(()),
-            exit_code => Err(ended(arguments, exit_code)),
+/// Runs the demo. Fails at the first command that fails or does not write what it should.
+async fn demo(ui: &Ui) -> Result<(), Error> {
+    let server = Sandbox::open()?.start_with_clusters(&|step| ui.note(step, &[])).await?;
+    let mut instance = String::new();
+    for (sentence, command, expected) in DEMO {
+        if !sentence.is_empty() {
+            ui.result(&text::sentences(&format!("\n{sentence}"), ui.result_style()))?;
+        }
+        let command = command.replace("INSTANCE", &instance);
+        ui.result(&format!("\n$ kibus {command}"))?;
+        let deadline = Instant::now() + TIMEOUT;
+        let mut written = kibus(&command, server.directory()).await?;
+        let misses = |written: &str| expected.iter().find(|part| !written.contains(**part));
+        while command == EVENTS && misses(&written).is_some() && Instant::now() < deadline {
+            sleep(Duration::from_secs(1)).await;
+            written = kibus(&command, server.directory()).await?;
+        }
+        ui.result(written.trim_end())?;
+        if let Some(part) = misses(&written) {
+            return Err(Error::failed(format!("`kibus {command}` did not write `{part}`")));
+        }
+        if let Some(sent) = written.strip_prefix("Sent ") {
+            let mut ids = sent.split(|c: char| !c.is_alphanumeric() && c != '-');
+            instance = ids.find(|word| word.starts_with("i-")).unwrap_or_default().to_owned();
         }
     }
-
-    /// A command about the hub on the demo's emulator.
-    fn command_line(&self, arguments: &str) -> Result<CommandLine, Error> {
-        let words = std::iter::once("kibus").chain(arguments.split_whitespace());
-        let words: Vec<OsString> = words.map(OsString::from).collect();
-        let mut line = CommandLine::parse(&words).map_err(|exit_code| ended(arguments, exit_code))?;
-        line.cli.global.private = Some(self.endpoint.clone());
-        Ok(line)
-    }
+    Ok(())
 }
 
-fn ended(arguments: &str, exit_code: u8) -> Error {
-    Error::failed(format!("`kibus {arguments}` ended with exit code {exit_code}"))
-}
-
-fn check_nothing_left(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Result<(), Error> {
-    let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
-    let left = names(after.difference(before).collect());
-    let gone = names(before.difference(after).collect());
-    match (left.as_str(), gone.as_str()) {
-        ("", "") => Ok(()),
-        (left, "") => Err(Error::failed("the demo left resources behind").note(left)),
-        (_, gone) => Err(Error::failed("the demo deleted resources that it did not create").note(gone)),
+/// Runs a kibus command in the sandbox with this home, and gives what it writes to stdout.
+async fn kibus(command: &str, home: &Path) -> Result<String, Error> {
+    let failed = |e: std::io::Error| Error::failed(format!("cannot run `kibus {command}`: {e}"));
+    let mut kibus = Command::new(std::env::current_exe().map_err(failed)?);
+    kibus
+        .args(command.split(' '))
+        .env("KIBUS_SANDBOX_HOME", home)
+        .env("KIBUS_SANDBOX", "true")
+        .env("KIBUS_COLOR", "never")
+        .env_remove("KIBUS_PROFILE")
+        .env_remove("KIBUS_ENDPOINT_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    let output = kibus.spawn().map_err(failed)?.wait_with_output().await.map_err(failed)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    Err(Error::failed(format!("`kibus {command}` ended with {}", output.status)))
 }
 
 #[cfg(test)]

@@ -65,26 +65,6 @@ fn a_tag_without_a_resource_is_an_error() {
 }
 
 #[test]
-fn tags_are_numbered_parameters() {
-    let tags = Tags::default().with("a", "1").with("b", "2");
-    let params: Vec<String> = list_of_tags("Tag", &tags).map(|(key, value)| format!("{key}={value}")).collect();
-    assert_eq!(params, ["Tag.1.Key=a", "Tag.1.Value=1", "Tag.2.Key=b", "Tag.2.Value=2"]);
-}
-
-#[test]
-fn the_id_is_that_of_the_instance_only() {
-    let answer = "<RunInstancesResponse><reservationId>r-1</reservationId><instancesSet>\
-                  <item><monitoring><instanceId>no</instanceId></monitoring><instanceId>i-1</instanceId></item>\
-                  <item><instanceId>i-2</instanceId></item></instancesSet></RunInstancesResponse>";
-    assert_eq!(
-        read_document(answer, "RunInstancesResponse", |answer| Ok(first_instance(answer))),
-        Ok(Some("i-1".to_owned()))
-    );
-}
-
-/// The shape is that of the API reference, "DescribeInstances".
-#[cfg(feature = "cli")]
-#[test]
 fn instances_are_read_of_every_reservation() {
     let instance = |id: &str, more: &str| {
         format!(

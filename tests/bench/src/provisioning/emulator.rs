@@ -1,9 +1,10 @@
 //! The emulator, started by `kibus sandbox` in a home of its own, and calls to it without latency.
 
 use std::error::Error;
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -19,40 +20,38 @@ pub struct Emulator {
     pub address: SocketAddr,
     /// What every request must carry as its session token.
     pub token: String,
-    kibus: PathBuf,
-    home: PathBuf,
+    process: Child,
 }
 
 impl Emulator {
     /// Starts an emulator without any resources. The first start installs it.
     pub fn start(kibus: PathBuf) -> Result<Self, Box<dyn Error>> {
         let home = prepare::root()?.join("target/bench-sandbox");
-        let sandbox = |word: &str| {
+        let command = |word: &str| {
             let mut command = Command::new(&kibus);
+            command.args(["sandbox", word]).env("KIBUS_SANDBOX_HOME", &home);
             command
-                .args(["sandbox", word])
-                .env("KIBUS_SANDBOX_HOME", &home)
-                .output()
         };
-        sandbox("down")?;
-        let up = sandbox("up")?;
-        let env = String::from_utf8(sandbox("env")?.stdout)?;
+        let process = command("up").stdout(Stdio::piped()).spawn()?;
+        let mut emulator = Self {
+            address: ([127, 0, 0, 1], 0).into(),
+            token: String::new(),
+            process,
+        };
+        // It writes one line when it answers, and none if it fails.
+        let mut line = String::new();
+        let out = emulator.process.stdout.as_mut().ok_or("no output")?;
+        BufReader::new(out).read_line(&mut line)?;
+        let env = String::from_utf8(command("env").output()?.stdout)?;
         let address = env.split("http://").nth(1).and_then(|rest| {
             let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c));
             rest[..end.unwrap_or(rest.len())].parse().ok()
         });
-        let address = address.ok_or_else(|| String::from_utf8_lossy(&up.stderr).into_owned())?;
+        emulator.address = address.ok_or("the sandbox does not run")?;
         let token = env.split("AWS_SESSION_TOKEN=").nth(1);
-        let token = token
-            .and_then(|rest| rest.lines().next())
-            .ok_or("the sandbox has no secret")?
-            .to_owned();
-        Ok(Self {
-            address,
-            token,
-            kibus,
-            home,
-        })
+        let token = token.and_then(|rest| rest.lines().next());
+        emulator.token = token.ok_or("the sandbox has no secret")?.to_owned();
+        Ok(emulator)
     }
 
     /// Creates the roles of the controllers, without policies.
@@ -138,11 +137,9 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        let mut command = Command::new(&self.kibus);
-        let _ = command
-            .args(["sandbox", "down"])
-            .env("KIBUS_SANDBOX_HOME", &self.home)
-            .output();
+        // The emulator ends with it.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
