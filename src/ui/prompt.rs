@@ -1,8 +1,10 @@
-//! Questions to a person, on stderr. The terminal edits the line, and turns Ctrl-C into a signal, which ends the command.
+//! Questions to a person, on stderr, in dialoguer's words. The terminal edits the line, and turns Ctrl-C into a signal, which ends
+//! the command: in the raw mode of dialoguer's own prompts, Ctrl-D is ignored and an interrupted read looks like Ctrl-C.
 
 use std::io::{self, Write};
 use std::{mem, thread};
 
+use dialoguer::theme::{SimpleTheme, Theme};
 use tokio::sync::oneshot;
 
 use super::text::escape;
@@ -10,10 +12,14 @@ use crate::error::Error;
 
 /// Asks a question. Only `word` means yes or, if that is empty, `y` and `yes`. Ctrl-D means no.
 pub(super) async fn confirm(question: &str, word: &str) -> Result<bool, Error> {
-    let end = if word.is_empty() { " [y/N]" } else { ":" };
-    let question = format!("{}{end} ", escape(question));
+    let (question, mut prompt) = (escape(question), String::new());
+    // Formatting into a string does not fail.
+    let _ = match word {
+        "" => SimpleTheme.format_confirm_prompt(&mut prompt, &question, Some(false)),
+        _ => SimpleTheme.format_input_prompt(&mut prompt, &question, None),
+    };
     let not_read = |e: io::Error| Error::failed("the answer could not be read").note(e.to_string());
-    let answer = ask(&question).await.map_err(not_read)?;
+    let answer = ask(&format!("{} ", prompt.trim_end())).await.map_err(not_read)?;
     Ok(is_yes(&answer, word))
 }
 
