@@ -98,8 +98,8 @@ impl<'a> Contract<'a> {
         let mut given = |name: &str, about: &str, value: Option<&str>| match value.filter(|_| !any) {
             Some(value) => write(value),
             None => {
-                let variable = json!({ "description": about, "type": "${string}" });
-                variables.push_str(&format!("{}\n", block(&format!("variable {name:?}"), &variable)));
+                let body = format!("  description = {about:?}\n  type        = string");
+                variables.push_str(&format!("variable {name:?} {{\n{body}\n}}\n\n"));
                 Value::from(format!("${{var.{name}}}"))
             }
         };
@@ -124,7 +124,7 @@ impl<'a> Contract<'a> {
             "template": self.settings.options.queue_template(),
         });
         let rest = include_str!("../templates/export/cluster.tf");
-        format!("{variables}{}\n{rest}", block("locals", &locals))
+        format!("{variables}{}\n{rest}", terraform_locals(&locals))
     }
 
     /// As a CloudFormation template.
@@ -211,7 +211,7 @@ pub fn hub(scope: &Scope, settings: &Settings) -> String {
     });
     let locals = json!({ "hub": rewritten(&hub, &|text| terraform_text(scope, text)) });
     let rest = include_str!("../templates/export/hub.tf");
-    format!("{}\n{rest}", block("locals", &locals))
+    format!("{}\n{rest}", terraform_locals(&locals))
 }
 
 /// A policy without the Sids of kibus: a statement with one would make it a policy of kibus.
@@ -262,73 +262,17 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-// Terraform's language, laid out as `terraform fmt` does. Texts are templates in it: `${...}` is an expression.
-
-/// The longest line with a whole object or list.
-const WIDTH: usize = 100;
-
-fn block(head: &str, body: &Value) -> String {
-    format!("{head} {}\n", folded(body, 0))
-}
-
-/// A value after so many characters of its line, whose indentation is `indent`.
-fn expression(value: &Value, indent: usize, before: usize) -> String {
-    let whole = inline(value);
-    if before + whole.len() <= WIDTH { whole } else { folded(value, indent) }
-}
-
-fn folded(value: &Value, indent: usize) -> String {
-    let (inner, end) = (" ".repeat(indent + 2), " ".repeat(indent));
-    match value {
-        Value::Array(items) => {
-            let items = items.iter().map(|item| expression(item, indent + 2, indent + 2));
-            let items: String = items.map(|item| format!("{inner}{item},\n")).collect();
-            format!("[\n{items}{end}]")
+/// Locals as `terraform fmt` lays them out. In their JSON, `${...}` is an expression.
+fn terraform_locals(locals: &Value) -> String {
+    let lines = locals.as_object().into_iter().flatten().map(|(name, value)| match value {
+        Value::Object(_) => {
+            let json = format!("{value:#}").replace('\n', "\n    ");
+            format!("  {name} = jsondecode(<<-JSON\n    {json}\n  JSON\n  )\n")
         }
-        Value::Object(members) => {
-            let rows = members.iter().map(|(key, value)| {
-                let key = name(key);
-                let value = expression(value, indent + 2, indent + key.len() + 5);
-                (key, value)
-            });
-            let rows: Vec<_> = rows.collect();
-            let mut lines = String::new();
-            // Only what follows each other on lines of its own is aligned.
-            for aligned in rows.chunk_by(|(_, a), (_, b)| !a.contains('\n') && !b.contains('\n')) {
-                let width = aligned.iter().map(|(key, _)| key.len()).max().unwrap_or_default();
-                for (key, value) in aligned {
-                    lines.push_str(&format!("{inner}{key:width$} = {value}\n"));
-                }
-            }
-            format!("{{\n{lines}{end}}}")
+        Value::String(text) if text.starts_with("${var.") => {
+            format!("  {name} = {}\n", text.trim_start_matches("${").trim_end_matches('}'))
         }
-        other => inline(other),
-    }
-}
-
-fn inline(value: &Value) -> String {
-    let listed = |items: Vec<String>| items.join(", ");
-    match value {
-        Value::Array(items) => format!("[{}]", listed(items.iter().map(inline).collect())),
-        Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| format!("{} = {}", name(key), inline(value)));
-            format!("{{ {} }}", listed(members.collect()))
-        }
-        Value::String(text) => {
-            let whole = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
-            let whole = whole.filter(|whole| !whole.contains("${"));
-            whole.map_or_else(|| value.to_string(), str::to_owned)
-        }
-        other => other.to_string(),
-    }
-}
-
-/// A key of an object: quoted unless it is an identifier.
-fn name(key: &str) -> String {
-    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_plain && key.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        key.to_owned()
-    } else {
-        Value::from(key.replace("${", "$${").replace("%{", "%%{")).to_string()
-    }
+        _ => format!("  {name} = {value}\n"),
+    });
+    format!("locals {{\n{}}}\n", lines.collect::<Vec<_>>().join("\n"))
 }

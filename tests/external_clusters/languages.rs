@@ -19,7 +19,7 @@ pub(crate) struct Asked {
 fn record(name: &Value, value: &Value) -> (ParameterName, ClusterRecord) {
     let (name, value) = (name.as_str().unwrap(), value.as_str().unwrap());
     let cluster = name.rsplit('/').next().unwrap().parse().unwrap();
-    (name.parse().unwrap(), ClusterRecord::read(value, &cluster).unwrap())
+    (name.parse().unwrap(), ClusterRecord::from_document(value, &cluster).unwrap())
 }
 
 /// A queue from its attributes under these names, as SQS has them.
@@ -136,6 +136,10 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     context.declare_func(
         "replace",
         any(3).build(|args| Ok(text(&args, 0).replace(&text(&args, 1), &text(&args, 2)).into())),
+    );
+    context.declare_func(
+        "jsondecode",
+        any(1).build(|args| serde_json::from_str(&text(&args, 0)).map_err(|e| e.to_string())),
     );
     context.declare_func("jsonencode", any(1).build(|args| Ok(json!(args[0]).to_string().into())));
     context
