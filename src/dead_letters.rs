@@ -195,7 +195,7 @@ fn event(text: &str, now: i64) -> Option<LetterEvent> {
     let (source, detail_type) = (event["source"].as_str()?, event["detail-type"].as_str()?);
     let detail = event["detail"].as_object()?;
     let member = |name| detail.get(name).unwrap_or(&Value::Null);
-    let signal = Signal::of(source, detail_type);
+    let signal = Signal::from_event(source, detail_type);
     let named = match signal.map(Signal::subject) {
         None | Some(SubjectMember::Cluster | SubjectMember::Bus) => Vec::new(),
         Some(SubjectMember::Instance) => vec![member("instance-id")],

@@ -260,7 +260,7 @@ fn add(survey: &Survey, clusters: &[&ClusterName], option: &str, text: &str) -> 
 /// The only role whose name has a generated suffix after a usual name of the cluster's controller role. `add-cluster` uses such a
 /// role only if a person names it.
 fn probable_role(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
-    let candidates = RoleCandidates::of(cluster, survey.known.listed_roles.present()?);
+    let candidates = RoleCandidates::among(cluster, survey.known.listed_roles.present()?);
     let [one] = candidates.suffixed.as_slice() else {
         return None;
     };

@@ -152,8 +152,9 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
     let role = match cloud.resource(&id).await? {
         Some(Resource::Role(role)) if role.tags.belong_to(&scope.bus) => Some(role),
         Some(_) => {
-            let message = format!("{id} has no tag of bus `{}`", scope.bus);
-            return Err(Fault::new(FaultKind::NotManaged, iam::GET_ROLE, message));
+            let message = format!("{id} has no tag of bus `{}`; nothing of it was changed", scope.bus);
+            return Err(Fault::new(FaultKind::NotManaged, iam::GET_ROLE, message)
+                .advised("use another bus, or delete the role if nothing needs it"));
         }
         None => None,
     };
@@ -192,7 +193,7 @@ async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(),
     while !experiment.has_ended() {
         if clock.elapsed() >= STOPS_IN {
             let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
-            let kind = FaultKind::Unsettled { advice: None };
+            let kind = FaultKind::Unsettled;
             return Err(Fault::new(kind, fis::GET_EXPERIMENT, message));
         }
         sleep(PAUSE).await;
@@ -351,7 +352,7 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
 
 impl Drill {
     fn tags(&self) -> Tags {
-        Tags::of(&self.scope.bus).with(CLUSTER, self.cluster.as_str())
+        Tags::of_bus(&self.scope.bus).with(CLUSTER, self.cluster.as_str())
     }
 
     fn role(&self) -> Role {

@@ -27,6 +27,7 @@ pub mod signal;
 pub mod status;
 pub mod tags;
 pub mod watch;
+mod words;
 
 pub use answer::{
     AccessDecision, Answered, Call, Fact, Fault, FaultKind, MOST_PAGES, Simulation, Slowdown, TopicAttributes,

@@ -230,7 +230,7 @@ fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
 pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
-    let owners = Owners::new(scope, desired, observed);
+    let owners = ClusterOwners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in desired.ids() {
@@ -240,16 +240,16 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
         match (desired.get(id), seen) {
             (_, Fact::Unreadable(_)) => unknown.push(id.clone()),
             (None, Fact::Absent) | (_, Fact::NotAsked) => {}
-            (Some(wanted), Fact::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
+            (Some(wanted), Fact::Absent) => changes.push(Change::create(owners.cluster_of(wanted), wanted.clone())),
             (None, Fact::Present(observed)) => {
-                changes.push(Change::delete(owners.of(observed), observed.clone()));
+                changes.push(Change::delete(owners.cluster_of(observed), observed.clone()));
             }
             (Some(wanted), Fact::Present(observed)) => {
                 let mut fields = diff(wanted, observed, desired.untagged(id));
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
-                    let cluster = owners.of(&wanted);
+                    let cluster = owners.cluster_of(&wanted);
                     changes.extend(updates(cluster, observed.clone(), wanted, fields));
                 }
             }
@@ -260,9 +260,9 @@ pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
 }
 
 /// Notes which changes take the policy of a cluster from a role while another role of the cluster has it.
-fn note_hand_overs(changes: &mut [Change], owners: &Owners<'_>, desired: &Desired) {
+fn note_hand_overs(changes: &mut [Change], owners: &ClusterOwners<'_>, desired: &Desired) {
     let policies = desired.resources().filter(|one| one.as_role_policy().is_some());
-    let granted: BTreeSet<ClusterName> = policies.filter_map(|one| owners.of(one)).collect();
+    let granted: BTreeSet<ClusterName> = policies.filter_map(|one| owners.cluster_of(one)).collect();
     for change in changes {
         let takes = matches!((&change.before, &change.after), (Some(Resource::RolePolicy(_)), None));
         change.hands_over = takes && change.cluster.as_ref().is_some_and(|of| granted.contains(of));
@@ -303,7 +303,8 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
 /// The changes of an update: most are one. What must go last is a change of its own, if there are others: it follows changes
 /// of other resources, which follow the first.
 fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Vec<Change> {
-    let Some(between) = after.particulars().before_the_last(&before) else {
+    let between = after.particulars().while_leaving(&before).filter(|between| between.fields() != before.fields());
+    let Some(between) = between else {
         return vec![Change::update(cluster, before, after, fields)];
     };
     let removed = fields.iter().filter(|field| field.to == FieldValue::Unset);
@@ -343,12 +344,12 @@ fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> V
 }
 
 /// The owners of the resources of a plan.
-struct Owners<'a> {
+struct ClusterOwners<'a> {
     scope: &'a Scope,
     policies: BTreeMap<PolicyName, ClusterName>,
 }
 
-impl<'a> Owners<'a> {
+impl<'a> ClusterOwners<'a> {
     fn new(scope: &'a Scope, desired: &Desired, observed: &Observed) -> Self {
         let records = desired.resources().chain(observed.resources()).filter_map(Resource::as_record);
         let clusters = records.filter_map(|record| scope.cluster_of_record(record.name.as_str()));
@@ -356,7 +357,7 @@ impl<'a> Owners<'a> {
         Self { scope, policies: policies.collect() }
     }
 
-    fn of(&self, resource: &Resource) -> Option<ClusterName> {
+    fn cluster_of(&self, resource: &Resource) -> Option<ClusterName> {
         resource.particulars().cluster(self.scope, &self.policies)
     }
 }

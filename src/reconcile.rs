@@ -24,7 +24,7 @@ pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards, saved_settings};
 pub use roles::recorded_roles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{Bootstrap, ClusterSetting, HubSetting, RoleOption, Target, Wish, checked_clusters};
+pub use target::{Bootstrap, ClusterSetting, HubSetting, RemovedTags, RoleOption, Target, Wish, checked_clusters};
 
 use clusters::FoundBy;
 
@@ -129,7 +129,7 @@ impl Say {
     }
 }
 
-/// What there may be to say about a plan, with the targets that it applies to.
+/// Messages about a plan, each with the targets that it applies to.
 type Rule = (fn(&Target) -> bool, fn(&Case<'_>, &mut Say));
 
 /// What is asked of one hub, with the plan for it.
@@ -303,9 +303,9 @@ fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let read = survey.recorded().into_iter().filter(|(name, _)| is_shown(name));
     let set = case.set.iter().map(|record| ClusterSummary {
         found_by: case.found_by.get(&record.cluster).cloned().unwrap_or_default(),
-        ..ClusterSummary::of(&survey.scope, record)
+        ..ClusterSummary::from_record(&survey.scope, record)
     });
-    let mut all: Vec<_> = read.map(|(_, record)| ClusterSummary::read(survey, record)).chain(set).collect();
+    let mut all: Vec<_> = read.map(|(_, record)| ClusterSummary::with_damage(survey, record)).chain(set).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }

@@ -76,7 +76,7 @@ pub async fn survey<T>(
     survey.caller_role = cloud.caller_role();
     let template = survey.queue_template();
     let mut query = guess;
-    // A survey that goes on has them.
+    // Answers that the survey had when it began.
     if !survey.observed.get(&survey.settings_id()).is_asked() {
         query.resources.insert(survey.settings_id());
     }
@@ -166,7 +166,7 @@ impl Survey {
         let all = self.event_rules().present().into_iter().flatten();
         let own = Signal::ALL.map(|signal| self.scope.rule(signal));
         let is_candidate = |rule: &&EventRule| {
-            let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
+            let pattern = rule.pattern.as_ref().map(RulePattern::from_document).unwrap_or_default();
             rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
         };
         all.filter(is_candidate).map(|rule| &rule.name).collect()
@@ -285,7 +285,7 @@ impl Survey {
     pub fn queue_template(&self) -> QueueTemplate {
         let served = || {
             let function = self.observed.function(self.scope.router_function())?;
-            Some(RouterHandler::of(&function.settings)?.template)
+            Some(RouterHandler::from_settings(&function.settings)?.template)
         };
         let saved = self.options().map(HubOptions::queue_template);
         let template = saved.or_else(|| self.new_template.clone());

@@ -98,12 +98,11 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
 }
 
 /// The monthly cost of one bus without events: Lambda polls the hub queue with five long polls of 20s, and CloudWatch
-/// stores the metrics of the bus and one metric for each cluster that receives events. Karpenter polls its queue in both
-/// setups.
-fn monthly() -> (f64, f64, f64) {
+/// stores the metrics of the bus. Karpenter polls its queue in both setups.
+fn monthly() -> (f64, f64) {
     let polls = 5.0 * 3.0 * 60.0 * 24.0 * 30.0 / 1.0e6;
     let metrics = 15.0;
-    (polls * price::SQS_REQUESTS, metrics * price::METRIC, price::METRIC)
+    (polls * price::SQS_REQUESTS, metrics * price::METRIC)
 }
 
 fn table() -> String {
@@ -122,13 +121,9 @@ fn table() -> String {
             .unwrap();
         }
     }
-    let (polls, metrics, of_cluster) = monthly();
-    write!(
-        table,
-        "\nStanding, a month at most: ${polls:.2} for polling the hub queue, ${metrics:.2} for metrics, and ${of_cluster:.2} for \
-         the metric of each cluster."
-    )
-    .unwrap();
+    let (polls, metrics) = monthly();
+    write!(table, "\nStanding, a month at most: ${polls:.2} for polling the hub queue, and ${metrics:.2} for metrics.")
+        .unwrap();
     table
 }
 
@@ -151,7 +146,7 @@ const LONG_POLLS: Line = Line {
     cost: |clusters| clusters * 3.0 * 43_200.0 / 1.0e6 * price::SQS_REQUESTS,
 };
 
-const ONE_BUS: [Line; 5] = [
+const ONE_BUS: [Line; 4] = [
     LONG_POLLS,
     Line {
         what: "Lambda's long polls of the hub queue",
@@ -165,15 +160,15 @@ const ONE_BUS: [Line; 5] = [
         cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * one_bus(clusters, Arrival::Single).cost,
     },
     Line { what: "metrics of the bus", how: "15 × $0.30", cost: |_| monthly().1 },
-    Line { what: "one metric per cluster", how: "N × $0.30", cost: |clusters| clusters * monthly().2 },
 ];
 
-/// One bus without a metric per cluster: all but the last line.
-const WITHOUT_CLUSTER_METRICS: &[Line] = ONE_BUS.split_at(ONE_BUS.len() - 1).0;
-
-/// What notices, alarms and the heartbeat add, each on request. The heartbeat is an invocation every five minutes, and a metric. With
-/// alarms it is on.
-const ON_REQUEST: [Line; 5] = [
+/// What each option adds. The heartbeat is an invocation every five minutes, and a metric. With alarms it is on.
+const ON_REQUEST: [Line; 6] = [
+    Line {
+        what: "one metric per cluster (`--cluster-metrics=cluster`)",
+        how: "N × $0.30",
+        cost: |clusters| clusters * price::METRIC,
+    },
     Line {
         what: "notices (`--notify`), without what their subscriptions cost",
         how: "N × 3,000 instances × 2 events × $0.50 a million",
@@ -269,29 +264,21 @@ fn the_documentation_has_the_computed_bills() {
 
 #[test]
 fn one_bus_costs_less_from_the_documented_number_of_clusters_on() {
-    for (bill, sentence) in [
-        (&ONE_BUS[..], "one bus costs less from N clusters on"),
-        (WITHOUT_CLUSTER_METRICS, "without the metric per cluster from N on"),
-    ] {
-        let saves = |clusters: &u32| {
-            let clusters = f64::from(*clusters);
-            total(bill, clusters) < total(&RULES_FOR_EACH, clusters)
-        };
-        let first = (1..=200).find(saves).unwrap();
-        assert!((first..=1_000).all(|clusters| saves(&clusters)));
-        let sentence = sentence.replace('N', &first.to_string());
-        println!("{sentence}");
-        assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
-    }
+    let saves = |clusters: &u32| {
+        let clusters = f64::from(*clusters);
+        total(&ONE_BUS, clusters) < total(&RULES_FOR_EACH, clusters)
+    };
+    let first = (1..=200).find(saves).unwrap();
+    assert!((first..=1_000).all(|clusters| saves(&clusters)));
+    let sentence = format!("one bus costs less from {first} clusters on");
+    println!("{sentence}");
+    assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
 }
 
-/// The metric per cluster is about two thirds of the bill of 50 clusters.
 #[test]
-fn the_documentation_has_the_bill_without_the_metric_per_cluster() {
-    let [all, without] = [&ONE_BUS[..], WITHOUT_CLUSTER_METRICS].map(|bill| total(bill, 50.0));
-    let share = 1.0 - without / all;
-    assert!((0.6..0.7).contains(&share), "{share}");
-    let sentence = format!("the bill of 50 clusters falls from ${all:.2} to ${without:.2}");
+fn the_documentation_has_the_bill_with_a_metric_per_cluster() {
+    let bill = total(&ONE_BUS, 50.0);
+    let sentence = format!("the bill of 50 clusters rises from ${bill:.2} to ${:.2}", bill + 50.0 * price::METRIC);
     println!("{sentence}");
     assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
 }

@@ -29,7 +29,7 @@ async fn hub_on_ministack() -> (Emulator, Bench, Desired) {
     (emulator, bench, hub)
 }
 
-/// The same hub with this code.
+/// That hub with this code.
 fn with_code(hub: &Desired, code: &Code) -> Desired {
     let mut desired = hub.clone();
     for mut resource in hub.resources().cloned() {

@@ -26,7 +26,7 @@ struct Case {
 fn cases() -> Vec<Case> {
     // Three options are in the handler.
     const HANDLERS: [&str; 2] =
-        ["kibus/a-{cluster}/metrics=nodepool/notify=team-a", "kibus/{cluster}-b/metrics=none/notify=team-b"];
+        ["kibus/a-{cluster}/metrics=nodepool/notify=team-a", "kibus/{cluster}-b/metrics=cluster/notify=team-b"];
     const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
     const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
@@ -70,7 +70,7 @@ fn cases() -> Vec<Case> {
             "handler",
             json!("kibus/karpenter-{cluster}"),
             ("nodepool", json!(HANDLERS[0])),
-            ("none", json!(HANDLERS[1])),
+            ("cluster", json!(HANDLERS[1])),
         ),
         case(
             "notify",
@@ -271,10 +271,11 @@ fn typed(options: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
+async fn tags_are_added_changed_and_removed_and_foreign_tags_stay() {
     let bench = Bench::new().await;
-    bench.done(&["bootstrap-hub", "--yes", "--tag=team=a", "--tag=env=x"]);
-    let (document, _) = bench.json(&["bootstrap-hub", "--yes", "--tag=team=b"], &[]);
+    bench.done(&["bootstrap-hub", "--yes", "--tag=env=x"]);
+    bench.done(&["bootstrap-hub", "--yes", "--tag=team=a"]);
+    let (document, _) = bench.json(&["bootstrap-hub", "--yes", "--tag=team=b", "--untag=env"], &[]);
     let plan = planned(&document);
     let tag = |key: &str| plan.get(&("queue".to_owned(), "kibus-hub".to_owned(), format!("tags.{key}"))).cloned();
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));

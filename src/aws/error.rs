@@ -9,6 +9,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use crate::cloud::{Fault, FaultKind, session_role};
 use crate::error::excerpt;
+use crate::model::calls::{events, iam, lambda, tag};
 use crate::wire::aws_code;
 
 /// How many characters of a message are shown. The longest of AWS have half as many.
@@ -36,18 +37,20 @@ where
         }
         _ => silence(action, e),
     };
-    let kind = match (e, fault.kind) {
-        (_, FaultKind::Rejected | FaultKind::NotFromAws) if status.is_some_and(|s| s.as_u16() == THROTTLED) => {
-            FaultKind::Throttled
+    let is_unknown = fault.kind == FaultKind::Rejected && matches!(fault.advice, None | Some(NOT_FROM_AWS));
+    match e {
+        _ if is_unknown && status.is_some_and(|s| s.as_u16() == THROTTLED) => {
+            Fault { kind: FaultKind::Throttled, advice: None, ..fault }
         }
         // An answer without a code is from a proxy or another server.
-        (SdkError::ServiceError(service), FaultKind::Rejected) if service.err().code().is_none() => {
-            FaultKind::NotFromAws
-        }
-        (_, kind) => kind,
-    };
-    Fault { kind, ..fault }
+        SdkError::ServiceError(service) if service.err().code().is_none() => fault.advised(NOT_FROM_AWS),
+        _ => fault,
+    }
 }
+
+/// What helps if an answer is empty, too long, or of another format.
+const NOT_FROM_AWS: &str =
+    "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy on the way pass the answers of AWS";
 
 /// `None` for what is absent: no fault for a read or a delete.
 pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault> {
@@ -66,7 +69,7 @@ pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
     let code = code.filter(|code| code.len() <= CODE && code.bytes().all(|b| b.is_ascii_graphic()));
     let message = &excerpt(message, SHOWN);
-    let kind = kind(action, code.map(aws_code::bare).unwrap_or_default(), message);
+    let (kind, advice) = recognized(action, code.map(aws_code::bare).unwrap_or_default(), message);
     // A call can be denied because another permission is missing, like `iam:PassRole`; then that one must be granted.
     let needed = match &kind {
         FaultKind::Denied { .. } => after(message, "not authorized to perform: ")
@@ -76,20 +79,23 @@ pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault 
     Fault {
         kind,
         action: needed.unwrap_or_else(|| action.to_owned()),
-        code: code.map(|code| aws_code::bare(code).to_owned()),
+        code: code.map(|code| aws_code::bare(code).into()),
         message: message.clone(),
+        advice,
     }
 }
 
-fn kind(action: &str, code: &str, message: &str) -> FaultKind {
-    if is_service_denial(code, message) {
+/// What a code and a message mean, and what helps if their kind does not say it.
+fn recognized(action: &str, code: &str, message: &str) -> (FaultKind, Option<&'static str>) {
+    let advised = |advice| (FaultKind::Rejected, Some(advice));
+    let kind = if is_service_denial(code, message) {
         FaultKind::ServiceDenied
     } else if aws_code::is_unusable_key(code) {
-        FaultKind::UnusableKey
+        return advised("enable the key, or set another one with --kms-key");
     } else if aws_code::is_denied(code) {
         FaultKind::Denied {
-            principal: after(message, "User: "),
-            resource: resource(message).or_else(|| after(message, "Access to the resource ")),
+            principal: after(message, "User: ").map(Into::into),
+            resource: resource(message).or_else(|| after(message, "Access to the resource ")).map(Into::into),
         }
     } else if aws_code::is_expired(code) {
         FaultKind::ExpiredCredentials
@@ -99,7 +105,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         FaultKind::Throttled
     // IAM has one code for an absent role and for an absent policy that a call names.
     } else if aws_code::is_absent(code) && message.contains("is not attachable") {
-        FaultKind::BoundaryMissing
+        return advised("create that policy, or set another one with --permissions-boundary");
     } else if aws_code::is_absent(code) {
         FaultKind::Gone
     } else if aws_code::is_other_revision(code) {
@@ -113,14 +119,35 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
     } else if aws_code::is_limit(code)
         || aws_code::is_invalid_parameter(code) && message.contains("UnreservedConcurrentExecution")
     {
-        FaultKind::Limit
+        return advised(limit_advice(action));
     // SQS has one code for the values of all attributes, and two more whose names end so.
     } else if aws_code::is_malformed_policy(code)
         || aws_code::is_invalid_attribute(code) && message.contains("parameter Policy")
     {
-        FaultKind::MalformedPolicy
+        return advised("show the policy with --dry-run -v; often it names a principal or a key that does not exist");
     } else {
         FaultKind::Rejected
+    };
+    (kind, None)
+}
+
+/// What helps when the quota that limits this call is reached.
+fn limit_advice(action: &str) -> &'static str {
+    match action {
+        // All inline policies of a role share one quota (IAM user guide, "IAM and STS character quotas").
+        iam::PUT_ROLE_POLICY => {
+            "all inline policies of a role share 10240 characters, and this quota cannot be raised: delete those that the \
+             role does not need, or replace them with managed policies, which do not count"
+        }
+        events::PUT_RULE => {
+            "delete rules that are not needed, like those of clusters that are on the bus now, or request more in \
+             Service Quotas"
+        }
+        events::PUT_TARGETS => "remove targets that are not needed; a rule has at most 5",
+        lambda::PUT_FUNCTION_CONCURRENCY => {
+            "reserve less with --reserved-concurrency, or request more in Service Quotas"
+        }
+        _ => "remove what is not needed, or request more in Service Quotas",
     }
 }
 
@@ -184,6 +211,7 @@ fn after(message: &str, phrase: &str) -> Option<String> {
 fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -> Fault {
     let texts = chain(e);
     let says = |text: &str| texts.iter().any(|line| line.contains(text));
+    let is_empty = says(EMPTY);
     let kind = match e {
         _ if says("the credential provider was not enabled") || says("no providers in chain provided credentials") => {
             FaultKind::NoCredentials
@@ -194,21 +222,29 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if says("credentials provider") || says("while loading credentials") || says("credentials error") => {
             FaultKind::BadCredentials
         }
-        _ if says(EMPTY) => FaultKind::NotFromAws,
-        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
-        SdkError::ResponseError(_) => FaultKind::NotFromAws,
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) if !is_empty => FaultKind::Unreachable,
         _ => FaultKind::Rejected,
     };
     // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
     // "no such file", does not name the file.
     let telling = match e {
         SdkError::ResponseError(_) => 2,
-        _ if matches!(kind, FaultKind::Unreachable | FaultKind::NotFromAws) => 1,
+        _ if kind == FaultKind::Unreachable || is_empty => 1,
         _ => 2,
     };
+    let advice = match e {
+        _ if is_empty => Some(NOT_FROM_AWS),
+        SdkError::ResponseError(_) if kind == FaultKind::Rejected => Some(NOT_FROM_AWS),
+        _ if kind == FaultKind::Unreachable && action == tag::GET_RESOURCES => Some(NO_FIPS),
+        _ => None,
+    };
     let message = texts[texts.len().saturating_sub(telling)..].join(": ");
-    Fault::new(kind, action, excerpt(&message, SHOWN))
+    Fault { advice, ..Fault::new(kind, action, excerpt(&message, SHOWN)) }
 }
+
+/// The tagging API has no FIPS endpoint in any partition.
+const NO_FIPS: &str = "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for \
+                       this command";
 
 /// The texts of an error and of its causes, outermost first.
 pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {

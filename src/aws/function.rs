@@ -325,11 +325,13 @@ pub(super) async fn ready(
             let answer = cloud.seen(GET, unseen, || call.clone().send()).await?;
             let configuration = answer.configuration.unwrap_or_else(nothing);
             match failures(&configuration) {
-                (Some(reason), _) => {
-                    let function = name.clone();
-                    return Err(Fault::new(FaultKind::FunctionFailed { function }, GET, reason));
+                (Some(reason), _) => return Err(Fault::new(FaultKind::FunctionFailed, GET, reason)),
+                (_, Some(reason)) => {
+                    let message =
+                        format!("Lambda did not apply the update, and the live version keeps running: {reason}");
+                    let advice = "fix the reason; the next run repeats the update";
+                    return Err(Fault::new(FaultKind::Unsettled, GET, message).advised(advice));
                 }
-                (_, Some(reason)) => return Err(Fault::new(FaultKind::FunctionUpdateFailed, GET, reason)),
                 (None, None) => {}
             }
             // An invocation activates an inactive function. Not every server reports a state.

@@ -60,12 +60,15 @@ fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
     let Some(reserved) = reason.and_then(used_up_concurrency) else {
         return fault;
     };
-    let whose = if reserved { "reserved for the function" } else { "of the account" };
-    Fault {
-        kind: FaultKind::ConcurrencyUsedUp { reserved },
-        message: format!("the concurrency {whose} is used up: {}", fault.message),
-        ..fault
-    }
+    let (whose, advice) = if reserved {
+        let reserve =
+            "wait until the router has routed what waits; if it stays, reserve more with --reserved-concurrency";
+        ("reserved for the function", reserve)
+    } else {
+        ("of the account", "wait, or request more concurrency for the account in Service Quotas")
+    };
+    let message = format!("the concurrency {whose} is used up: {}", fault.message);
+    Fault { kind: FaultKind::ConcurrencyUsedUp, message, ..fault.advised(advice) }
 }
 
 /// Whether the concurrency that is used up is reserved for the function, else it is that of the account; `None` if
@@ -173,7 +176,7 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
         Ok(Some(LiveTest::KeyDenied(fault.message)))
     } else if fault.message.contains(NOT_ASSUMABLE) {
         Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
-    } else if matches!(fault.kind, FaultKind::Throttled | FaultKind::ConcurrencyUsedUp { .. }) {
+    } else if matches!(fault.kind, FaultKind::Throttled | FaultKind::ConcurrencyUsedUp) {
         Ok(Some(LiveTest::Throttled(fault.message)))
     } else if fault.kind == FaultKind::Gone || settling(&fault) == Some(WaitReason::FunctionBusy) {
         Ok(None)

@@ -44,7 +44,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &ParameterName) -> Result<Optio
     let held = held(cloud, name).await?;
     Ok(held.map(|held| Parameter {
         name: name.clone(),
-        settings: Settings::read(&held.value),
+        settings: Settings::from_document(&held.value),
         version: held.version,
         tags_of_new: Tags::default(),
     }))
@@ -88,7 +88,7 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<
         })
         .await
         .map_err(|fault| match fault.kind {
-            FaultKind::Unsettled { .. } => {
+            FaultKind::Unsettled => {
                 let message = "another run has added a cluster to this hub meanwhile; the settings of the hub stay";
                 Fault { kind: FaultKind::Changed, message: message.to_owned(), ..fault }
             }

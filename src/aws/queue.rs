@@ -122,14 +122,15 @@ async fn created(cloud: &Writing<'_>, url: &str) -> Result<(Tags, Option<Duratio
         Ok(tags.filter(|tags| !tags.0.is_empty()).zip(age))
     });
     match read.await {
-        Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) && exists.into_inner() => Err(not_managed()),
+        Err(fault) if fault.kind == FaultKind::Unsettled && exists.into_inner() => Err(not_managed()),
         read => read,
     }
 }
 
 fn not_managed() -> Fault {
-    let message = "a queue of this name exists that kibus does not manage";
+    let message = "a queue of this name exists that kibus does not manage; nothing of it was changed";
     Fault::new(FaultKind::NotManaged, CREATE, message)
+        .advised("use another bus, cluster or --queue-name, or delete the resource if nothing needs it")
 }
 
 async fn request(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fault> {

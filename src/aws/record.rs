@@ -44,7 +44,7 @@ fn described(cloud: &AwsCloud, found: &Value) -> Option<Record> {
     let name: ParameterName = found["Name"].as_str()?.parse().ok()?;
     let text = found["Value"].as_str().unwrap_or_default();
     let content = match cloud.scope.cluster_of_record(name.as_str()) {
-        Some(cluster) => ClusterRecord::read(text, &cluster),
+        Some(cluster) => ClusterRecord::from_document(text, &cluster),
         None => Err(BadDocument::Damaged("its name is not that of a cluster".to_owned())),
     };
     Some(Record { name, content, version: found["Version"].as_u64().unwrap_or_default(), tags_of_new: Tags::default() })
@@ -56,7 +56,7 @@ pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Resul
     let (action, name) = (ssm::GET_PARAMETERS, cloud.scope.record_parameter(cluster));
     let found = cloud.settled(action, WaitReason::RecordUnknown, || read(cloud, &name)).await;
     found.map(drop).map_err(|fault| match fault.kind {
-        FaultKind::Unsettled { .. } => {
+        FaultKind::Unsettled => {
             let message = format!(
                 "another run has removed cluster `{cluster}` meanwhile, so what was written has no record; `{}` records it again",
                 cloud.scope.kibus(format!("add-cluster {cluster} --adopt"))

@@ -483,12 +483,8 @@ mod tests {
                 FaultKind::BadCredentials,
                 FaultKind::Rejected,
             ] {
-                let fault = Fault {
-                    kind,
-                    action: "sts:GetCallerIdentity".to_owned(),
-                    code: Some("x".to_owned()),
-                    message: String::new(),
-                };
+                let code = Some("x".into());
+                let fault = Fault { code, ..Fault::new(kind, "sts:GetCallerIdentity", "") };
                 let hints = refused(&fault, None, Some(profile)).hints;
                 let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_ref()).collect();
                 assert!(!commands.is_empty(), "{fault:?}");
@@ -502,12 +498,7 @@ mod tests {
 
     #[test]
     fn a_certificate_that_is_not_trusted_has_a_message_of_its_own() {
-        let fault = |message: &str| Fault {
-            kind: FaultKind::Unreachable,
-            action: "sts:GetCallerIdentity".to_owned(),
-            code: None,
-            message: message.to_owned(),
-        };
+        let fault = |message: &str| Fault::new(FaultKind::Unreachable, "sts:GetCallerIdentity", message);
         let message = |text, endpoint| refused(&fault(text), endpoint, None).message;
         let untrusted = "invalid peer certificate: UnknownIssuer";
         assert_eq!(message(untrusted, None), "the TLS certificate of AWS is not trusted");

@@ -82,11 +82,11 @@ pub(super) async fn pause(time: Duration, action: &str, reason: &str, waiting: W
 
 fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault {
     let waited = format!("{}, after {}", reason.text(), duration_text(reason.bound().as_secs()));
-    let kind = FaultKind::Unsettled { advice: reason.advice() };
+    let (kind, advice) = (FaultKind::Unsettled, reason.advice());
     match refusal {
         Some(fault) if fault.kind == FaultKind::Gone || fault.is_denied() => fault,
-        Some(fault) => Fault { kind, message: format!("{waited}: {}", fault.message), ..fault },
-        None => Fault::new(kind, action, waited),
+        Some(fault) => Fault { kind, message: format!("{waited}: {}", fault.message), advice, ..fault },
+        None => Fault { advice, ..Fault::new(kind, action, waited) },
     }
 }
 

@@ -29,8 +29,8 @@ pub(super) fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error>
 
 /// Adds why a call failed, and what helps.
 pub(super) fn because(hub: &ConnectedHub<'_>, mut error: Error, fault: &Fault) -> Error {
-    let (notes, hint) = explanation(fault, &hub.scope);
-    error.notes.extend(notes);
+    let (note, hint) = explanation(fault, &hub.scope);
+    error.notes.push(note);
     error.hints.extend(hint);
     error
 }

@@ -220,7 +220,7 @@ pub async fn treat(
 /// The end of a run that finds no more of its messages among others.
 fn crowded() -> Fault {
     let message = format!("{STRANGERS} times in a row, SQS returned only messages that were not shown");
-    Fault::new(FaultKind::Unsettled { advice: None }, sqs::RECEIVE_MESSAGE, message)
+    Fault::new(FaultKind::Unsettled, sqs::RECEIVE_MESSAGE, message)
 }
 
 struct TreatmentRun<'a, C> {

@@ -122,7 +122,7 @@ impl FoundRule {
 pub(super) fn concerning(survey: &Survey) -> impl Iterator<Item = (&EventRule, RulePattern)> {
     let all = survey.event_rules().present().into_iter().flatten();
     all.filter_map(|rule| {
-        let pattern = RulePattern::of(rule.pattern.as_ref()?);
+        let pattern = RulePattern::from_document(rule.pattern.as_ref()?);
         pattern.may_concern_karpenter().then_some((rule, pattern))
     })
 }
@@ -443,7 +443,7 @@ mod tests {
             };
             let sender = Sender {
                 rule: &rule,
-                pattern: RulePattern::of(&Document::new(pattern)),
+                pattern: RulePattern::from_document(&Document::new(pattern)),
                 target: "1",
                 others: Vec::new(),
                 attribution: Attribution { origin, cluster: None, stack: None },

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Document, FunctionName};
+use crate::model::Document;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
@@ -16,11 +16,11 @@ pub enum Fact<T> {
 }
 
 impl<T> Fact<T> {
-    pub fn of(answer: Result<T, Fault>) -> Self {
+    pub fn from_answer(answer: Result<T, Fault>) -> Self {
         answer.map_or_else(Self::Unreadable, Self::Present)
     }
 
-    pub fn of_option(answer: Result<Option<T>, Fault>) -> Self {
+    pub fn from_optional(answer: Result<Option<T>, Fault>) -> Self {
         match answer {
             Ok(Some(value)) => Self::Present(value),
             Ok(None) => Self::Absent,
@@ -53,30 +53,27 @@ pub struct Fault {
     pub kind: FaultKind,
     /// The call, as IAM names it: `sqs:CreateQueue`.
     pub action: String,
-    pub code: Option<String>,
+    pub code: Option<Box<str>>,
     pub message: String,
+    /// What helps, if more than for other faults of this kind.
+    pub advice: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     Denied {
-        principal: Option<String>,
-        resource: Option<String>,
+        principal: Option<Box<str>>,
+        resource: Option<Box<str>>,
     },
     NoCredentials,
     ExpiredCredentials,
     BadCredentials,
     /// The endpoint did not answer, or does not exist.
     Unreachable,
-    /// The answer is not one that AWS gives: empty, too long, or of another format.
-    NotFromAws,
     /// Too many calls, after retries too.
     Throttled,
-    /// No concurrency is left for an invocation; the message says of what.
-    ConcurrencyUsedUp {
-        /// Whether it is the concurrency that is reserved for the function, else that of the account.
-        reserved: bool,
-    },
+    /// No concurrency is left for an invocation.
+    ConcurrencyUsedUp,
     /// The resource exists, though it was absent when it was read.
     Exists,
     /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
@@ -87,26 +84,14 @@ pub enum FaultKind {
     Changed,
     /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
     ServiceDenied,
-    /// The KMS key behind a resource cannot be used, or does not exist.
-    UnusableKey,
-    /// The policy that was given as the permissions boundary does not exist.
-    BoundaryMissing,
-    /// The change did not take effect in the usual time.
-    Unsettled {
-        advice: Option<&'static str>,
-    },
+    /// The change did not take effect, or not in the usual time.
+    Unsettled,
     /// Someone asked to stop while the call waited for AWS; the message says for what.
     Stopped,
     /// Someone asked to stop before AWS executed a call that changes something.
     NotBegun,
-    Limit,
-    /// Lambda can neither run nor update the function.
-    FunctionFailed {
-        function: FunctionName,
-    },
-    /// Lambda accepted an update of the function and did not apply it.
-    FunctionUpdateFailed,
-    MalformedPolicy,
+    /// Lambda can neither run nor update the router function.
+    FunctionFailed,
     /// The call was rejected for another reason; the message says which.
     Rejected,
 }
@@ -114,7 +99,11 @@ pub enum FaultKind {
 impl Fault {
     /// A fault without a code of AWS.
     pub fn new(kind: FaultKind, action: &str, message: impl Into<String>) -> Self {
-        Self { kind, action: action.to_owned(), code: None, message: message.into() }
+        Self { kind, action: action.to_owned(), code: None, message: message.into(), advice: None }
+    }
+
+    pub fn advised(self, advice: &'static str) -> Self {
+        Self { advice: Some(advice), ..self }
     }
 
     /// A list that has a token for another page after more pages than any list of AWS has.

@@ -54,7 +54,7 @@ pub struct RulePattern {
 
 impl RulePattern {
     /// What a pattern matches. Text that is no pattern matches nothing. An operator that kibus does not know may match.
-    pub fn of(pattern: &Document) -> Self {
+    pub fn from_document(pattern: &Document) -> Self {
         let Value::Object(members) = pattern.value() else {
             return Self::default();
         };
@@ -240,7 +240,7 @@ mod tests {
             ("numbers and nothing", json!({"source": [1, null, {}]}), &[], true, &[]),
             ("an empty list", json!({"source": [], "detail-type": []}), &[], false, &[]),
         ] {
-            let read = RulePattern::of(&Document::new(pattern));
+            let read = RulePattern::from_document(&Document::new(pattern));
             assert_eq!(read.signals, signals.iter().copied().collect(), "{case}");
             assert_eq!(read.is_broad, is_broad, "{case}");
             assert_eq!(read.filters, filters.iter().map(ToString::to_string).collect(), "{case}");
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_no_pattern_matches_nothing() {
         for text in [json!("{"), json!(null), json!([]), json!(7)] {
-            assert_eq!(RulePattern::of(&Document::new(text)), RulePattern::default());
+            assert_eq!(RulePattern::from_document(&Document::new(text)), RulePattern::default());
         }
     }
 
@@ -261,7 +261,7 @@ mod tests {
             (json!({"source": ["aws.ec2", "aws.autoscaling"]}), true),
             (json!({"source": ["aws.ec2"], "detail-type": [SPOT]}), false),
         ] {
-            let read = RulePattern::of(&Document::new(pattern));
+            let read = RulePattern::from_document(&Document::new(pattern));
             assert_eq!(read.of_auto_scaling, of_auto_scaling);
             assert!(read.may_concern_karpenter());
         }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn a_rule_of_kibus_matches_its_signal_and_has_filters() {
         for signal in of_aws() {
-            let read = RulePattern::of(&signal.pattern(&scope().account));
+            let read = RulePattern::from_document(&signal.pattern(&scope().account));
             assert_eq!(read.signals, BTreeSet::from([signal]));
             assert!(read.filters.contains("replay-name") && !read.is_broad, "{signal:?}");
         }

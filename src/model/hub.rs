@@ -141,7 +141,7 @@ impl Hub {
     }
 
     fn tags(&self) -> Tags {
-        Tags::of(&self.scope.bus).with_all(&self.options().tags())
+        Tags::of_bus(&self.scope.bus).with_all(&self.options().tags())
     }
 
     fn dead_letter_queue(&self) -> Queue {
@@ -225,8 +225,8 @@ impl Hub {
     }
 }
 
-/// Every id that a hub can have with any options, and of the parts on request those that one of these options asks for. All must be
-/// read to know what exists. Other hubs need no permission for the parts, nor a call.
+/// The ids of all resources that a hub may have: those of every hub, and the parts on request that one of these options asks for.
+/// All must be read to know what exists. Other hubs need no permission for the parts, nor a call.
 pub fn ids<'a>(scope: &Scope, requested: impl IntoIterator<Item = &'a HubOptions>) -> BTreeSet<ResourceId> {
     let mut ids = BTreeSet::from([
         ResourceId::Parameter(scope.settings_parameter()),
@@ -265,7 +265,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
     let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
     tags.retain(|key, _| is_of_user(key));
-    let handler = function.and_then(|function| RouterHandler::of(&function.settings));
+    let handler = function.and_then(|function| RouterHandler::from_settings(&function.settings));
     let topic = handler.as_ref().and_then(|handler| handler.notify.clone());
     let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
     let alarms = live.resources().filter_map(Resource::as_alarm);

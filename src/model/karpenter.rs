@@ -97,7 +97,7 @@ pub struct RoleCandidates {
 }
 
 impl RoleCandidates {
-    pub fn of<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
+    pub fn among<V>(cluster: &ClusterName, all: &BTreeMap<RoleName, V>) -> Self {
         let names = usual_roles(cluster);
         let usual: Vec<RoleName> = names.iter().filter(|role| all.contains_key(role)).cloned().collect();
         let is_generated = |role: &&RoleName| {
@@ -179,7 +179,7 @@ mod tests {
             (vec!["KarpenterIRSA-base", CLOUDFORMATION], vec!["KarpenterIRSA-base"], vec![]),
             (vec![], vec![], vec![]),
         ] {
-            let found = RoleCandidates::of(&"base".parse().unwrap(), &roles(&all));
+            let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(&all));
             let names = |roles: Vec<RoleName>| roles.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(names(found.usual), usual, "{all:?}");
             assert_eq!(names(found.suffixed), suffixed, "{all:?}");

@@ -17,6 +17,7 @@ use super::resource::Architecture;
 use super::scope::fixed;
 use super::signal::Signal;
 use super::tags::{NAMESPACE, Tags};
+use super::words::words;
 use crate::error::quoted;
 
 /// Retention of the hub queue: at most what SQS takes, at least an hour, because a message that expires is lost silently.
@@ -47,16 +48,25 @@ macro_rules! options {
         }
 
         impl HubOptions {
-            /// These options; those that are not given come from `saved`.
-            pub fn or(self, saved: Self) -> Self {
+            fn or_saved(self, saved: Self) -> Self {
                 Self { $($name: self.$name.or(saved.$name),)* unknown: saved.unknown }
+            }
+
+            /// Removes the options whose flags are not kept, and those of a newer kibus.
+            pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+                $(
+                    if !keeps(&stringify!($name).replace('_', "-")) {
+                        self.$name = None;
+                    }
+                )*
+                self.unknown.clear();
             }
         }
     };
 }
 
 options! {
-    /// Tag for all resources; repeat for more. Replaces all saved tags; `none` removes them
+    /// Tag to add to all resources, or to change; repeat for more; `none` removes all tags
     tag: Vec<OrNone<UserTag>> as "tag_map", "KIBUS_TAG", "KEY=VALUE" [value_delimiter = ','];
     /// KMS key that encrypts the queues; `none` selects SSE-SQS
     kms_key: OrNone<KmsKey> as "text", "KIBUS_KMS_KEY", "ARN";
@@ -88,7 +98,7 @@ options! {
     reader_alarms: bool, "KIBUS_READER_ALARMS", "BOOL" [hide_short_help = true];
     /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]
     tag_conditions: bool, "KIBUS_TAG_CONDITIONS", "BOOL" [hide_short_help = true];
-    /// What has a metric of its deliveries: cluster, nodepool (and cluster) or none [default: cluster]
+    /// Metrics of deliveries: by `cluster`, by cluster and `nodepool`, or `none` [default: none]
     cluster_metrics: ClusterMetrics as "text", "KIBUS_CLUSTER_METRICS", "WHAT" [hide_short_help = true];
     /// SNS topic for a notice of each delivery; `none` removes it
     notify: OrNone<Topic> as "text", "KIBUS_NOTIFY", "TOPIC";
@@ -130,6 +140,24 @@ defaults! {
 }
 
 impl HubOptions {
+    /// These options; those that are not given come from `saved`. Tags are added to the saved ones.
+    pub fn or(self, saved: Self) -> Self {
+        let Some(given) = &self.tag else { return self.or_saved(saved) };
+        let clears = given.contains(&OrNone(None));
+        let saved_tags = if clears { Tags::default() } else { saved.tags() };
+        let tag = Some(tag_option(saved_tags.with_all(&self.tags())));
+        Self { tag, ..self.or_saved(saved) }
+    }
+
+    /// Removes the tags with these keys.
+    pub fn untag(&mut self, keys: &[String]) {
+        let mut tags = self.tags();
+        tags.0.retain(|key, _| !keys.contains(key));
+        if tags != self.tags() {
+            self.tag = Some(tag_option(tags));
+        }
+    }
+
     /// Every part on request.
     pub fn all_parts() -> Self {
         Self {
@@ -141,7 +169,7 @@ impl HubOptions {
         }
     }
 
-    /// These options with every part on request that a hub has with these or with those options.
+    /// These options, and the optional parts that a hub with the options `before` has.
     pub fn with_parts_of(mut self, before: &Self) -> Self {
         if before.has_alarms() && !self.has_alarms() {
             self.alarms.clone_from(&before.alarms);
@@ -200,10 +228,6 @@ impl HubOptions {
         }
     }
 
-    pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
-        *self = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
-    }
-
     /// The options that are given, as one types them.
     pub fn typed(&self) -> Vec<String> {
         let typed = |(flag, value): (String, Value)| match value {
@@ -249,44 +273,15 @@ impl HubOptions {
     }
 }
 
-impl FromIterator<(String, Value)> for HubOptions {
-    /// Takes values of [`HubOptions::values`]; of several of a flag, the last counts.
-    fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
-        // Parts of valid options are valid.
-        serde_json::from_value(Value::Object(values.into_iter().collect())).unwrap_or_default()
-    }
-}
-
-/// What has a metric of its own deliveries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ClusterMetrics {
-    None,
-    #[default]
-    Cluster,
-    /// Each cluster, and each of its node pools.
-    NodePool,
-}
-
-impl FromStr for ClusterMetrics {
-    type Err = NameError;
-
-    fn from_str(s: &str) -> Result<Self, NameError> {
-        match s {
-            "cluster" | "true" | "yes" | "on" | "1" => Ok(Self::Cluster),
-            "nodepool" => Ok(Self::NodePool),
-            "none" | "false" | "no" | "off" | "0" => Ok(Self::None),
-            _ => Err(NameError::new("metric of clusters", s, "`cluster`, `nodepool` or `none`")),
-        }
-    }
-}
-
-impl fmt::Display for ClusterMetrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Cluster => "cluster",
-            Self::NodePool => "nodepool",
-        })
+words! {
+    /// What has a metric of its own deliveries.
+    #[derive(Default)]
+    pub ClusterMetrics, "metric of clusters", "`cluster`, `nodepool` or `none`" {
+        #[default]
+        None = "none" | "false" | "no" | "off" | "0",
+        Cluster = "cluster" | "true" | "yes" | "on" | "1",
+        /// Each cluster, and each of its node pools.
+        NodePool = "nodepool",
     }
 }
 

@@ -106,7 +106,7 @@ proptest! {
     fn any_text_is_settings_and_a_record_or_an_error(text in any_json_text(), value in any_json(), since in any_text()) {
         let record = json!({"format": 1, "cluster": "base", "queue": "q", "made-by": since, "since": since, "tags": value});
         for text in [text, json!({"format": 1, "options": value, "since": since}).to_string(), record.to_string()] {
-            let read = [Settings::read(&text).map(drop), ClusterRecord::read(&text, &"base".parse().unwrap()).map(drop)];
+            let read = [Settings::from_document(&text).map(drop), ClusterRecord::from_document(&text, &"base".parse().unwrap()).map(drop)];
             for bad in read.into_iter().filter_map(Result::err) {
                 prop_assert!(!bad.to_string().contains(char::is_control), "{bad:?}");
             }

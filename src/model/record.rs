@@ -88,7 +88,7 @@ impl ClusterRecord {
     }
 
     /// Reads the record of this cluster.
-    pub fn read(text: &str, cluster: &ClusterName) -> Result<Self, BadDocument> {
+    pub fn from_document(text: &str, cluster: &ClusterName) -> Result<Self, BadDocument> {
         let record: Self = read_document(text)?;
         if record.cluster != *cluster {
             return Err(BadDocument::damaged(&format!("it is the record of cluster `{}`", record.cluster)));
@@ -158,16 +158,16 @@ mod tests {
         let tool =
             ClusterRecord { made_by: Maker::Tool("terraform".to_owned()), since: None, external: true, ..record() };
         for record in [record(), full, tool] {
-            assert_eq!(ClusterRecord::read(&record.document(), &record.cluster), Ok(record));
+            assert_eq!(ClusterRecord::from_document(&record.document(), &record.cluster), Ok(record));
         }
     }
 
     #[test]
     fn what_a_newer_kibus_added_stays() {
         let newer = record().document().replacen('{', r#"{"later": [1], "#, 1);
-        let read = ClusterRecord::read(&newer, &"base".parse().unwrap()).unwrap();
+        let read = ClusterRecord::from_document(&newer, &"base".parse().unwrap()).unwrap();
         assert_eq!(read.unknown.keys().collect::<Vec<_>>(), ["later"]);
-        assert_eq!(ClusterRecord::read(&read.document(), &read.cluster), Ok(read));
+        assert_eq!(ClusterRecord::from_document(&read.document(), &read.cluster), Ok(read));
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             (&good.replacen('{', r#"{"tags":{"kibus:bus":"other"},"#, 1), "tag"),
             (&good.replace("karpenter-base", "karpenter base"), "queue name"),
         ] {
-            let refused = ClusterRecord::read(text, &"base".parse().unwrap()).unwrap_err().to_string();
+            let refused = ClusterRecord::from_document(text, &"base".parse().unwrap()).unwrap_err().to_string();
             assert!(refused.contains(why), "{text}: {refused}");
         }
     }

@@ -1,7 +1,7 @@
 //! The kinds of resource that kibus knows: a closed set with one table of facts, and one file per kind; desired resources, and the
 //! answers to reading resources.
 //!
-//! The same types hold desired and observed resources. The `fields` of a kind name every field of the type, so a new
+//! Desired and observed resources have one type. The `fields` of a kind name every field of the type, so a new
 //! field does not compile until it is decided whether it is compared.
 
 mod alarm;
@@ -243,9 +243,8 @@ impl Resource {
             return Vec::new();
         }
         let mut edges = self.particulars().edges(scope);
-        edges.push(Tie::FollowsFrom.to(settings(), "everything follows from the settings of the hub"));
-        let remember = "the settings remember what a change takes away until it is gone";
-        edges.push(Tie::Precedes.to(settings(), remember).when(None, Effect::Forgets));
+        let because = "everything follows from the settings of the hub, which remember what goes until it is gone";
+        edges.push(Tie::FollowsFrom.to(settings(), because));
         edges
     }
 }

@@ -27,8 +27,7 @@ pub fn version_in(bytes: &[u8]) -> Option<&str> {
 fn version_at(bytes: &[u8]) -> Option<&str> {
     let end = bytes.iter().take(LONGEST + 1).position(|b| *b == b'>')?;
     let version = std::str::from_utf8(&bytes[..end]).ok()?;
-    let fits = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
-    (version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(fits)).then_some(version)
+    semver::Version::parse(version).is_ok().then_some(version)
 }
 
 #[cfg(test)]

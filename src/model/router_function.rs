@@ -16,7 +16,7 @@ pub const HANDLER_VARIABLE: &str = "_HANDLER";
 pub const LONGEST_HANDLER: usize = 128;
 
 /// The settings of a router, as text `<bus>/<template of queue names>`. What differs from the default follows:
-/// `/metrics=none` or `/metrics=nodepool`, and `/notify=<name of a topic>`.
+/// `/metrics=cluster` or `/metrics=nodepool`, and `/notify=<name of a topic>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterHandler {
     pub bus: BusName,
@@ -46,7 +46,7 @@ impl RouterHandler {
     }
 
     /// The settings of a function or a version; `None` if it has none that a router can read.
-    pub fn of(settings: &FunctionSettings) -> Option<Self> {
+    pub fn from_settings(settings: &FunctionSettings) -> Option<Self> {
         settings.handler.parse().ok()
     }
 }
@@ -183,7 +183,7 @@ impl SelfTestReport {
                 expected.code.version
             ));
         }
-        let (read, set) = (self.handler.parse().ok(), RouterHandler::of(expected));
+        let (read, set) = (self.handler.parse().ok(), RouterHandler::from_settings(expected));
         if read == set {
             return Ok(());
         }
@@ -220,9 +220,9 @@ mod tests {
             ("kibus/karpenter-{cluster}", Some(handler("kibus", "karpenter-{cluster}"))),
             ("kibus/{cluster}-k", Some(handler("kibus", "{cluster}-k"))),
             (
-                "kibus/{cluster}/metrics=none/notify=team-a",
+                "kibus/{cluster}/metrics=cluster/notify=team-a",
                 Some(RouterHandler {
-                    metrics: ClusterMetrics::None,
+                    metrics: ClusterMetrics::Cluster,
                     notify: Some("team-a".parse().unwrap()),
                     ..handler("kibus", "{cluster}")
                 }),

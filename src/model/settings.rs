@@ -87,17 +87,17 @@ pub(super) fn read_document<T: DeserializeOwned>(text: &str) -> Result<T, BadDoc
 /// The document of a parameter as text, with the format number.
 pub(super) fn document_text(content: &impl Serialize) -> String {
     #[derive(Serialize)]
-    struct Document<'a, T> {
+    struct Formatted<'a, T> {
         format: u64,
         #[serde(flatten)]
         content: &'a T,
     }
     // Keys are text and values are plain, so there is always a document.
-    serde_json::to_string(&Document { format: FORMAT, content }).unwrap_or_default()
+    serde_json::to_string(&Formatted { format: FORMAT, content }).unwrap_or_default()
 }
 
 impl Settings {
-    pub fn read(text: &str) -> Result<Self, BadDocument> {
+    pub fn from_document(text: &str) -> Result<Self, BadDocument> {
         read_document(text)
     }
 

@@ -203,7 +203,7 @@ signals! {
 
 impl Signal {
     /// The signal of an event with this source and detail-type.
-    pub fn of(source: &str, detail_type: &str) -> Option<Self> {
+    pub fn from_event(source: &str, detail_type: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
@@ -316,11 +316,11 @@ mod tests {
     fn source_and_detail_type_name_one_signal() {
         for signal in Signal::ALL {
             for detail_type in signal.detail_types() {
-                assert_eq!(Signal::of(signal.source(), detail_type), Some(signal));
+                assert_eq!(Signal::from_event(signal.source(), detail_type), Some(signal));
             }
         }
-        assert_eq!(Signal::of("aws.ec2", "AWS Health Event"), None);
-        assert_eq!(Signal::of("aws.ec2", HEARTBEAT_DETAIL_TYPE), None);
+        assert_eq!(Signal::from_event("aws.ec2", "AWS Health Event"), None);
+        assert_eq!(Signal::from_event("aws.ec2", HEARTBEAT_DETAIL_TYPE), None);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub struct QueueActivity {
     pub receives_of_last_hour: Option<u64>,
 }
 
-/// The reasons of these drops, as the router's log has them.
+/// Reasons of drops that may cost a Karpenter an event, as the router's log has them.
 pub const REASONS: [&str; 2] = ["unregistered", "queue not ours"];
 
 /// What the log of a router says of the last day.

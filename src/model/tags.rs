@@ -26,13 +26,13 @@ pub const ROUTER_SHA256: &str = "kibus:router-sha256";
 pub struct Tags(pub BTreeMap<String, String>);
 
 impl Tags {
-    pub fn of(bus: &BusName) -> Self {
+    pub fn of_bus(bus: &BusName) -> Self {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
     }
 
     /// The two tags without which the router sends to no queue of a cluster.
     pub fn of_cluster(bus: &BusName, cluster: &ClusterName) -> Self {
-        Self::of(bus).with(CLUSTER, cluster.as_str())
+        Self::of_bus(bus).with(CLUSTER, cluster.as_str())
     }
 
     /// These tags with one more.
@@ -114,10 +114,10 @@ mod tests {
     fn a_cluster_queue_is_known_by_both_tags() {
         let kibus: BusName = "kibus".parse().unwrap();
         let other: BusName = "other".parse().unwrap();
-        let tags = Tags::of(&kibus).with(CLUSTER, "base");
+        let tags = Tags::of_bus(&kibus).with(CLUSTER, "base");
         assert_eq!(tags.cluster_of(&kibus), Some("base".parse().unwrap()));
         assert_eq!(tags.cluster_of(&other), None);
-        assert_eq!(Tags::of(&kibus).cluster_of(&kibus), None);
+        assert_eq!(Tags::of_bus(&kibus).cluster_of(&kibus), None);
         assert_eq!(Tags::default().with(CLUSTER, "base").cluster_of(&kibus), None);
     }
 }

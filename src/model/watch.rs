@@ -81,7 +81,7 @@ fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, 
         Some(Alarm {
             name: fixed(name),
             definition: Document::new(Value::Object(members)),
-            tags: Tags::of(&scope.bus).with_all(&options.tags()),
+            tags: Tags::of_bus(&scope.bus).with_all(&options.tags()),
         })
     };
     document.value().as_array().into_iter().flatten().filter_map(alarm).collect()
@@ -91,15 +91,21 @@ fn filled(scope: &Scope, options: &HubOptions, template: &str, values: &[(&str, 
 pub fn dashboard(scope: &Scope, options: &HubOptions) -> Dashboard {
     let bus = scope.bus.as_str();
     // The busiest clusters, because a graph of hundreds of lines shows nothing.
-    let search = format!(
-        "SORT(SEARCH('{{Kibus,bus,cluster}} bus=\"{bus}\" MetricName=\"Delivered\"', 'Sum', 300), SUM, DESC, 20)"
-    );
-    let delivered = match options.cluster_metrics() {
-        ClusterMetrics::None => json!([["Kibus", "Delivered", "bus", bus, {"label": "all clusters"}]]),
+    let (search, label) = match options.cluster_metrics() {
+        // SQS's own metric is free. A search matches whole words of a name, so this finds each queue with those of the template.
+        ClusterMetrics::None => {
+            let template = options.queue_template();
+            let fixed = template.as_str().replace("{cluster}", " ");
+            let words = fixed.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+            let names: String = words.map(|word| format!(" QueueName={word}")).collect();
+            (format!("{{AWS/SQS,QueueName}} MetricName=\"NumberOfMessagesSent\"{names}"), "QueueName")
+        }
         ClusterMetrics::Cluster | ClusterMetrics::NodePool => {
-            json!([[{"expression": search, "label": "${PROP('Dim.cluster')}"}]])
+            (format!("{{Kibus,bus,cluster}} bus=\"{bus}\" MetricName=\"Delivered\""), "cluster")
         }
     };
+    let expression = format!("SORT(SEARCH('{search}', 'Sum', 300), SUM, DESC, 20)");
+    let delivered = json!([[{"expression": expression, "label": format!("${{PROP('Dim.{label}')}}")}]]);
     let heartbeat = if options.has_heartbeat() { "one every 5 minutes" } else { "switched off" };
     let values = [
         ("marker", scope.dashboard_marker().into()),

@@ -132,22 +132,17 @@ fn older_router(_: &Scope, change: &Change) -> Option<Message> {
         return None;
     }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
-    (change.touches(FunctionField::Code) && version(live) > version(offered)).then(|| {
+    (change.touches(FunctionField::Code) && is_newer(live, offered)).then(|| {
         let sentence = format!("router {live} is live, which is newer than {offered}");
         Message::refusal(FindingCode::NewerRouter, change.id.clone(), sentence)
             .advise(format!("use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"))
     })
 }
 
-/// A version for comparing: its numbers, where a part that is no number counts as 0. A release is newer than its
-/// prereleases.
-fn version(text: &str) -> (Vec<u64>, bool) {
-    let (numbers, release) = match text.split_once('-') {
-        Some((numbers, _)) => (numbers, false),
-        None => (text, true),
-    };
-    let numbers = numbers.split('.').map(|part| part.parse().unwrap_or(0)).collect();
-    (numbers, release)
+/// Whether a version is newer than another. An unknown one is not.
+fn is_newer(version: &str, other: &str) -> bool {
+    let [version, other] = [version, other].map(semver::Version::parse);
+    version.is_ok_and(|version| other.is_ok_and(|other| version.cmp_precedence(&other).is_gt()))
 }
 
 /// The settings, beside the code and the size, that keep this alias from being rolled back so.
@@ -159,7 +154,7 @@ pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
 /// What a rollback would change beside the code and the memory. The handler of a version names the queues that it sends to,
 /// its role must still exist, and a rollback would also restore variables, layers or a network that it had.
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
-    let [wanted_one, live_one] = [wanted, live].map(|alias| RouterHandler::of(&alias.settings));
+    let [wanted_one, live_one] = [wanted, live].map(|alias| RouterHandler::from_settings(&alias.settings));
     let serves_the_same = wanted_one.zip(live_one).is_some_and(|(one, other)| one.serves_as(&other));
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
         Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
@@ -197,5 +192,22 @@ pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool 
         Ownership::Tags => tagged(resource),
         Ownership::TagsOf(ids) => ids.iter().any(|id| observed.resource(id).is_some_and(tagged)),
         Ownership::Content(ours) => ours,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_newer;
+
+    #[test]
+    fn versions_are_ordered_by_their_precedence() {
+        for (newer, older) in
+            [("0.10.0", "0.9.1"), ("0.4.1+fix", "0.4.0"), ("0.5.0-rc.2", "0.5.0-rc.1"), ("1.0.0", "1.0.0-rc.1")]
+        {
+            assert!(is_newer(newer, older) && !is_newer(older, newer), "{newer} {older}");
+        }
+        for (one, other) in [("1.0.0", "1.0.0+fix"), ("", "1.0.0"), ("1.0.0", "")] {
+            assert!(!is_newer(one, other) && !is_newer(other, one), "{one} {other}");
+        }
     }
 }

@@ -36,7 +36,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Message], absent_roles: &
             (Some(cluster), _) => Fix::add_cluster(scope, cluster.clone()),
             (None, _) => Fix::bootstrap_hub(scope),
         };
-        let finding = Message::finding(scope, code, change.id.clone(), message).of(cluster).fixed_by(fix);
+        let finding = Message::finding(scope, code, change.id.clone(), message).in_cluster(cluster).fixed_by(fix);
         let finding = Message { change: Some(place), ..finding };
         Some(if only_settings(code, change) { finding.at_most(Severity::Error) } else { finding })
     };
@@ -56,7 +56,7 @@ fn only_settings(code: FindingCode, change: &Change) -> bool {
 
 /// Adding the cluster again fails if the saved role does not exist.
 fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
-    Fix::advice(Hint::command(
+    Fix::from(Hint::command(
         format!("role `{}` does not exist; pass the role that Karpenter runs as", role.escape_debug()),
         scope.kibus(format!("add-cluster {cluster} --controller-role ROLE")),
     ))
@@ -65,10 +65,10 @@ fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
 /// Something that could not be read.
 pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
     let code = if fault.is_denied() { FindingCode::Denied } else { FindingCode::Unreadable };
-    let (notes, hint) = explanation(fault, scope);
-    let finding = Message::finding(scope, code, subject, notes.join("; "));
+    let (note, hint) = explanation(fault, scope);
+    let finding = Message::finding(scope, code, subject, note);
     match hint {
-        Some(hint) => finding.fixed_by(Fix::advice(hint)),
+        Some(hint) => finding.fixed_by(hint),
         None => finding,
     }
 }
@@ -109,7 +109,7 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
-    // The same code, but something other than kibus published it.
+    // Equal code, but something other than kibus published it.
     (live.sha256 != wanted.sha256).then(|| (FindingCode::CodeChanged, "code changed".to_owned()))
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Action, Change, Plan};
+use super::{Change, Plan};
 use crate::model::{ClusterName, Edge, Effect, Other, ResourceId, Scope};
 
 /// Orders changes.
@@ -100,24 +100,26 @@ fn topological(before: &[BTreeSet<usize>]) -> Vec<usize> {
     sorted
 }
 
+/// What a change does to what other resources have of its own.
+pub(super) fn effect(change: &Change) -> Effect {
+    match (&change.before, &change.after) {
+        (_, None) => Effect::Deletes,
+        (Some(before), Some(after)) if after.particulars().while_leaving(before).is_some() => Effect::Takes,
+        (Some(before), Some(after)) if after.particulars().adds_to(before) => Effect::Adds,
+        _ => Effect::Keeps,
+    }
+}
+
 /// A change without a place.
 struct Node<'a> {
     change: &'a Change,
     edges: Vec<Edge>,
-    effects: Vec<Effect>,
+    effect: Effect,
 }
 
 impl<'a> Node<'a> {
     fn new(scope: &Scope, change: &'a Change) -> Self {
-        let resource = change.resource();
-        Self {
-            change,
-            edges: resource.edges(scope),
-            effects: match change.action {
-                Action::Create | Action::Update => resource.particulars().effects(change.before.as_ref()),
-                Action::Delete => Vec::new(),
-            },
-        }
+        Self { change, edges: change.resource().edges(scope), effect: effect(change) }
     }
 
     /// Whether this change comes first (`Less`) or the other one (`Greater`), by the edges of this one, and why.
@@ -125,16 +127,9 @@ impl<'a> Node<'a> {
         if self.change.id == other.change.id {
             return None;
         }
-        let between = || self.edges.iter().filter(|edge| self.has_edge_to(edge, other));
-        let has = |node: &Self, effect| node.effects.contains(&effect);
-        let of_these = |edge: &&Edge| {
-            let about = edge.of_effects;
-            about.is_some_and(|(this, that)| this.is_none_or(|this| has(self, this)) && has(other, that))
-        };
-        let edge = between().find(of_these).or_else(|| between().find(|edge| edge.of_effects.is_none()))?;
-        let deletes = |node: &Self| node.change.action == Action::Delete;
-        let first = edge.tie.order(deletes(self), deletes(other))?;
-        Some((first, edge.because))
+        let between = self.edges.iter().filter(|edge| self.has_edge_to(edge, other));
+        let mut orders = between.filter_map(|edge| Some((edge.tie.order(self.effect, other.effect)?, edge.because)));
+        orders.next()
     }
 
     fn has_edge_to(&self, edge: &Edge, other: &Self) -> bool {

@@ -136,12 +136,7 @@ async fn s28_a_queue_is_looked_at_seldom() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
-    let denied = Fault {
-        kind: FaultKind::Denied { principal: None, resource: None },
-        action: "sqs:ReceiveMessage".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    };
+    let denied = Fault::new(FaultKind::Denied { principal: None, resource: None }, "sqs:ReceiveMessage", "no");
     let queue = scope().probe_queue();
     for (counts, result) in [
         ([1, 1, 1, 1], Ok(ProbeResult::NotRead)),

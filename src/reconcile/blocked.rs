@@ -72,7 +72,7 @@ pub enum RoleSource {
     Trust,
     /// Its name is usual for the cluster.
     Name,
-    /// The same with a generated suffix, which may be a part of another cluster's name.
+    /// Its name is usual with a generated suffix, which may be a part of another cluster's name.
     Suffix,
 }
 
@@ -136,12 +136,12 @@ pub(super) fn call_failed(scope: &Scope, operation: &str, fault: &Fault) -> Bloc
 }
 
 fn not_read(scope: &Scope, about: Subject, sentence: String, fault: &Fault) -> Blocked {
-    let (notes, hint) = explanation(fault, scope);
+    let (note, hint) = explanation(fault, scope);
     let denied = matches!(fault.kind, FaultKind::Denied { .. });
     let again = denied.then(|| Hint::command("with the permission, run again:", scope.again("")));
     let steps = hint.into_iter().chain(again).collect();
     let message = Message::new(MessageKind::Blocked, about, sentence).fixed_by(Fix::Advice(steps));
-    Message { notes, ..message }.into()
+    message.note(note).into()
 }
 
 /// The parameter with the settings of the hub holds something else.
@@ -169,7 +169,7 @@ pub(super) fn unusable_record(
     let sentence = format!("parameter `{parameter}` cannot be used as the record of a cluster: {why}");
     let message = Message::refusal(FindingCode::RecordUnusable, ResourceId::Record(parameter.clone()), sentence)
         .note("`aws ssm get-parameter-history` shows its earlier values, and who wrote them")
-        .of(cluster.clone());
+        .in_cluster(cluster.clone());
     if is_newer {
         return message.advise("use the version of kibus that wrote it, or a later one");
     }

@@ -127,10 +127,10 @@ fn not_recorded(case: &Case<'_>, known: &[Message]) -> Vec<Message> {
         } else {
             format!("not recorded; did you mean {}?", listed(&similar))
         };
-        Message::finding(&survey.scope, FindingCode::ClusterNotRecorded, name.clone(), message).instead(
+        Message::finding(&survey.scope, FindingCode::ClusterNotRecorded, name.clone(), message).fixed_by(Hint::command(
             "check the name, the bus, the account and the Region; if they are right:",
             survey.scope.kibus(format!("add-cluster {name}")),
-        )
+        ))
     };
     names.map(finding).collect()
 }
@@ -150,7 +150,7 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         let (scope, message) = (&case.survey.scope, format!("rejects the events of {named}"));
         let finding = Message::finding(scope, FindingCode::DuplicateRule, queue.clone(), message);
         let advice = "remove these rules where they were created; to see how:";
-        Some(finding.of(Some(cluster.clone())).instead(advice, scope.kibus("discover")))
+        Some(finding.in_cluster(Some(cluster.clone())).fixed_by(Hint::command(advice, scope.kibus("discover"))))
     };
     own.filter_map(finding).collect()
 }
@@ -189,13 +189,12 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &
                     let message = format!("receives the dead letters of queue `{source}`");
                     let (url, region) = (scope.queue_url(None, source), &scope.region);
                     let finding = Message::finding(scope, FindingCode::ForeignRedrive, queue.clone(), message);
-                    finding.of(cluster.cloned()).instead(
+                    finding.in_cluster(cluster.cloned()).fixed_by(Hint::command(
                         format!("find out who uses queue `{source}`, and remove its redrive policy"),
                         scope.aws(format!(
                             "sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region \
                              {region}"
-                        )),
-                    )
+                        ))))
                 };
                 say.findings.extend(foreign.map(finding));
             }

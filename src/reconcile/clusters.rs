@@ -41,7 +41,7 @@ pub struct ClusterSummary {
 }
 
 impl ClusterSummary {
-    pub(super) fn of(scope: &Scope, record: &ClusterRecord) -> Self {
+    pub(super) fn from_record(scope: &Scope, record: &ClusterRecord) -> Self {
         Self {
             name: record.cluster.clone(),
             queue: record.queue.clone(),
@@ -54,8 +54,8 @@ impl ClusterSummary {
     }
 
     /// A recorded cluster, with what its queue shows.
-    pub(super) fn read(survey: &Survey, record: &ClusterRecord) -> Self {
-        Self { damage: damage(survey, record), ..Self::of(&survey.scope, record) }
+    pub(super) fn with_damage(survey: &Survey, record: &ClusterRecord) -> Self {
+        Self { damage: damage(survey, record), ..Self::from_record(&survey.scope, record) }
     }
 }
 
@@ -154,7 +154,7 @@ fn set(
     record.role = role;
     record.former_roles = BTreeSet::new();
     record.tags.extend(setting.tags().0);
-    record.tags.retain(|key, _| !setting.untag.contains(key));
+    record.tags.retain(|key, _| !setting.removed.untag.contains(key));
     record
 }
 
@@ -204,16 +204,16 @@ impl Parts<'_> {
                 Some(live) if !adopts && !before.is_some_and(|before| is_own(survey, live, before)) => {
                     desired.remove(&queue);
                 }
-                _ => self.read(queue.clone()),
+                _ => self.observe(queue.clone()),
             }
         } else if survey.resource(&queue).fault().is_some() && !before.is_some_and(|before| before.external) {
             // Whether it has the tags of the cluster is unknown.
-            self.read(queue.clone());
+            self.observe(queue.clone());
         }
         let leaves = before.into_iter().flat_map(|before| before.tags.keys());
         let leaves: Vec<String> = leaves.filter(|key| !record.tags.contains_key(*key)).cloned().collect();
         desired.untag(queue, leaves);
-        self.read(survey.record_id(&record.cluster));
+        self.observe(survey.record_id(&record.cluster));
         let former = before.map(ClusterRecord::roles).unwrap_or_default();
         self.policies(&record.cluster, former.into_iter().chain(record.role.clone()).collect());
         self.alarm(&record.cluster);
@@ -227,7 +227,7 @@ impl Parts<'_> {
             return;
         }
         self.own_queue(record);
-        self.read(self.survey.record_id(&record.cluster));
+        self.observe(self.survey.record_id(&record.cluster));
         self.policies(&record.cluster, record.roles());
     }
 
@@ -238,7 +238,7 @@ impl Parts<'_> {
             None => record.has_own_queue(),
         };
         if is_read {
-            self.read(ResourceId::Queue(record.queue.clone()));
+            self.observe(ResourceId::Queue(record.queue.clone()));
         }
     }
 
@@ -276,7 +276,7 @@ impl Parts<'_> {
         }
     }
 
-    fn read(&mut self, id: ResourceId) {
+    fn observe(&mut self, id: ResourceId) {
         let answer = match (&id, self.survey.scope.cluster_of_record(&id.name())) {
             (ResourceId::Record(_), Some(cluster)) => self.survey.record_answer(&cluster).clone(),
             _ => self.survey.resource(&id).clone(),
@@ -293,7 +293,7 @@ impl Parts<'_> {
 
     fn alarm(&mut self, cluster: &ClusterName) {
         if self.hub.options.has_reader_alarms() || former_options(self.survey).has_reader_alarms() {
-            self.read(self.survey.scope.reader_alarm_id(cluster));
+            self.observe(self.survey.scope.reader_alarm_id(cluster));
         }
     }
 }
@@ -399,7 +399,7 @@ fn of_tool(case: &Case<'_>, name: &ClusterName) -> Option<Message> {
         "change or remove it there, with the queue `{}` and the permission of the controller role",
         record.queue
     );
-    Some(Message::refusal(FindingCode::NotManaged, id, sentence).of(Some(name.clone())).advise(advice))
+    Some(Message::refusal(FindingCode::NotManaged, id, sentence).in_cluster(Some(name.clone())).advise(advice))
 }
 
 /// Why kibus may not change the queue of a cluster that is set or checked, if it exists.
@@ -432,7 +432,8 @@ fn not_own(case: &Case<'_>, record: &ClusterRecord, adopts: bool) -> Option<Mess
         },
     };
     let sentence = format!("queue `{name}` of cluster `{}` is not managed by kibus: {why}", record.cluster);
-    let message = Message::refusal(FindingCode::NotManaged, name.clone(), sentence).of(Some(record.cluster.clone()));
+    let message =
+        Message::refusal(FindingCode::NotManaged, name.clone(), sentence).in_cluster(Some(record.cluster.clone()));
     Some(ways(case, &record.cluster, message).advise("otherwise delete the queue, if nothing needs it"))
 }
 
@@ -447,7 +448,7 @@ fn of_other_bus(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
         return None;
     }
     let sentence = format!("queue `{queue}` of cluster `{cluster}` belongs to bus `{bus}`, by its tag");
-    let message = Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).of(Some(cluster.clone()));
+    let message = Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).in_cluster(Some(cluster.clone()));
     let remove = survey.scope.kibus_on(Some(&bus), format!("remove-cluster {cluster}"));
     Some(message.advise("to keep both, give this bus its own queue names with `bootstrap-hub --queue-name`").then(
         "a cluster is served by one bus; to move it, first remove it there, or its tag if that bus no longer exists:",
@@ -467,7 +468,7 @@ fn unrecorded(case: &Case<'_>, cluster: &ClusterName, counts: impl Fn(&Queue) ->
     };
     let bus = &survey.scope.bus;
     let sentence = format!("queue `{name}` exists, and cluster `{cluster}` has no record on bus `{bus}`{waiting}");
-    let message = Message::refusal(FindingCode::Unrecorded, name.clone(), sentence).of(Some(cluster.clone()));
+    let message = Message::refusal(FindingCode::Unrecorded, name.clone(), sentence).in_cluster(Some(cluster.clone()));
     Some(ways(case, cluster, message))
 }
 
@@ -498,7 +499,7 @@ fn lacks_tags(scope: &Scope, record: &ClusterRecord, queue: &QueueName) -> Messa
         record.cluster
     );
     Message::refusal(FindingCode::NotManaged, queue.clone(), sentence)
-        .of(Some(record.cluster.clone()))
+        .in_cluster(Some(record.cluster.clone()))
         .then("restore its tags first:", scope.kibus(format!("add-cluster {}", record.cluster)))
 }
 

@@ -22,7 +22,8 @@ pub(super) fn refusal(survey: &Survey, record: &ClusterRecord) -> Option<Message
     if survey.record(name).is_some_and(|before| before.external) {
         return None;
     }
-    let refusal = |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).of(Some(name.clone()));
+    let refusal =
+        |sentence| Message::refusal(FindingCode::NotManaged, queue.clone(), sentence).in_cluster(Some(name.clone()));
     match survey.resource(&ResourceId::Queue(queue.clone())) {
         Fact::Absent => Some(
             refusal(format!("queue `{queue}` of cluster `{name}` does not exist"))
@@ -112,7 +113,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
         };
         let mut found = differences(survey, after, record, queue);
         found.extend(of_policy(case, record, queue));
-        say.findings.extend(found.into_iter().map(|finding| finding.of(Some(name.clone()))));
+        say.findings.extend(found.into_iter().map(|finding| finding.in_cluster(Some(name.clone()))));
     }
 }
 
@@ -121,8 +122,8 @@ fn missing(survey: &Survey, record: &ClusterRecord) -> Option<Message> {
     let is_absent = *survey.observed.get(&ResourceId::Queue(record.queue.clone())) == Fact::Absent;
     is_absent.then(|| {
         let finding = Message::finding(scope, FindingCode::ClusterQueueMissing, record.queue.clone(), "missing")
-            .of(Some(name.clone()))
-            .instead("its owner creates it from what this prints:", export(scope, record));
+            .in_cluster(Some(name.clone()))
+            .fixed_by(Hint::command("its owner creates it from what this prints:", export(scope, record)));
         if record.is_of_kibus() {
             finding.then("if the cluster no longer exists:", scope.kibus(format!("remove-cluster {name}")))
         } else {
@@ -153,7 +154,7 @@ fn differences(survey: &Survey, after: &Settings, record: &ClusterRecord, queue:
     let finding = |attribute: &str, message: String, severity| {
         let text = format!("its owner must change `{attribute}`; this prints what the hub needs:");
         Message::finding(scope, FindingCode::ExternalQueueDiffers, queue.name.clone(), message)
-            .instead(text, export(scope, record))
+            .fixed_by(Hint::command(text, export(scope, record)))
             .at_most(severity)
     };
     let mut findings = Vec::new();
@@ -198,8 +199,10 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
     let live = queue.policy.as_ref();
     let [tls, lock] = policy::lacks(live, &wanted);
     let finding = |code, message: String| {
-        Message::finding(scope, code, queue.name.clone(), message)
-            .instead("its owner must change its policy; this prints what the hub needs:", export(scope, record))
+        Message::finding(scope, code, queue.name.clone(), message).fixed_by(Hint::command(
+            "its owner must change its policy; this prints what the hub needs:",
+            export(scope, record),
+        ))
     };
     let differs = |message: &str| finding(FindingCode::ExternalQueueDiffers, message.to_owned());
     let mut findings = Vec::new();
@@ -209,7 +212,10 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
         let message = "its record says that it is external, and its policy is the one of kibus".to_owned();
         findings.push(
             Message::finding(scope, FindingCode::TwoOwners, queue.name.clone(), message)
-                .instead("its owner replaces the policy with the one that this prints:", export(scope, record))
+                .fixed_by(Hint::command(
+                    "its owner replaces the policy with the one that this prints:",
+                    export(scope, record),
+                ))
                 .then(
                     "if kibus is to manage it again:",
                     scope.kibus(format!("add-cluster {} --adopt", record.cluster)),

@@ -9,7 +9,7 @@ use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{LetsIn, Need, lets_in};
-use crate::message::{Fix, Message, MessageKind, Subject};
+use crate::message::{Message, MessageKind, Subject};
 use crate::model::{
     BadDocument, ClusterName, Desired, Fact, Fault, FindingCode, Hub, HubOptions, KmsKey, Moment, Observed, Parameter,
     Queue, Resource, ResourceId, Scope, Settings, Signal, Standing, hub, policy,
@@ -89,7 +89,8 @@ pub(super) fn former_options(survey: &Survey) -> HubOptions {
 }
 
 fn set(survey: &Survey, given: &Bootstrap, before: Settings) -> Settings {
-    let options = given.options.clone().or(before.options.clone());
+    let mut options = given.options.clone().or(before.options.clone());
+    options.untag(&given.removed.untag);
     Settings {
         old_keys: old_after(survey, &before, options.key()),
         pinned_version: before.pinned_version.filter(|_| !given.end_rollback),
@@ -306,7 +307,7 @@ pub(super) fn judge_key(survey: &Survey, options: &HubOptions) -> Option<KeyProb
     let message = format!("{why}; {}", policy::KEPT_DATA_KEY);
     let subject = Subject::Other(format!("key {key}"));
     let finding = Message::finding(scope, FindingCode::KeyBlocksEventBridge, subject, message);
-    Some(KeyProblem::Blocks(finding.fixed_by(Fix::advice(Hint::text(advice)))))
+    Some(KeyProblem::Blocks(finding.fixed_by(Hint::text(advice))))
 }
 
 /// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.

@@ -113,7 +113,7 @@ fn find(survey: &Survey, name: &ClusterName) -> FoundRole {
     }
     if search.candidates.is_empty() && search.elsewhere.is_empty() {
         let Some(all) = listed else { return FoundRole::Open };
-        let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
+        let suffixed = RoleCandidates::among(name, all).suffixed.into_iter();
         search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
         if search.candidates.is_empty() {
             search.similar = similar_roles(name, all).into_iter().cloned().collect();

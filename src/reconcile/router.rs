@@ -106,19 +106,9 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Message> {
     (!fields.is_empty()).then(|| {
         Message::refusal(FindingCode::OptionNotApplicable, live_id(scope), sentence).then(
             "a rollback is kept until you end it; to end it and apply the change",
-            scope.kibus(format!("{END_ROLLBACK} {}", typed(&case.target.router, given)).trim_end()),
+            scope.again(" --router-latest"),
         )
     })
-}
-
-/// The given options, as one types them.
-fn typed(router: &OfferedRouter, given: &Bootstrap) -> String {
-    let router = match router {
-        OfferedRouter::Named(_, options) => Some(options.clone()),
-        OfferedRouter::OfVersion(..) | OfferedRouter::Packaged(_) => None,
-    };
-    let all = given.options.typed().into_iter().chain(router);
-    all.collect::<Vec<_>>().join(" ")
 }
 
 /// Keeps another build of the offered version live, unless the user named one, or a version is published for another reason:

@@ -92,7 +92,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     }
     clusters::check_names(survey, names)?;
     let shown = survey.recorded().into_iter().filter(|(name, _)| names.is_empty() || names.contains(name));
-    let summaries: Vec<_> = shown.map(|(_, record)| ClusterSummary::read(survey, record)).collect();
+    let summaries: Vec<_> = shown.map(|(_, record)| ClusterSummary::with_damage(survey, record)).collect();
     let scope = &survey.scope;
     // What waits in the probe queue is kibus's own and expires.
     let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];

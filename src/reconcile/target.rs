@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use clap::builder::BoolishValueParser;
 
 use super::OfferedRouter;
+use crate::error::Error;
 use crate::model::{
     ClusterName, ClusterRecord, HubOptions, NameError, QueueName, ResourceId, RoleTemplate, Scope, Tags, UserTag, hub,
     tags::NAMESPACE, usual_roles,
@@ -71,6 +72,25 @@ pub struct Bootstrap {
     pub end_rollback: bool,
     /// Whether the settings are written although resources of the hub exist without them, or over damaged ones.
     pub restore_settings: bool,
+    pub removed: RemovedTags,
+}
+
+/// The user's tags that a command removes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct RemovedTags {
+    /// Key of a tag to remove; repeat for more.
+    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = tag_key)]
+    pub untag: Vec<String>,
+}
+
+impl RemovedTags {
+    /// Refuses tags that are also set.
+    pub fn beside(&self, tags: &Tags) -> Result<(), Error> {
+        self.untag.iter().find(|key| tags.get(key).is_some()).map_or(Ok(()), |key| {
+            let message = format!("--tag sets tag `{}`, and --untag removes it", key.escape_debug());
+            Err(Error::usage(message).hint("pass only one of the two for a tag"))
+        })
+    }
 }
 
 /// A cluster that is set, by the options of `add-cluster`. The comment of an option is its help on the command line.
@@ -86,9 +106,8 @@ pub struct ClusterSetting {
     /// Tag to add to the queue, or to change; repeat for more.
     #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     pub tags: Vec<UserTag>,
-    /// Key of a tag to remove from the queue; repeat for more.
-    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = untagged)]
-    pub untag: Vec<String>,
+    #[command(flatten)]
+    pub removed: RemovedTags,
     /// Record a queue that another tool manages, with the permission of the controller; kibus writes to neither.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
         value_parser = BoolishValueParser::new(), hide_possible_values = true,
@@ -124,7 +143,7 @@ impl ClusterSetting {
     }
 }
 
-fn untagged(key: &str) -> Result<String, NameError> {
+fn tag_key(key: &str) -> Result<String, NameError> {
     let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
     if reserved || key.is_empty() || key.chars().count() > 128 {
         Err(NameError::new("key of a tag", key, "up to 128 characters that do not begin with `kibus:` or `aws:`"))
@@ -304,7 +323,7 @@ impl Target {
         for (name, setting) in self.set().filter(|(_, setting)| !setting.external()) {
             match &setting.role {
                 RoleOption::Unmanaged => {}
-                // Of many, only those that need it are read.
+                // The named roles of many clusters are read one by one, if needed.
                 RoleOption::Named(template) if is_few => guess.roles.extend(template.role(name).ok()),
                 RoleOption::Named(_) => {}
                 RoleOption::Search if is_few => guess.roles.extend(usual_roles(name)),

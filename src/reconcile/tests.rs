@@ -49,7 +49,7 @@ fn survey() -> Survey {
     survey_of(options(Some("512")))
 }
 
-/// The same with these options.
+/// Such a survey, with these options.
 fn survey_of(options: HubOptions) -> Survey {
     let mut survey = Survey::new(scope());
     survey.scope.options.again = "kibus again".to_owned();

@@ -135,7 +135,7 @@ fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
 /// What SNS says of the topic of an option. Without an answer, or a topic, this says so.
 fn asked<'a>(case: &Case<'a>, say: &mut Say, option: &str, topic: &Topic) -> Option<&'a TopicAttributes> {
     let (survey, scope) = (case.survey, &case.survey.scope);
-    // Another is refused as it is.
+    // A topic elsewhere is refused without a question.
     if !is_here(scope, topic) {
         return None;
     }
@@ -177,8 +177,8 @@ mod tests {
         ] {
             let template = Some(template.parse().unwrap());
             let of = |option: &str| {
-                let given = [(option.to_owned(), topic.into())];
-                HubOptions { queue_name: template.clone(), ..given.into_iter().collect() }
+                let given = serde_json::from_value(serde_json::json!({ option: topic })).unwrap();
+                HubOptions { queue_name: template.clone(), ..given }
             };
             let found = ["notify", "alarms"].map(|option| unusable(&scope(), &of(option)).is_some());
             assert_eq!(found, refused, "{topic}");

@@ -35,7 +35,7 @@ fn of_dead_letters(scope: &Scope, depth: Depth) -> Option<Message> {
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
         Message::finding(scope, FindingCode::DeadLetters, queue, message)
-            .instead("read the reason of each", scope.kibus("dead-letters"))
+            .fixed_by(Hint::command("read the reason of each", scope.kibus("dead-letters")))
     })
 }
 
@@ -48,7 +48,7 @@ fn backlog(survey: &Survey) -> Option<Message> {
     let (group, region) = (scope.router_log_group(), &scope.region);
     let log = scope.aws(format!("logs tail {group} --region {region} --since 15m"));
     let finding = Message::finding(scope, FindingCode::HubQueueNotDraining, ResourceId::Queue(queue), message);
-    Some(finding.instead("if that stays so, read the reason in the router's log:", log))
+    Some(finding.fixed_by(Hint::command("if that stays so, read the reason in the router's log:", log)))
 }
 
 /// How many clusters a warning names one by one.
@@ -73,7 +73,7 @@ fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &m
                     "check that Karpenter of {cluster} runs and has `{queue}` as its interruption queue; then probe it:"
                 );
                 let probe = scope.kibus(format!("verify --probe {cluster}"));
-                say.findings.push(finding.of(Some(cluster.clone())).instead(check, probe));
+                say.findings.push(finding.in_cluster(Some(cluster.clone())).fixed_by(Hint::command(check, probe)));
             }
             // Kibus does not know the permission of an external cluster: a delete shows it.
             Fact::Present(seen) if seen.receives_of_last_hour.is_some() && (!record.external || seen.deleted > 0) => {}
@@ -118,12 +118,10 @@ fn of_foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Messag
     };
     let subject = Subject::Other(format!("mapping {uuid}"));
     let delete = format!("lambda delete-event-source-mapping --uuid {} --region {}", quoted(uuid), scope.region);
-    Some(
-        Message::finding(scope, FindingCode::ForeignMapping, subject, message).instead(
-            "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
-            scope.aws(delete),
-        ),
-    )
+    Some(Message::finding(scope, FindingCode::ForeignMapping, subject, message).fixed_by(Hint::command(
+        "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
+        scope.aws(delete),
+    )))
 }
 
 /// A finding about a statement of the router's resource policies: kibus adds none.
@@ -147,8 +145,10 @@ pub(super) fn invoke_permission(scope: &Scope, permission: &FunctionPermission) 
         scope.region
     );
     let function = ResourceId::Function(function);
-    Message::finding(scope, FindingCode::InvokePermission, function, message)
-        .instead("find out who added it (CloudTrail, AddPermission), then remove it:", scope.aws(remove))
+    Message::finding(scope, FindingCode::InvokePermission, function, message).fixed_by(Hint::command(
+        "find out who added it (CloudTrail, AddPermission), then remove it:",
+        scope.aws(remove),
+    ))
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Message> {

@@ -121,7 +121,9 @@ fn of_queue(survey: &Survey, name: QueueName, cluster: Option<ClusterName>) -> M
         let adopt = scope.kibus(format!("add-cluster {cluster} --adopt"));
         finding = ways_to_record(scope, cluster, finding, adopt);
     }
-    finding.then("if it does not belong on the bus, whoever may change its tags runs:", scope.aws(untag)).of(cluster)
+    finding
+        .then("if it does not belong on the bus, whoever may change its tags runs:", scope.aws(untag))
+        .in_cluster(cluster)
 }
 
 fn of_policy(scope: &Scope, role: &RoleName, policy: &str, cluster: Option<ClusterName>) -> Message {
@@ -137,7 +139,7 @@ fn of_policy(scope: &Scope, role: &RoleName, policy: &str, cluster: Option<Clust
         Err(_) => Message::finding(scope, FindingCode::Unrecorded, policy, message),
     };
     let hint = Hint::command("if no Karpenter needs it, whoever may change the role runs:", scope.aws(delete));
-    finding.fixed_by(Fix::advice(hint)).of(cluster)
+    finding.fixed_by(hint).in_cluster(cluster)
 }
 
 /// What of it could not be looked for.

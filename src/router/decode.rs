@@ -57,7 +57,7 @@ pub fn decode<'a>(body: &'a str, arrived: i64, scope: &Scope) -> Result<DecodedE
     let envelope = Members::parse(body).ok_or(DropReason::NotAnEvent)?;
     let name = |key| envelope.text(key).ok_or(DropReason::NotAnEvent);
     let (source, detail_type) = (name("source")?, name("detail-type")?);
-    let signal = Signal::of(&source, &detail_type).ok_or(DropReason::NotForKarpenter)?;
+    let signal = Signal::from_event(&source, &detail_type).ok_or(DropReason::NotForKarpenter)?;
     let mut event = DecodedEvent {
         signal,
         time: None,

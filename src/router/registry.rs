@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn s9_only_a_queue_that_is_gone_counts_as_absent() {
         let bus: BusName = "kibus".parse().unwrap();
-        let of_base = Tags::of(&bus).with(CLUSTER, "base");
+        let of_base = Tags::of_bus(&bus).with(CLUSTER, "base");
         let to = Destination { queue: "karpenter-base".parse().unwrap(), cluster: Some("base".parse().unwrap()) };
         for (tags, registration) in [
             (of_base.clone(), Registration::Ours),

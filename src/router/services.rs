@@ -37,7 +37,7 @@ pub(super) struct CallError {
 /// What a failed call means for the events that it was about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallFailure {
-    /// The same call may succeed soon.
+    /// The call may succeed soon.
     Again(RetryReason),
     Denied,
     Absent,

@@ -87,7 +87,7 @@ macro_rules! survey {
                 }
                 $(
                     if let Some(answer) = $once {
-                        survey.known.$once = Fact::of_option(answer);
+                        survey.known.$once = Fact::from_optional(answer);
                     }
                 )*
                 $(survey.known.$each.extend($each);)*
@@ -295,7 +295,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
                 let cluster = absent.iter().find(|cluster| survey.record_id(cluster) == id).cloned();
                 if let (Some(cluster), false) = (cluster, matches!(answer, Ok(None))) {
                     absent.remove(&cluster);
-                    answers.push((cluster, Fact::of(answer.map(|_| false))));
+                    answers.push((cluster, Fact::from_answer(answer.map(|_| false))));
                 }
             }
         }
@@ -310,7 +310,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     ) -> Answers<K, T> {
         let reads = keys.into_iter().map(async |key| {
             let answer = self.call(|| read(key)).await;
-            (key.clone(), Fact::of_option(answer))
+            (key.clone(), Fact::from_optional(answer))
         });
         join_all(reads).await
     }
@@ -360,7 +360,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         };
         let read = roles.iter().map(|role| {
             let found = details.remove(role).map(|found| named(found.into_iter(), &prefix));
-            (role.clone(), Fact::of_option(Ok(found)))
+            (role.clone(), Fact::from_optional(Ok(found)))
         });
         read.collect()
     }
@@ -373,7 +373,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     async fn policies(&self, roles: &BTreeSet<RoleName>, prefix: &str) -> Answers<RoleName, RolePolicies> {
         let reads = roles.iter().map(async |role| {
             let read = self.role(role, prefix).await;
-            (role.clone(), Fact::of_option(read))
+            (role.clone(), Fact::from_optional(read))
         });
         join_all(reads).await
     }
@@ -410,7 +410,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         let answer = self.call(|| self.cloud.activity(queues)).await;
         let of = |queue: &QueueName| {
             let found = answer.as_ref().map(|found| found.get(queue).copied());
-            Fact::of_option(found.map_err(Fault::clone))
+            Fact::from_optional(found.map_err(Fault::clone))
         };
         queues.iter().map(|queue| (queue.clone(), of(queue))).collect()
     }
@@ -483,7 +483,7 @@ impl Survey {
 
     fn take(&mut self, snapshots: Snapshots) {
         for (id, answer) in snapshots {
-            let answer = Fact::of_option(answer.map(|found| {
+            let answer = Fact::from_optional(answer.map(|found| {
                 found.map(|Snapshot { resource, status }| {
                     self.status.extend(status.map(|status| (id.clone(), status)));
                     resource

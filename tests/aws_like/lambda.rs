@@ -239,7 +239,7 @@ impl Lambda {
         let function = functions.entry(at.call.key(&name)).or_default();
         let variables = body["Environment"]["Variables"].as_object();
         function.has_variables = variables.is_some_and(|variables| !variables.is_empty());
-        // The same ARN again changes nothing, even if another role has it now.
+        // An equal ARN changes nothing, even if another role has it now.
         let is_new = at.call.operation.starts_with("POST");
         if is_new || function.role != role {
             function.is_untried = at.like.0.iam.created(&at.call.role_key(&role)).is_some();

@@ -28,7 +28,7 @@ struct Bucket {
     calls: String,
     /// Its size and its tokens a second, on AWS.
     on_aws: (u32, u32),
-    /// The same where a few calls empty it.
+    /// In tests where a few calls empty it.
     small: (u32, u32),
 }
 

@@ -31,7 +31,7 @@ pub(super) enum Bad {
     HugeError,
     /// A page without items, and always another next page, of one list. No other answer is bad.
     Endless,
-    /// The same, with the same token each time.
+    /// Endless pages with one token.
     Repeated,
 }
 

@@ -132,7 +132,7 @@ impl Account {
         std::mem::take(&mut self.state().rounds)
     }
 
-    /// The same, in which a deleted queue answers this many reads.
+    /// This account, in which a deleted queue answers this many reads.
     pub(super) fn with_ghosts(self, reads: usize) -> Self {
         self.state().ghost_reads = reads;
         self
@@ -466,5 +466,5 @@ fn exists() -> Fault {
 }
 
 fn fault(message: &str) -> Fault {
-    Fault { kind: FaultKind::Rejected, action: "test:Write".to_owned(), code: None, message: message.to_owned() }
+    Fault::new(FaultKind::Rejected, "test:Write", message)
 }

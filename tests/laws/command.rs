@@ -5,7 +5,7 @@ use kibus::message::Message;
 use kibus::model::{ClusterName, Code, HubOptions, Scope};
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
-    Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RoleOption, Target, Wish, reconcile,
+    Blocked, Bootstrap, ClusterSetting, Intent, OfferedRouter, RemovedTags, RoleOption, Target, Wish, reconcile,
 };
 use kibus::survey::Survey;
 
@@ -28,9 +28,9 @@ pub(super) enum RoleFlag {
 pub(super) enum Command {
     /// With these options, and this version of the router.
     BootstrapHub(HubOptions, &'static str),
-    /// The same with `--router-latest`.
+    /// `bootstrap-hub --router-latest`.
     RouterLatest(HubOptions, &'static str),
-    /// The same with `--restore-settings`.
+    /// `bootstrap-hub --restore-settings`.
     Restore(HubOptions, &'static str),
     /// To the version before.
     Rollback,
@@ -117,8 +117,8 @@ impl Command {
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Retag(name, add, remove) => {
                 let tags = add.iter().map(|tag| tag.parse().unwrap()).collect();
-                let untag = remove.iter().map(|key| (*key).to_owned()).collect();
-                Target::add(names(&[name]), &ClusterSetting { tags, untag, ..ClusterSetting::default() })
+                let removed = RemovedTags { untag: remove.iter().map(|key| (*key).to_owned()).collect() };
+                Target::add(names(&[name]), &ClusterSetting { tags, removed, ..ClusterSetting::default() })
             }
             Self::External(name) => {
                 Target::add(names(&[name]), &ClusterSetting { external: Some(true), ..ClusterSetting::default() })

@@ -1,4 +1,4 @@
-//! The same program on the emulator, as a process of its own with the variables of an ordinary AWS configuration.
+//! The program on the emulator, as a process of its own with the variables of an ordinary AWS configuration.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;

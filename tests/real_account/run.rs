@@ -125,7 +125,7 @@ impl Run {
         }
     }
 
-    /// The same run with another length of a second.
+    /// This run with another length of a second.
     pub(super) fn with_second(self, second: Duration) -> Self {
         Self { second, ..self }
     }
@@ -135,12 +135,12 @@ impl Run {
         Inventory::new(&self.config)
     }
 
-    /// The same run, whose answers are recorded apart from those of all others.
+    /// This run, whose answers are recorded apart from those of all others.
     pub(super) fn recorded(&self) -> Self {
         self.again(&self.config, Recorder::new())
     }
 
-    /// The same run with the credentials of a role. The answers are recorded together.
+    /// This run with the credentials of a role. The answers are recorded together.
     pub(super) fn with_credentials(&self, keys: Credentials) -> Self {
         let config = self.config.to_builder().credentials_provider(SharedCredentialsProvider::new(keys));
         self.again(&config.build(), self.recorder.clone())

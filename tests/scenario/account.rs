@@ -19,7 +19,7 @@ const OURS: &str = env!("CARGO_PKG_VERSION");
 pub(super) const REGIONS: [&str; 3] = ["us-west-2", "eu-west-1", "cn-north-1"];
 
 impl Account {
-    /// The same account in another Region.
+    /// This account in another Region.
     pub(super) fn in_region(&self, region: &str) -> Self {
         assert!(REGIONS.contains(&region), "{region}");
         Self { region: region.to_owned(), ..self.clone() }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
-use kibus::sandbox::{Endpoint, SandboxServer, Sandbox};
+use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
 use tempfile::TempDir;
 
 /// The account of the tests, on servers where the caller sets it.

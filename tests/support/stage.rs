@@ -39,7 +39,7 @@ impl Stage {
         self.kibus_through(&self.server.endpoint().url(), arguments)
     }
 
-    /// The same through a proxy.
+    /// The command, through a proxy at this endpoint.
     pub(crate) fn kibus_through(&self, endpoint: &str, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
         command

@@ -9,14 +9,14 @@ fn group(days: Option<u32>, tags: Tags) -> Resource {
 
 #[test]
 fn only_a_partly_created_resource_of_this_bus_is_completed() {
-    let ours = || Tags::of(&"kibus".parse().unwrap());
+    let ours = || Tags::of_bus(&"kibus".parse().unwrap());
     let wanted = group(Some(14), ours());
     for (name, there, expected) in [
         ("complete", group(Some(14), ours()), Some(0)),
         ("partly created", group(None, ours()), Some(1)),
         ("another setting", group(Some(7), ours()), None),
         ("without tags", group(Some(14), Tags::default()), None),
-        ("another bus's", group(Some(14), Tags::of(&"other".parse().unwrap())), None),
+        ("another bus's", group(Some(14), Tags::of_bus(&"other".parse().unwrap())), None),
         ("ours, with a foreign tag", group(Some(14), ours().with("cost-center", "7")), Some(0)),
     ] {
         assert_eq!(missing(&wanted, &there).map(|fields| fields.len()), expected, "{name}");

@@ -90,5 +90,5 @@ impl Listener for Scripted<'_> {
 }
 
 pub(super) fn fault() -> Fault {
-    Fault { kind: FaultKind::Rejected, action: "test:Write".to_owned(), code: None, message: "no".to_owned() }
+    Fault::new(FaultKind::Rejected, "test:Write", "no")
 }

@@ -10,7 +10,7 @@ use super::*;
 use crate::aws::wait::{INVOKE, WaitReason, settling};
 
 fn denied(principal: Option<&str>, resource: Option<&str>) -> FaultKind {
-    FaultKind::Denied { principal: principal.map(str::to_owned), resource: resource.map(str::to_owned) }
+    FaultKind::Denied { principal: principal.map(Into::into), resource: resource.map(Into::into) }
 }
 
 #[test]
@@ -26,11 +26,11 @@ fn codes_are_answers_to_questions() {
         ("sqs:CreateQueue", "QueueNameExists", "", FaultKind::Exists),
         ("iam:GetRole", "NoSuchEntity", "", FaultKind::Gone),
         ("iam:CreateRole", "EntityAlreadyExists", "", FaultKind::Exists),
-        ("iam:CreateRole", "LimitExceeded", "", FaultKind::Limit),
+        ("iam:CreateRole", "LimitExceeded", "", FaultKind::Rejected),
         ("iam:DeleteRole", "DeleteConflict", "", FaultKind::Rejected),
         ("logs:CreateLogGroup", "ResourceAlreadyExistsException", "", FaultKind::Exists),
         ("lambda:CreateFunction", "ResourceConflictException", exists, FaultKind::Exists),
-        ("lambda:CreateFunction", "CodeStorageExceededException", "", FaultKind::Limit),
+        ("lambda:CreateFunction", "CodeStorageExceededException", "", FaultKind::Rejected),
         ("lambda:UpdateFunctionCode", "ResourceConflictException", busy, FaultKind::Rejected),
         ("events:PutRule", "InvalidEventPatternException", "", FaultKind::Rejected),
         ("iam:GetRole", "Throttling", "", FaultKind::Throttled),
@@ -48,7 +48,19 @@ fn a_limit_of_concurrency_is_a_limit() {
     let message = "Specified ReservedConcurrentExecutions for function decreases account's \
                    UnreservedConcurrentExecution below its minimum value of [100].";
     let fault = refusal("lambda:PutFunctionConcurrency", Some("InvalidParameterValueException"), message);
-    assert_eq!(fault.kind, FaultKind::Limit);
+    assert!(fault.advice.is_some_and(|advice| advice.contains("reserve less")), "{fault:?}");
+}
+
+#[test]
+fn a_limit_has_advice_of_its_call() {
+    for (action, text) in [
+        ("events:PutTargets", "a rule has at most 5"),
+        ("iam:PutRolePolicy", "delete those that the role does not need, or replace them with managed policies"),
+        ("x:Y", "remove what is not needed"),
+    ] {
+        let advice = refusal(action, Some("LimitExceeded"), "").advice;
+        assert!(advice.is_some_and(|advice| advice.contains(text)), "{action}: {advice:?}");
+    }
 }
 
 #[test]
@@ -216,15 +228,16 @@ const NO_DEAD_LETTER_QUEUE: &str = "Value {\"deadLetterTargetArn\":\"arn:aws:sqs
 /// S7, S23: SQS has one code for all of these.
 #[test]
 fn s23_only_a_policy_can_be_a_malformed_policy() {
-    for (message, kind) in [
-        ("Invalid value for the parameter Policy.", FaultKind::MalformedPolicy),
-        (NO_DEAD_LETTER_QUEUE, FaultKind::Rejected),
-        ("Invalid value for the parameter RedriveAllowPolicy.", FaultKind::Rejected),
-        ("Invalid value for the parameter MessageRetentionPeriod.", FaultKind::Rejected),
+    for (message, is_policy) in [
+        ("Invalid value for the parameter Policy.", true),
+        (NO_DEAD_LETTER_QUEUE, false),
+        ("Invalid value for the parameter RedriveAllowPolicy.", false),
+        ("Invalid value for the parameter MessageRetentionPeriod.", false),
     ] {
         for code in ["InvalidParameterValue", "InvalidAttributeValue"] {
             let fault = refusal("sqs:CreateQueue", Some(code), message);
-            assert_eq!(fault.kind, kind, "{code} {message}");
+            let advised = fault.advice.is_some_and(|advice| advice.contains("show the policy"));
+            assert_eq!((fault.kind, advised), (FaultKind::Rejected, is_policy), "{code} {message}");
         }
     }
 }
@@ -289,7 +302,8 @@ fn an_absent_boundary_is_not_an_absent_role() {
     let message = "Scope ARN: arn:aws:iam::111122223333:policy/x does not exist or is not attachable.";
     for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary"] {
         let fault = refusal(action, Some("NoSuchEntity"), message);
-        assert_eq!(fault.kind, FaultKind::BoundaryMissing, "{action}");
+        assert_eq!(fault.kind, FaultKind::Rejected, "{action}");
+        assert!(fault.advice.is_some_and(|advice| advice.contains("--permissions-boundary")), "{fault:?}");
     }
     let fault = refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role with name x cannot be found.");
     assert_eq!(fault.kind, FaultKind::Gone);
@@ -299,14 +313,16 @@ fn an_absent_boundary_is_not_an_absent_role() {
 #[test]
 fn the_codes_of_kms_are_about_the_key() {
     for (code, kind) in [
-        ("KMS.DisabledException", FaultKind::UnusableKey),
-        ("KMS.NotFoundException", FaultKind::UnusableKey),
-        ("KMS.InvalidStateException", FaultKind::UnusableKey),
-        ("KMSDisabledException", FaultKind::UnusableKey),
+        ("KMS.DisabledException", FaultKind::Rejected),
+        ("KMS.NotFoundException", FaultKind::Rejected),
+        ("KMS.InvalidStateException", FaultKind::Rejected),
+        ("KMSDisabledException", FaultKind::Rejected),
         ("KMS.ThrottlingException", FaultKind::Throttled),
     ] {
         let fault = refusal("sqs:ReceiveMessage", Some(code), "arn:aws:kms:us-west-2:1:key/1 is disabled.");
-        assert_eq!(fault.kind, kind, "{code}");
+        assert_eq!(fault.kind, kind.clone(), "{code}");
+        let advised = fault.advice.is_some_and(|advice| advice.contains("enable the key"));
+        assert_eq!(advised, kind == FaultKind::Rejected, "{code}");
         assert!(fault.message.contains("key/1"), "{code}");
     }
 }
@@ -364,7 +380,7 @@ fn a_throttle_is_known_by_its_status_or_its_code() {
         (429, Some("AccessDenied"), denied(None, None)),
         (503, Some("SlowDown"), FaultKind::Throttled),
         (503, Some("ServiceUnavailable"), FaultKind::Rejected),
-        (503, None, FaultKind::NotFromAws),
+        (503, None, FaultKind::Rejected),
     ] {
         let mut metadata = ErrorMetadata::builder();
         if let Some(code) = code {
@@ -372,6 +388,8 @@ fn a_throttle_is_known_by_its_status_or_its_code() {
         }
         let raw = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
         let error = SdkError::service_error(GetRoleError::generic(metadata.build()), raw);
-        assert_eq!(failed("iam:GetRole", &error).kind, kind, "{status} {code:?}");
+        let fault = failed("iam:GetRole", &error);
+        assert_eq!(fault.advice.is_some(), (status, code) == (503, None), "{status}");
+        assert_eq!(fault.kind, kind, "{status} {code:?}");
     }
 }

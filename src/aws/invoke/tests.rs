@@ -78,10 +78,8 @@ fn an_invocation_that_lambda_cannot_make_says_why() {
     let key = "Lambda was unable to decrypt the environment variables because KMS access was denied.";
     let role = "The role defined for the function cannot be assumed by Lambda.";
     let caller = "User: arn:aws:iam::111122223333:user/reader is not authorized to perform: lambda:InvokeFunction";
-    for reserved in [true, false] {
-        let fault = Fault { kind: FaultKind::ConcurrencyUsedUp { reserved }, ..rejected(INVOKE, "used up") };
-        assert_eq!(unable(fault), Ok(Some(LiveTest::Throttled("used up".to_owned()))));
-    }
+    let fault = Fault::new(FaultKind::ConcurrencyUsedUp, INVOKE, "used up");
+    assert_eq!(unable(fault), Ok(Some(LiveTest::Throttled("used up".to_owned()))));
     for (code, message, expected) in [
         ("KMSAccessDeniedException", key, Some(Some(LiveTest::KeyDenied(key.to_owned())))),
         ("KMSDisabledException", key, Some(Some(LiveTest::KeyDenied(key.to_owned())))),
@@ -121,12 +119,12 @@ fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
         (
             Some("ReservedFunctionConcurrentInvocationLimitExceeded"),
             "the concurrency reserved for the function is used up: Rate Exceeded.",
-            FaultKind::ConcurrencyUsedUp { reserved: true },
+            FaultKind::ConcurrencyUsedUp,
         ),
         (
             Some("ConcurrentInvocationLimitExceeded"),
             "the concurrency of the account is used up: Rate Exceeded.",
-            FaultKind::ConcurrencyUsedUp { reserved: false },
+            FaultKind::ConcurrencyUsedUp,
         ),
         (Some("CallerRateLimitExceeded"), "Rate Exceeded.", FaultKind::Throttled),
         (None, "Rate Exceeded.", FaultKind::Throttled),

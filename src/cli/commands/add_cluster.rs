@@ -31,11 +31,7 @@ pub(in crate::cli) struct Args {
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let mut setting = args.setting;
     setting.show_settings = context.ui.verbose > 0;
-    let tags = setting.tags();
-    if let Some(key) = setting.untag.iter().find(|key| tags.get(key).is_some()) {
-        let message = format!("--tag sets tag `{}`, and --untag removes it", key.escape_debug());
-        return Err(Error::usage(message).hint("pass only one of the two for a tag"));
-    }
+    setting.removed.beside(&setting.tags())?;
     setting.role = match (args.controller_role, args.no_controller_role) {
         (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
             return Err(Error::usage("--controller-role names one role, and several clusters are given")

@@ -4,7 +4,7 @@ use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::HubOptions;
-use crate::reconcile::{Bootstrap, Target};
+use crate::reconcile::{Bootstrap, RemovedTags, Target};
 use crate::ui::HubReport;
 
 /// Create or update the hub of this account and Region.
@@ -15,6 +15,8 @@ use crate::ui::HubReport;
 pub(in crate::cli) struct Args {
     #[command(flatten)]
     options: HubOptions,
+    #[command(flatten)]
+    removed: RemovedTags,
     #[command(flatten)]
     router: RouterFile,
     /// Allow an older router to replace a newer one.
@@ -37,8 +39,10 @@ pub(in crate::cli) struct Args {
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+    args.removed.beside(&args.options.tags())?;
     let target = Target::bootstrap(Bootstrap {
         options: args.options,
+        removed: args.removed,
         allow_downgrade: args.allow_downgrade,
         end_rollback: args.router_latest,
         restore_settings: args.restore_settings,

@@ -194,7 +194,7 @@ async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Resu
         }
     };
     let mut printed = saved.options.clone();
-    printed.retain(|flag| used.contains(&flag) && !given.values().contains_key(flag));
+    printed.retain(|flag| used.contains(&flag) && (flag == "tag" || !given.values().contains_key(flag)));
     let printed = printed.typed();
     if !printed.is_empty() {
         hub.ui.note(&format!("Saved options in this document, from {parameter}:"), &printed);
@@ -272,7 +272,7 @@ impl RoleFlags {
     fn found(&self, hub: &ConnectedHub<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let mut roles = BTreeSet::new();
         for cluster in &self.clusters {
-            let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, known);
+            let RoleCandidates { usual, suffixed } = RoleCandidates::among(cluster, known);
             if let [role] = usual.as_slice() {
                 roles.insert(role.clone());
                 continue;

@@ -34,12 +34,7 @@ impl FakeQueue {
             ask.send(true).unwrap();
         }
         let fails = self.fails_at.is_some_and(|at| *calls >= at);
-        (!fails).then_some(()).ok_or_else(|| Fault {
-            kind: FaultKind::Unreachable,
-            action: "sqs:Call".to_owned(),
-            code: None,
-            message: "no answer".to_owned(),
-        })
+        (!fails).then_some(()).ok_or_else(|| Fault::new(FaultKind::Unreachable, "sqs:Call", "no answer"))
     }
 
     /// What SQS still has, visible or hidden.
@@ -200,12 +195,7 @@ async fn large_messages_are_routed_in_several_invocations() {
 fn each_dead_letter_has_its_result() {
     use Treatment::{Purge, Redrive};
 
-    let fault = || Fault {
-        kind: FaultKind::Unreachable,
-        action: "x:Call".to_owned(),
-        code: None,
-        message: "no answer".to_owned(),
-    };
+    let fault = || Fault::new(FaultKind::Unreachable, "x:Call", "no answer");
     // As the router says it.
     let decisions = |decisions: Value| {
         let answer = json!({"batchItemFailures": [], "decisions": {"m": decisions}}).to_string();

@@ -257,7 +257,7 @@ fn allow(more: Value) -> Value {
     statement
 }
 
-/// The same for everyone but these.
+/// Everyone but these.
 fn allow_but(who: Value) -> Value {
     let mut statement = allow(json!({ "NotPrincipal": who }));
     statement.as_object_mut().unwrap().remove("Principal");

@@ -62,6 +62,31 @@ fn a_given_option_overrides_the_saved_one() {
     assert_eq!(both, HubOptions { memory: given.memory, ..some_options() });
 }
 
+#[test]
+fn tags_are_added_to_the_saved_ones() {
+    let with = |tag: &[&str]| HubOptions { tag: (!tag.is_empty()).then(|| tags(tag)), ..HubOptions::default() };
+    for (given, saved, removed, expected) in [
+        (with(&[]), with(&["a=1"]), "", with(&["a=1"])),
+        (with(&["b=2", "a=3"]), with(&["a=1", "c=4"]), "", with(&["a=3", "b=2", "c=4"])),
+        (with(&["none"]), with(&["a=1"]), "", with(&["none"])),
+        (with(&["none", "b=2"]), with(&["a=1"]), "", with(&["b=2"])),
+        (with(&["b=2"]), with(&["a=1"]), "a", with(&["b=2"])),
+        (with(&[]), with(&["a=1"]), "a", with(&["none"])),
+        (with(&[]), with(&[]), "a", with(&[])),
+    ] {
+        let mut options = given.clone().or(saved);
+        options.untag(&[removed.to_owned()]);
+        assert_eq!(options, expected, "{given:?}");
+    }
+}
+
+#[test]
+fn options_are_kept_by_their_flags() {
+    let mut options = some_options();
+    options.retain(|flag| flag == "kms-key");
+    assert_eq!(options, HubOptions { kms_key: some_options().kms_key, ..HubOptions::default() });
+}
+
 /// The help of an option names its default.
 #[cfg(feature = "cli")]
 #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::particulars::{Edge, Particulars, Tie, fields};
-use super::record::edges_of_cluster;
+use super::record::follows_record;
 use super::{PolicyName, ResourceId};
 use crate::model::{
     ClusterName, Document, Scope, Tags, duration_text,
@@ -51,7 +51,7 @@ impl Particulars for Alarm {
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         if self.tags.cluster_of(&scope.bus).is_some() {
-            return edges_of_cluster().into();
+            return vec![follows_record()];
         }
         let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
         vec![Tie::Needs.to(mapping, "an alarm on a hub that does not work yet, or no longer, wakes somebody")]

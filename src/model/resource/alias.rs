@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ResourceId;
 use super::function::FunctionSettings;
-use super::particulars::{Edge, Effect, Field, Ownership, Particulars, Tie, field, field_names};
+use super::particulars::{Edge, Field, Ownership, Particulars, Tie, field, field_names};
 use crate::model::{FunctionName, Scope};
 
 field_names! {
@@ -90,11 +90,10 @@ impl Particulars for Alias {
     }
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
-        let function = || ResourceId::Function(self.function.clone());
+        let function = ResourceId::Function(self.function.clone());
         let tested = |with| Tie::UsesWhenWritten.to(with, "a version runs its self-test before it is live");
         vec![
-            Tie::Needs.to(function(), "an alias points to a version of its function"),
-            Tie::Free.to(function(), "reserved concurrency limits mappings only").when(None, Effect::LowersReserved),
+            Tie::Needs.to(function, "an alias points to a version of its function"),
             tested(ResourceId::Queue(scope.probe_queue())),
             tested(ResourceId::Role(scope.router_role())),
             tested(ResourceId::RolePolicy(scope.router_role(), scope.router_policy())),

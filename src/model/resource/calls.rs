@@ -9,7 +9,7 @@ use crate::model::{PermissionsBoundary, RolePath, Scope, Signal, scope::LIVE};
 pub struct ApiCall {
     pub action: &'static str,
     pub access: Access,
-    /// The kinds of resources that it belongs to; none for what only finds resources, or is about none of kibus's.
+    /// The kinds of resources that it belongs to; none for a call that only finds resources, or is about none.
     pub kinds: &'static [Kind],
     /// What it is about, as AWS compares it with a policy.
     pub arn: Arn,

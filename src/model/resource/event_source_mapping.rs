@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ResourceId;
-use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, Unit, fields};
+use super::particulars::{Edge, Ownership, Particulars, Tie, Unit, fields};
 use crate::model::{FindingCode, FunctionName, QueueName, Scope, duration_text};
 
 fields! {
@@ -55,17 +55,14 @@ impl Particulars for EventSourceMapping {
     }
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
-        let function = || ResourceId::Function(self.function.clone());
+        let function = ResourceId::Function(self.function.clone());
         let policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         let alias = ResourceId::Alias(self.function.clone(), self.alias.clone());
         vec![
             Tie::Needs.to(ResourceId::Queue(scope.hub_queue()), "a mapping reads the hub queue"),
             Tie::Needs.to(policy, "Lambda rejects a mapping of a function whose role may not read the queue"),
             Tie::Needs.to(alias, "a mapping invokes an alias"),
-            Tie::Needs.to(function(), "a mapping is part of its function"),
-            Tie::Precedes
-                .to(function(), "a mapping never runs more invocations than its function has reserved")
-                .when(None, Effect::LowersReserved),
+            Tie::Needs.to(function, "a mapping never runs more invocations than its function has reserved"),
         ]
     }
 

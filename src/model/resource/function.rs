@@ -1,44 +1,15 @@
 //! The router function.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 
-use super::particulars::{Edge, Effect, Field, Particulars, Tie, Unit, entry, field, field_names};
+use super::particulars::{Edge, Field, Particulars, Tie, Unit, entry, field, field_names};
 use super::{Resource, ResourceId};
-use crate::model::{FindingCode, FunctionName, NameError, Scope, Tags, scope::fixed};
+use crate::model::{FindingCode, FunctionName, Scope, Tags, scope::fixed, words::words};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Architecture {
-    X86_64,
-    Arm64,
-}
-
-impl Architecture {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::X86_64 => "x86_64",
-            Self::Arm64 => "arm64",
-        }
-    }
-}
-
-impl fmt::Display for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Architecture {
-    type Err = NameError;
-
-    fn from_str(s: &str) -> Result<Self, NameError> {
-        match s {
-            "x86_64" => Ok(Self::X86_64),
-            "arm64" => Ok(Self::Arm64),
-            _ => Err(NameError { kind: "architecture", value: s.to_owned(), expected: "`x86_64` or `arm64`" }),
-        }
+words! {
+    pub Architecture, "architecture", "`x86_64` or `arm64`" {
+        X86_64 = "x86_64",
+        Arm64 = "arm64",
     }
 }
 
@@ -223,22 +194,15 @@ impl Particulars for Function {
         ]
     }
 
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let before = before.and_then(Resource::as_function);
-        let lowers = before.is_some_and(|before| self.lowers_reserved(before));
-        lowers.then_some(Effect::LowersReserved).into_iter().collect()
-    }
-
     /// The reservation is lowered last, after the mapping has been limited.
-    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
-        let before = before.as_function()?;
-        let between = Resource::Function(Self {
+    fn while_leaving(&self, before: &Resource) -> Option<Resource> {
+        let before = before.as_function().filter(|before| self.lowers_reserved(before))?;
+        Some(Resource::Function(Self {
             reserved_concurrency: before.reserved_concurrency,
             // With tags that kibus did not set. The last change removes the others.
             tags: before.tags.clone().with_all(&self.tags),
             ..self.clone()
-        });
-        (self.lowers_reserved(before) && between.fields() != before.fields()).then_some(between)
+        }))
     }
 
     fn trouble(&self) -> Option<(FindingCode, String)> {

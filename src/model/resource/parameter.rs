@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::Resource;
-use super::particulars::{
-    Effect, Field, FieldValue, Ownership, Particulars, entry, field, field_names, forgets, kept_first,
-};
+use super::particulars::{Field, FieldValue, Ownership, Particulars, entry, field, field_names};
 use crate::model::{
     BadDocument, Scope, Settings, Tags,
     name::{all, names},
@@ -97,18 +95,13 @@ impl Particulars for Parameter {
         Ownership::Content(true)
     }
 
-    /// A write that takes something away from the settings is the last one of a plan.
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let before = before.and_then(Resource::as_parameter).and_then(Self::settings);
-        forgets(before, self.settings(), Settings::while_leaving)
-    }
-
     /// What is needed no more is forgotten last, after it has gone from everything that has it.
-    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
-        let before = before.as_parameter()?;
-        let kept = kept_first(before.settings()?, self.settings()?, Settings::while_leaving)?;
+    fn while_leaving(&self, before: &Resource) -> Option<Resource> {
+        let (before, settings) = (before.as_parameter()?, self.settings()?);
+        let kept = settings.while_leaving(before.settings()?);
         // A second write follows the first.
-        Some(Resource::Parameter(Self { settings: Ok(kept), version: before.version + 1, ..self.clone() }))
+        let version = before.version + 1;
+        (kept != *settings).then(|| Resource::Parameter(Self { settings: Ok(kept), version, ..self.clone() }))
     }
 
     fn summary(&self) -> String {

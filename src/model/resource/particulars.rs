@@ -29,13 +29,13 @@ pub trait Particulars {
         Vec::new()
     }
 
-    /// The effects that matter to the order when it is written. `before` is the resource that it changes.
-    fn effects(&self, _before: Option<&Resource>) -> Vec<Effect> {
-        Vec::new()
+    /// Whether an update from `before` lets others do more.
+    fn adds_to(&self, _before: &Resource) -> bool {
+        false
     }
 
-    /// This resource with what an update from `before` must take away last; `None` if the update is one change.
-    fn before_the_last(&self, _before: &Resource) -> Option<Resource> {
+    /// This resource with what an update from `before` takes away from others; `None` if it takes nothing.
+    fn while_leaving(&self, _before: &Resource) -> Option<Resource> {
         None
     }
 
@@ -64,8 +64,6 @@ pub struct Edge {
     pub because: &'static str,
     pub other: Other,
     pub tie: Tie,
-    /// The effects of this step and of the other one that the edge is about. Between two such steps no other edge counts.
-    pub of_effects: Option<(Option<Effect>, Effect)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,63 +85,52 @@ impl From<Kind> for Other {
     }
 }
 
-/// What an edge says about the steps of its two resources.
+/// What a step does to what other resources have of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A write that leaves it to them.
+    Keeps,
+    /// A write that gives them more.
+    Adds,
+    /// A write that takes something from them.
+    Takes,
+    Deletes,
+}
+
+/// What an edge says about the steps of its two resources. A step that takes something from a resource comes after each step that
+/// needs the resource or follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tie {
     /// It depends on the other: it is written after the other, and deleted before the other changes or is deleted.
     Needs,
-    /// The other saves that it exists: the other is written first and deleted last.
-    SavedIn,
-    /// The other holds the settings that it follows from: the same, and the other is also written before it is deleted.
+    /// The other holds what it follows from: it is written and deleted after a write of the other, and deleted before the other is.
     FollowsFrom,
     /// It is written after the other, and deleted at any time.
     UsesWhenWritten,
-    /// It is written or deleted before the other is written.
-    Precedes,
+    /// It is written after the other if the other adds something, and deleted at any time.
+    UsesAddition,
     /// It is written before the other is deleted.
     TakesOver,
-    /// Neither waits.
-    Free,
 }
 
 impl Tie {
     pub(super) fn to(self, other: impl Into<Other>, because: &'static str) -> Edge {
-        Edge { because, other: other.into(), tie: self, of_effects: None }
+        Edge { because, other: other.into(), tie: self }
     }
 
     /// Whether the step of this resource comes first (`Less`) or the step of the other one (`Greater`), if one must.
-    pub fn order(self, this_deletes: bool, other_deletes: bool) -> Option<Ordering> {
-        match (self, this_deletes, other_deletes) {
-            (Self::Needs | Self::SavedIn | Self::FollowsFrom | Self::UsesWhenWritten, false, false)
-            | (Self::FollowsFrom, true, false) => Some(Ordering::Greater),
-            (Self::Needs | Self::SavedIn | Self::FollowsFrom, true, true)
-            | (Self::Needs, true, false)
-            | (Self::Precedes, _, false)
-            | (Self::TakesOver, false, true) => Some(Ordering::Less),
+    pub fn order(self, this: Effect, other: Effect) -> Option<Ordering> {
+        let deletes = this == Effect::Deletes;
+        match (self, other) {
+            (Self::Needs | Self::FollowsFrom, Effect::Takes) => Some(Ordering::Less),
+            (Self::Needs | Self::FollowsFrom, Effect::Deletes) | (Self::Needs, _) if deletes => Some(Ordering::Less),
+            (_, Effect::Deletes) => (self == Self::TakesOver && !deletes).then_some(Ordering::Less),
+            (Self::FollowsFrom, _) => Some(Ordering::Greater),
+            (Self::Needs | Self::UsesWhenWritten, _) | (Self::UsesAddition, Effect::Adds) if !deletes => {
+                Some(Ordering::Greater)
+            }
             _ => None,
         }
-    }
-}
-
-/// An effect of a step that matters to the order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// A queue is created, or its encryption changes.
-    Encrypts,
-    /// The encryption of an existing queue changes.
-    Reencrypts,
-    /// A policy that was in use allows another key.
-    AllowsKey,
-    /// The settings of the hub lose something that they remembered.
-    Forgets,
-    /// A function has less reserved concurrency than before.
-    LowersReserved,
-}
-
-impl Edge {
-    /// This edge, for steps with these effects only.
-    pub(super) fn when(self, this: impl Into<Option<Effect>>, other: Effect) -> Self {
-        Self { of_effects: Some((this.into(), other)), ..self }
     }
 }
 
@@ -251,23 +238,6 @@ impl Unit {
             Self::Megabytes => format!("{number} MB"),
         }
     }
-}
-
-/// The effect of a write of a document that takes something from it. `while_leaving` gives the document after the change with what
-/// it takes from the one before.
-pub(super) fn forgets<T: PartialEq>(
-    before: Option<&T>,
-    after: Option<&T>,
-    while_leaving: fn(&T, &T) -> T,
-) -> Vec<Effect> {
-    let forgets = before.zip(after).is_some_and(|(was, is)| while_leaving(is, was) != *is);
-    forgets.then_some(Effect::Forgets).into_iter().collect()
-}
-
-/// The document that is written first, if a change both adds to a document and takes something from it.
-pub(super) fn kept_first<T: PartialEq>(was: &T, is: &T, while_leaving: fn(&T, &T) -> T) -> Option<T> {
-    let kept = while_leaving(is, was);
-    (kept != *is && kept != *was).then_some(kept)
 }
 
 /// Makes a field; `value` may be an `Option`, where `None` means not set.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::particulars::{Edge, Effect, Particulars, Tie, Unit, fields};
-use super::record::edges_of_cluster;
-use super::{PolicyName, Resource, ResourceId, last};
+use super::particulars::{Edge, Particulars, Tie, Unit, fields};
+use super::record::follows_record;
+use super::{Kind, PolicyName, ResourceId, last};
 use crate::model::{
     ClusterName, ClusterRecord, Document, KmsKey, Moment, QueueName, QueueTemplate, Scope, Tags, dns_suffix,
     duration_text, policy,
@@ -221,24 +221,18 @@ impl Particulars for Queue {
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
-        let edge = Tie::UsesWhenWritten.to(router_policy, "the router may use a key before its queues do");
-        let mut edges = vec![edge.when(Effect::Encrypts, Effect::AllowsKey)];
+        let mut edges = vec![
+            Tie::UsesAddition.to(router_policy, "the router may use a key before its queues do"),
+            Tie::UsesAddition.to(Kind::RolePolicy, "the controller may use a key before its queue does"),
+            follows_record(),
+        ];
         let dead_letters = scope.dead_letter_queue();
         let redrives_to = self.redrive.as_ref().map(|redrive| &redrive.dead_letters);
         if redrives_to == Some(&scope.queue_arn(&dead_letters)) {
             let id = ResourceId::Queue(dead_letters);
             edges.push(Tie::Needs.to(id, "a redrive policy names an existing queue"));
         }
-        edges.extend(edges_of_cluster());
         edges
-    }
-
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        match before.and_then(Resource::as_queue) {
-            None => vec![Effect::Encrypts],
-            Some(before) if before.encryption != self.encryption => vec![Effect::Encrypts, Effect::Reencrypts],
-            Some(_) => Vec::new(),
-        }
     }
 
     fn summary(&self) -> String {

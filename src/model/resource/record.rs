@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::particulars::{Edge, Effect, Field, Ownership, Particulars, entry, field, field_names, forgets, kept_first};
+use super::particulars::{Edge, Field, Ownership, Particulars, Tie, entry, field, field_names};
 use super::{Kind, ParameterName, PolicyName, Resource};
 use crate::model::{BadDocument, ClusterName, ClusterRecord, Scope, Tags, scope::fixed};
 
@@ -97,17 +97,13 @@ impl Particulars for Record {
         scope.cluster_of_record(self.name.as_str())
     }
 
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let before = before.and_then(Resource::as_record).and_then(Self::record);
-        forgets(before, self.record(), ClusterRecord::while_leaving)
-    }
-
     /// Which roles and tags leave is forgotten last, once they are gone.
-    fn before_the_last(&self, before: &Resource) -> Option<Resource> {
-        let before = before.as_record()?;
-        let kept = kept_first(before.record()?, self.record()?, ClusterRecord::while_leaving)?;
+    fn while_leaving(&self, before: &Resource) -> Option<Resource> {
+        let (before, record) = (before.as_record()?, self.record()?);
+        let kept = record.while_leaving(before.record()?);
         // A second write follows the first.
-        Some(Resource::Record(Self { content: Ok(kept), version: before.version + 1, ..self.clone() }))
+        let version = before.version + 1;
+        (kept != *record).then(|| Resource::Record(Self { content: Ok(kept), version, ..self.clone() }))
     }
 
     fn summary(&self) -> String {
@@ -121,13 +117,7 @@ impl Particulars for Record {
     }
 }
 
-/// What follows from the record of a cluster: it is written after the record, and gone before the record forgets it.
-pub(super) fn edges_of_cluster() -> [Edge; 2] {
-    use super::particulars::Tie;
-    [
-        Tie::FollowsFrom.to(Kind::Record, "what a cluster has follows from its record"),
-        Tie::Precedes
-            .to(Kind::Record, "the record remembers what a change takes away until it is gone")
-            .when(None, Effect::Forgets),
-    ]
+pub(super) fn follows_record() -> Edge {
+    Tie::FollowsFrom
+        .to(Kind::Record, "what a cluster has follows from its record, which remembers what goes until it is gone")
 }

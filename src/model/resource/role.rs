@@ -34,7 +34,7 @@ impl Scope {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
-    /// The role of a drill, which AWS FIS runs as. A second drill finds it, and goes no further.
+    /// The role of a drill, which AWS FIS runs as. A second drill stops when it finds this role.
     pub fn drill_role(&self) -> RoleName {
         fixed(format!("{}-drill-{}", self.bus, self.region))
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::particulars::{Edge, Effect, Ownership, Particulars, Tie, fields};
-use super::record::edges_of_cluster;
+use super::particulars::{Edge, Ownership, Particulars, Tie, fields};
+use super::record::follows_record;
 use super::{Kind, Resource, ResourceId};
 use crate::model::{
     ClusterName, Document, RoleName, Scope,
@@ -96,24 +96,18 @@ impl Particulars for RolePolicy {
             let role = ResourceId::Role(self.role.clone());
             return vec![Tie::Needs.to(role, "an inline policy is part of its role")];
         }
-        let [follows, precedes] = edges_of_cluster();
         vec![
-            precedes,
-            Tie::Precedes
-                .to(Kind::Queue, "the controller may use a key before its queue does")
-                .when(Effect::AllowsKey, Effect::Reencrypts),
             Tie::TakesOver.to(Kind::RolePolicy, "a controller always has a role that can read its queue"),
-            follows,
+            follows_record(),
         ]
     }
 
-    /// A recreated policy continues from the one before.
-    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
-        let opens = before.and_then(Resource::as_role_policy).is_some_and(|before| {
+    /// It allows another key.
+    fn adds_to(&self, before: &Resource) -> bool {
+        before.as_role_policy().is_some_and(|before| {
             let had = policy::allowed_keys(&before.document);
             !policy::allowed_keys(&self.document).is_subset(&had)
-        });
-        opens.then_some(Effect::AllowsKey).into_iter().collect()
+        })
     }
 
     fn summary(&self) -> String {

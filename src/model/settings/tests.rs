@@ -21,7 +21,7 @@ fn a_document_is_one_readable_line() {
         document,
         r#"{"format":1,"options":{"tag":{"team":"a"}},"pinned-version":3,"old-keys":{"arn:aws:kms:us-west-2:111122223333:key/1":"2027-01-15T08:00:00Z"},"since":"1970-01-01T00:00:00Z"}"#
     );
-    assert_eq!(Settings::read(&document), Ok(settings));
+    assert_eq!(Settings::from_document(&document), Ok(settings));
     assert_eq!(Settings::default().document(), format!(r#"{{"format":1,"options":{{}},{SINCE}}}"#));
     // Parameter Store takes no value with two opening braces (Systems Manager API reference, `PutParameter`).
     assert!(!document.contains("{{"));
@@ -46,22 +46,22 @@ fn other_documents_are_refused() {
         (String::new(), Err(None)),
         (members(r#""format":1,"options":{}"#), Ok(())),
     ] {
-        let read = Settings::read(&text).map(drop).map_err(|bad| match bad {
+        let read = Settings::from_document(&text).map(drop).map_err(|bad| match bad {
             BadDocument::Future(format) => Some(format),
             BadDocument::Damaged(_) => None,
         });
         assert_eq!(read, expected, "{text}");
     }
-    let bad = Settings::read("a\u{1b}[31m").unwrap_err().to_string();
+    let bad = Settings::from_document("a\u{1b}[31m").unwrap_err().to_string();
     assert!(!bad.contains(char::is_control), "{bad:?}");
 }
 
 #[test]
 fn what_a_newer_kibus_added_stays() {
     let text = format!(r#"{{"format":1,"options":{{"memory":"512","more":1}},"later":[2],{SINCE}}}"#);
-    let read = Settings::read(&text).unwrap();
+    let read = Settings::from_document(&text).unwrap();
     assert_eq!(read.unknown().collect::<Vec<_>>(), ["later", "more"]);
-    assert_eq!(Settings::read(&read.document()), Ok(read));
+    assert_eq!(Settings::from_document(&read.document()), Ok(read));
 }
 
 #[test]

@@ -215,6 +215,11 @@ const CHANGED: &[Row] = &[
         &["router 0.2.1-rc.1 is live, which is newer than 0.2.0"],
     ),
     (
+        "a later build of this router",
+        |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.2.1+fix", "bb")),
+        &["router 0.2.1+fix is live, which is newer than 0.2.0"],
+    ),
+    (
         "a function that Lambda has given up",
         |b| b.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned())),
         &["function `kibus-router` failed in Lambda and cannot be updated: the role is gone"],

@@ -68,7 +68,7 @@ const ROWS: &[Row] = &[
     ),
     (
         "settings that cannot be read",
-        |b| b.parameter("/kibus/kibus", |p| p.settings = Settings::read("")),
+        |b| b.parameter("/kibus/kibus", |p| p.settings = Settings::from_document("")),
         "~parameter(content)",
     ),
     ("a dashboard on request", |b| b.options.dashboard = Some(true), "~parameter(options.dashboard) +dashboard"),

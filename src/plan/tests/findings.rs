@@ -173,7 +173,7 @@ fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
         (BTreeSet::new(), Fix::add_cluster(&bench.scope, "base".parse().unwrap())),
         (
             BTreeSet::from(["controller".parse().unwrap()]),
-            Fix::advice(Hint::command(
+            Fix::from(Hint::command(
                 "role `controller` does not exist; pass the role that Karpenter runs as",
                 bench.scope.kibus("add-cluster base --controller-role ROLE"),
             )),

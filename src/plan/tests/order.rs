@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use crate::model::{Effect, Fact, HubOptions, Resource, ResourceId, scope::tests::scope};
-use crate::plan::order::before_by_pairs;
+use crate::plan::order::{before_by_pairs, effect};
 use crate::plan::{Action, Change, Plan};
 use inventories::{CLUSTERS, Pair, hub_options, record};
 
@@ -69,8 +69,7 @@ fn is_last(change: &Change) -> bool {
 }
 
 fn takes(change: &Change) -> bool {
-    let effects = |to: &Resource| to.particulars().effects(change.before.as_ref());
-    change.action == Action::Update && effects(change.resource()).contains(&Effect::Forgets)
+    effect(change) == Effect::Takes
 }
 
 /// Whether this leaves a function less reserved concurrency than it had.
@@ -105,7 +104,7 @@ fn hold(plan: &Plan) {
                 (_, Action::Delete) => *x == memory,
                 (Action::Delete, Action::Update) => forgets(late) && refers(x, y),
                 _ if forgets(late) && refers(x, y) => true,
-                _ if lowers(late) && refers(x, y) && x.kind() != "alias" => true,
+                _ if lowers(late) && refers(x, y) => true,
                 _ if is_tested_with(y, x) => true,
                 _ => *x == memory || refers(y, x) && !forgets(early) && !lowers(early),
             };

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Bench;
 use crate::model::{Desired, Document, Fact, Observed, Resource, RolePolicy};
-use crate::plan::Owners;
+use crate::plan::ClusterOwners;
 use crate::plan::plan;
 
 #[test]
@@ -32,7 +32,7 @@ fn a_change_knows_its_owner() {
 #[test]
 fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
     let bench = Bench::new();
-    let owners = Owners::new(&bench.scope, &Desired::default(), &bench.observed);
+    let owners = ClusterOwners::new(&bench.scope, &Desired::default(), &bench.observed);
     for (role, name, owner) in [
         ("controller", "kibus.us-west-2.base", Some("base")),
         ("controller", "kibus.us-west-2.gone", Some("gone")),
@@ -41,7 +41,7 @@ fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
     ] {
         let policy =
             RolePolicy { role: role.parse().unwrap(), name: name.parse().unwrap(), document: Document::new(json!({})) };
-        let found = owners.of(&Resource::RolePolicy(policy));
+        let found = owners.cluster_of(&Resource::RolePolicy(policy));
         assert_eq!(found.as_ref().map(|cluster| cluster.as_str()), owner, "{name}");
     }
 }

@@ -71,10 +71,5 @@ fn only_absent_may_plan_a_create() {
 }
 
 fn unanswered() -> Fault {
-    Fault {
-        kind: FaultKind::Unreachable,
-        action: "sqs:GetQueueAttributes".to_owned(),
-        code: None,
-        message: "timed out".to_owned(),
-    }
+    Fault::new(FaultKind::Unreachable, "sqs:GetQueueAttributes", "timed out")
 }

@@ -141,8 +141,8 @@ fn many_resources_are_asked_about_in_parts() {
 #[test]
 fn a_topic_is_read_if_an_option_names_it_and_something_changes() {
     let topics = |option: &str| {
-        let given = [(option.to_owned(), serde_json::json!("pager"))];
-        HubOptions { memory: Some("512".parse().unwrap()), ..given.into_iter().collect() }
+        let given = serde_json::from_value(serde_json::json!({ option: "pager" })).unwrap();
+        HubOptions { memory: Some("512".parse().unwrap()), ..given }
     };
     let memory = HubOptions { memory: Some("512".parse().unwrap()), ..HubOptions::default() };
     for (before, after, read) in [

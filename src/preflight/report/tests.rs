@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, action: "x:Y".to_owned(), code: None, message: "no".to_owned() }
+    Fault::new(kind, "x:Y", "no")
 }
 
 fn denied() -> Fault {

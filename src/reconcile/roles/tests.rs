@@ -10,7 +10,7 @@ use crate::model::{
 const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
 
 fn fault(kind: FaultKind) -> Fault {
-    Fault { kind, action: "eks:ListPodIdentityAssociations".to_owned(), code: None, message: "no".to_owned() }
+    Fault::new(kind, "eks:ListPodIdentityAssociations", "no")
 }
 
 fn denied() -> Fault {

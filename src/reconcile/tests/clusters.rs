@@ -107,7 +107,8 @@ fn without_role() -> ClusterSetting {
 
 fn tags(tags: &[&str], untag: &[&str]) -> ClusterSetting {
     let tags = tags.iter().map(|tag| tag.parse().unwrap()).collect();
-    ClusterSetting { tags, untag: untag.iter().map(|key| (*key).to_owned()).collect(), ..own() }
+    let removed = RemovedTags { untag: untag.iter().map(|key| (*key).to_owned()).collect() };
+    ClusterSetting { tags, removed, ..own() }
 }
 
 /// A case, what differs from an up-to-date cluster, what is set, and the changes or what refuses them.

@@ -114,5 +114,5 @@ fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
     let intent = reconcile(&rolled_back("cc", |_| {}), &target).unwrap();
     let steps = intent.refusals[0].fix.steps();
     let command = steps[0].command.as_deref().unwrap();
-    assert_eq!(command, "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00");
+    assert_eq!(command, "kibus again --router-latest");
 }

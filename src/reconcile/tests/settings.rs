@@ -16,7 +16,7 @@ fn holding(text: &str) -> Survey {
     let mut survey = survey();
     let held = Resource::Parameter(Parameter {
         name: scope().settings_parameter(),
-        settings: Settings::read(text),
+        settings: Settings::from_document(text),
         version: 3,
         tags_of_new: Default::default(),
     });
@@ -51,12 +51,7 @@ fn restoring(options: HubOptions) -> Target {
 #[test]
 fn every_command_decides_by_the_settings_or_refuses() {
     let denied = || {
-        Fact::Unreadable(Fault {
-            kind: FaultKind::Denied { principal: None, resource: None },
-            action: "ssm:GetParameter".to_owned(),
-            code: None,
-            message: "no".to_owned(),
-        })
+        Fact::Unreadable(Fault::new(FaultKind::Denied { principal: None, resource: None }, "ssm:GetParameter", "no"))
     };
     let outcome = |survey: &Survey, target: &Target| match reconcile(survey, target) {
         Ok(intent) if intent.refusals.is_empty() => "plans",
@@ -129,7 +124,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         // Clusters have these.
         reader_alarms: None,
         tag_conditions: Some(false),
-        cluster_metrics: Some("none".parse().unwrap()),
+        cluster_metrics: Some("cluster".parse().unwrap()),
         notify: Some("team-a".parse().unwrap()),
         unknown: Default::default(),
     };

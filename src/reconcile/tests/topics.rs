@@ -17,7 +17,7 @@ fn lets(service: &str) -> Value {
 }
 
 fn fault(kind: FaultKind) -> Fact<TopicAttributes> {
-    Fact::Unreadable(Fault { kind, action: "sns:GetTopicAttributes".to_owned(), code: None, message: "no".to_owned() })
+    Fact::Unreadable(Fault::new(kind, "sns:GetTopicAttributes", "no"))
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
         ),
     ] {
         for (option, expected) in [("notify", notify), ("alarms", alarms)] {
-            let options: HubOptions = [(option.to_owned(), json!("t"))].into_iter().collect();
+            let options = serde_json::from_value(json!({ option: "t" })).unwrap();
             let mut survey = survey_of(options);
             let topic: Topic = "t".parse().unwrap();
             survey.known.topics.insert(topic, answer.clone());
@@ -110,7 +110,7 @@ fn a_key_policy_must_have_the_rules_of_the_hub_and_no_others() {
 
 #[test]
 fn a_topic_policy_must_have_the_alarms_of_the_hub_and_of_clusters() {
-    let to_topic: HubOptions = [("alarms".to_owned(), json!("t"))].into_iter().collect();
+    let to_topic: HubOptions = serde_json::from_value(json!({"alarms": "t"})).unwrap();
     let alarms = crate::model::watch::alarms(&scope(), &to_topic).into_iter();
     let hub: Vec<String> = alarms.map(|alarm| scope().alarm_arn(&alarm.as_alarm().unwrap().name)).collect();
     let all = [hub.clone(), vec![scope().alarm_arn(&"kibus-reader-base".parse().unwrap())]].concat();

@@ -110,7 +110,7 @@ fn a_record_that_cannot_be_used_is_critical_and_stops_every_command_about_its_cl
         ("of the future", |record| record.content = Err(BadDocument::Future(2))),
         ("of another cluster", |record| {
             let text = record.record().unwrap().document();
-            record.content = ClusterRecord::read(&text, &"other".parse().unwrap());
+            record.content = ClusterRecord::from_document(&text, &"other".parse().unwrap());
         }),
         ("with another queue", |record| record.content.as_mut().unwrap().queue = "orders".parse().unwrap()),
     ];

@@ -45,8 +45,7 @@ fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> 
     }
     let facts = EventFacts { time: Some(1_795_183_351_000), state: None, is_heartbeat: false };
     let count = items.iter().map(|item| item.message + 1).max().unwrap_or(0).max(3);
-    let routed =
-        RoutedBatch { events: vec![facts; count], items, repairs: 0, contradictions: BTreeSet::new() };
+    let routed = RoutedBatch { events: vec![facts; count], items, repairs: 0, contradictions: BTreeSet::new() };
     let messages: Vec<Message> = (0..count).map(message).collect();
     let (handler, calls) = (handler.parse().unwrap(), CallCounts::default());
     let lines = lines(&handler, "request", &messages, &routed, &calls, &Notified::default(), 5);
@@ -223,9 +222,9 @@ fn each_cluster_or_node_pool_with_a_delivery_has_its_own_line_if_it_is_wanted() 
     };
     let (of_cluster, of_pool) = (json!(["bus", "cluster"]), json!(["bus", "cluster", "nodepool"]));
     for (handler, lines) in [
-        ("kibus/{cluster}", both(json!([of_cluster]), None)),
+        ("kibus/{cluster}/metrics=cluster", both(json!([of_cluster]), None)),
         ("kibus/{cluster}/metrics=nodepool", both(json!([of_cluster, of_pool]), Some("spot"))),
-        ("kibus/{cluster}/metrics=none", vec![]),
+        ("kibus/{cluster}", vec![]),
     ] {
         let metrics = metrics_of(report_of(handler, items(), &[]));
         assert_eq!(metrics[0]["Delivered"], json!(4));

@@ -73,7 +73,7 @@ fn healthy() -> Alike {
     Alike {
         instance_tags: Ok(()),
         send: Some(Ok(())),
-        queue_tags: Ok(Tags::of(&scope().bus).with(CLUSTER, "-")),
+        queue_tags: Ok(Tags::of_bus(&scope().bus).with(CLUSTER, "-")),
         calls: Mutex::default(),
     }
 }
@@ -103,7 +103,7 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
 /// S14, S15, S18, L18: what is at fault has a name.
 #[tokio::test]
 async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
-    let tagged = Ok(Tags::of(&scope().bus).with(CLUSTER, "-"));
+    let tagged = Ok(Tags::of_bus(&scope().bus).with(CLUSTER, "-"));
     for (code, queue_tags, expected) in [
         (
             "AccessDenied",

@@ -218,7 +218,7 @@ impl Table {
         Self { numbers: numbers.into(), ..Self::default() }
     }
 
-    /// The same with names in these columns, of which no two different ones are shortened to the same text.
+    /// As above, with names in these columns, of which no two different ones are shortened to the same text.
     pub(super) fn and_names(self, names: impl Into<Vec<usize>>) -> Self {
         let names = names.into();
         Self { names, ..self }

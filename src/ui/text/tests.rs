@@ -37,7 +37,7 @@ pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
     plan_of(&scope(), after, &observed)
 }
 
-/// The same resources after changes by someone else.
+/// These resources after changes by someone else.
 pub(super) fn drifted(desired: &Desired, mut change: impl FnMut(&mut Resource)) -> Desired {
     desired
         .resources()
@@ -49,7 +49,7 @@ pub(super) fn drifted(desired: &Desired, mut change: impl FnMut(&mut Resource)) 
         .collect()
 }
 
-/// The same resources with drift in almost every kind.
+/// These resources with drift in almost every kind.
 pub(crate) fn drifted_resources(desired: &Desired) -> Desired {
     drifted(desired, |resource| match resource {
         Resource::Queue(queue) if queue.name == scope().hub_queue() => {

@@ -290,7 +290,7 @@ fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
         name: scope.settings_parameter(),
         settings: Ok(options.into()),
         version: 0,
-        tags_of_new: Tags::of(&scope.bus),
+        tags_of_new: Tags::of_bus(&scope.bus),
     })
 }
 

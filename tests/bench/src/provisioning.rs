@@ -37,7 +37,7 @@ pub struct Programs {
 enum Case {
     /// `add-cluster` of new clusters, whose roles exist.
     Add,
-    /// The same command again.
+    /// The command again.
     NoChange,
     /// `verify`.
     Verify,

@@ -30,15 +30,16 @@ fn a_dashboard_is_of_one_bus_in_one_region() {
 #[test]
 fn a_dashboard_follows_the_metrics_of_the_hub() {
     let default = shown(HubOptions::default()).body.compact();
-    assert!(default.contains("SEARCH(") && default.contains("switched off"), "{default}");
-    let none = shown(HubOptions {
-        cluster_metrics: Some(ClusterMetrics::None),
+    assert!(default.contains(r#"NumberOfMessagesSent\" QueueName=karpenter'"#), "{default}");
+    assert!(default.contains("switched off"), "{default}");
+    let metrics = shown(HubOptions {
+        cluster_metrics: Some(ClusterMetrics::Cluster),
         heartbeat: Some(true),
         ..HubOptions::default()
     });
-    let none = none.body.compact();
-    assert!(!none.contains("SEARCH(") && none.contains("all clusters"), "{none}");
-    assert!(none.contains("one every 5 minutes"), "{none}");
+    let metrics = metrics.body.compact();
+    assert!(metrics.contains("{Kibus,bus,cluster}") && !metrics.contains("QueueName=karpenter"), "{metrics}");
+    assert!(metrics.contains("one every 5 minutes"), "{metrics}");
 }
 
 /// CloudWatch has a grid of 24 columns.

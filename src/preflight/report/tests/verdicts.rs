@@ -72,12 +72,7 @@ fn what_has_no_clear_answer_is_unknown() {
     let [denied, _, unknown] = verdict(vec![Some(AccessDecision::Other), None]);
     assert_eq!(denied, Vec::<String>::new());
     assert_eq!(unknown, ["a: IAM gave an answer that kibus does not know", "b: IAM gave no answer about it",]);
-    let throttled = Fault {
-        kind: FaultKind::Throttled,
-        action: "iam:SimulatePrincipalPolicy".to_owned(),
-        code: None,
-        message: "slow down".to_owned(),
-    };
+    let throttled = Fault::new(FaultKind::Throttled, "iam:SimulatePrincipalPolicy", "slow down");
     let answer = Answered { calls: [call("a")].into(), decisions: Err(throttled) };
     let verdict = weigh(&BTreeSet::new(), &[answer]);
     assert_eq!(verdict.unknown, [(call("a"), "iam:SimulatePrincipalPolicy: slow down".to_owned())]);

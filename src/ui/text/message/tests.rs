@@ -97,8 +97,11 @@ fn ten_faults() -> Intent {
         Message::finding(&scope, FindingCode::MappingInTransition, mapping, "in state Updating"),
         Message::finding(&scope, FindingCode::RouterThrottled, live, "Lambda throttled an invocation: Rate Exceeded."),
         Message::finding(&scope, FindingCode::DuplicateRule, two, "rejects the events of rule `a`")
-            .of(Some("two".parse().unwrap()))
-            .instead("remove these rules where they were created; to see how:", scope.kibus("discover")),
+            .in_cluster(Some("two".parse().unwrap()))
+            .fixed_by(Hint::command(
+                "remove these rules where they were created; to see how:",
+                scope.kibus("discover"),
+            )),
     ]);
     sort(&mut findings);
     Intent { plan, findings, ..Intent::default() }
@@ -126,9 +129,9 @@ fn every_command_has_the_global_options() {
         Fix::add_cluster(&scope, name()),
         Fix::add_or_remove(&scope, name()),
         Fix::Command(scope.kibus("rollback")),
-        Fix::advice(Hint::command("first", scope.kibus("verify --probe"))),
+        Fix::from(Hint::command("first", scope.kibus("verify --probe"))),
     ];
-    let by_code = FindingCode::ALL.iter().map(|code| Fix::advice(code.advice(&scope)));
+    let by_code = FindingCode::ALL.iter().map(|code| Fix::from(code.advice(&scope)));
     for fix in fixes.into_iter().chain(by_code) {
         let found =
             Message::finding(&scope, FindingCode::RuleDisabled, Subject::Cluster(name()), "x").fixed_by(fix.clone());

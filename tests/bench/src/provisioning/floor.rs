@@ -50,7 +50,7 @@ pub async fn replay(
     Ok(begun.elapsed())
 }
 
-/// The same call in another account: its id is as long, wherever it is.
+/// That call in another account: its id is as long, wherever it is.
 fn in_account(call: &Call, from: &str, to: &str) -> Result<Request<Full<Bytes>>, Box<dyn Error + Send + Sync>> {
     let mut head = call.head.clone();
     head.uri = head.uri.to_string().replace(from, to).parse()?;

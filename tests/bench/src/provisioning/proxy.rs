@@ -21,7 +21,7 @@ use super::rates::Rates;
 
 /// What is added to every answer.
 const LATENCY: Duration = Duration::from_millis(50);
-/// The same where calls are throttled.
+/// It is less where calls are throttled.
 const LATENCY_WITH_RATES: Duration = Duration::from_millis(30);
 
 type Failure = Box<dyn Error + Send + Sync>;
