@@ -72,7 +72,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("events", &["model"]),
     ("export", &["model"]),
     ("reconcile", &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"]),
-    ("discover", &["export", "iam", "model", "survey"]),
+    ("discover", &["iam", "model", "survey"]),
     (
         "ui",
         &["apply", "dead_letters", "discover", "drill", "events", "message", "model", "plan", "preflight", "reconcile"],

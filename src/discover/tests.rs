@@ -1,17 +1,15 @@
 //! Reports of whole buses.
 
-mod moves;
-mod readers;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    ClusterName, ClusterRecord, Code, Document, EventRule, Hub, HubOptions, Moment, Queue, QueueActivity, Resource,
-    ResourceId, RuleName, hub, scope::tests::scope,
+    ClusterName, ClusterRecord, Code, Document, EventRule, Hub, HubOptions, ListedTarget, Moment, Queue, QueueActivity,
+    Resource, ResourceId, RuleName, Tags, hub, scope::tests::scope,
 };
+use crate::survey::ListedRole;
 
 const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
 const SPOT: &str = "EC2 Spot Instance Interruption Warning";
@@ -34,6 +32,7 @@ fn empty() -> Survey {
     survey.known.records = Fact::Present(BTreeSet::new());
     survey.known.listed_roles = Fact::Present(BTreeMap::new());
     survey.known.event_rules = Fact::Present(Vec::new());
+    survey.known.eks_clusters = Fact::Present(BTreeSet::new());
     survey
 }
 
@@ -47,24 +46,27 @@ fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, S
     survey.known.rule_targets.insert(name, Fact::Present(targets));
 }
 
+fn tags(tags: &[(&str, &str)]) -> Tags {
+    tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn names(names: &[&str]) -> BTreeSet<ClusterName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
 /// Adds a queue that exists, with tags.
-fn add_queue(survey: &mut Survey, name: &str, tags: &[(&str, &str)]) {
+fn add_queue(survey: &mut Survey, name: &str, of_queue: &[(&str, &str)]) {
     let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
     let some = desired.resources().find_map(Resource::as_queue).unwrap();
-    let queue = Queue {
-        name: name.parse().unwrap(),
-        tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        ..some.clone()
-    };
-    let queue = Resource::Queue(queue);
+    let queue = Resource::Queue(Queue { name: name.parse().unwrap(), tags: tags(of_queue), ..some.clone() });
     survey.observed.insert(queue.id(), Fact::Present(queue));
 }
 
-/// Adds a cluster of which the template of Karpenter was created.
-fn add_template(survey: &mut Survey, cluster: &str) {
-    add_queue(survey, cluster, &[]);
-    for rule in ["SpotInterruptionRule", "RebalanceRule"] {
-        add_rule(survey, &format!("Karpenter-{cluster}-{rule}-1A2B"), spot(), &[(TEMPLATE, arn(cluster))]);
+/// Adds two rules for a queue that is tagged with its cluster.
+fn add_cluster(survey: &mut Survey, cluster: &str, queue: &str) {
+    add_queue(survey, queue, &[("ClusterName", cluster)]);
+    for rule in ["Spot", "Rebalance"] {
+        add_rule(survey, &format!("Karpenter-{queue}-{rule}"), spot(), &[(TEMPLATE, arn(queue))]);
     }
 }
 
@@ -82,205 +84,240 @@ fn with_hub() -> Survey {
 }
 
 fn commands(found: &Discovery) -> Vec<String> {
-    let commands = found.moves.iter().filter_map(|hint| hint.command.clone());
-    commands.collect()
+    found.steps.iter().filter_map(|step| step.command.clone()).collect()
 }
 
-/// What each tool leaves: its rule, the target, the queue, the cluster, and the way to remove the rule. `None`: it stays.
+fn cluster_of(survey: &Survey) -> Option<String> {
+    let found = discovery(survey).unwrap();
+    let [queue] = found.queues.as_slice() else { panic!("{found:?}") };
+    queue.cluster.as_ref().map(ToString::to_string)
+}
+
 #[test]
-fn each_tool_is_found_attributed_and_judged() {
-    for (rule, target, queue, tag, origin, cluster, way) in [
-        (
-            "Karpenter-c-SpotInterruptionRule-1A",
-            TEMPLATE,
-            "c",
-            None,
-            Origin::CloudFormation,
-            Some("c"),
-            Some("stack `Karpenter-c`"),
-        ),
-        (
-            "KarpenterSpotInterrupt-c",
-            TEMPLATE,
-            "Karpenter-c",
-            None,
-            Origin::TerraformAwsEks,
-            Some("c"),
-            Some("enable_spot_termination = false"),
-        ),
-        (
-            "KarpenterSpotInterrupt-2024",
-            TEMPLATE,
-            "Karpenter-c",
-            Some("c"),
-            Origin::TerraformAwsEks,
-            Some("c"),
-            Some("enable_spot_termination = false"),
-        ),
-        (
-            "eksctl-c-karpenter-SpotInterruptionRule-1A",
-            TEMPLATE,
-            "c",
-            None,
-            Origin::Eksctl,
-            Some("c"),
-            Some("stack `eksctl-c-karpenter`"),
-        ),
-        (
-            "eks-SpotInterruptionRuleAB-1A",
-            "Target0",
-            "c",
-            None,
-            Origin::CdkEksKarpenter,
-            Some("c"),
-            Some("tryRemoveChild"),
-        ),
-        (
-            "stack-spotinterruptionruleAB-1A",
-            "Target0",
-            "stack",
-            None,
-            Origin::CdkEksBlueprints,
-            None,
-            Some("interruptionHandling: false"),
-        ),
-        (
-            "Karpenter-SpotInterrupt-2024",
-            "KarpenterQueueTarget",
-            "karpenter-c",
-            Some("c"),
-            Origin::EksBlueprintsAddons,
-            Some("c"),
-            Some("karpenter_enable_spot_termination = false"),
-        ),
-        (
-            "id-SpotInterrupt",
-            TEMPLATE,
-            "id",
-            None,
-            Origin::CloudPosse,
-            None,
-            Some("interruption_handler_enabled = false"),
-        ),
-        (
-            "karpenter-spot-interruption",
-            "karpenter-sqs",
-            "karpenter-c",
-            None,
-            Origin::ByHand,
-            Some("c"),
-            Some("delete them:"),
-        ),
-        ("c.example.com-SpotInterruption", "1", "c-example-com-nth", None, Origin::NodeTerminationHandler, None, None),
-        ("MyK8sSpotTermRule", "1", "MyK8sTermQueue", None, Origin::NodeTerminationHandler, None, None),
-        ("spot", "x", "karpenter-c", None, Origin::Unknown, Some("c"), Some("where they were created")),
-        ("spot", "x", "alarms", None, Origin::Unknown, None, None),
+fn a_cluster_comes_from_a_tag_eks_or_a_role() {
+    const OF_PROD: &[(&str, &str)] = &[("ClusterName", "prod")];
+    for (case, queue, of_queue, of_rule, eks, role, expected) in [
+        ("a tag of kibus", "karpenter-q", &[("kibus:cluster", "prod")][..], &[][..], &[][..], "", Some("prod")),
+        ("a tag of Kubernetes", "karpenter-q", &[("kubernetes.io/cluster/prod", "owned")], &[], &[], "", Some("prod")),
+        ("a tag of Karpenter", "karpenter-q", &[], &[("karpenter.sh/discovery", "prod")], &[], "", Some("prod")),
+        ("a tag and EKS", "karpenter-eu", OF_PROD, &[], &["eu"], "", Some("prod")),
+        ("tags that differ", "karpenter-prod", OF_PROD, &[("ClusterName", "test")], &["prod"], "", None),
+        ("a tag that is no name", "karpenter-q", &[("ClusterName", "?")], &[], &[], "", None),
+        ("nothing", "karpenter-prod", &[], &[], &[], "", None),
+        ("EKS", "karpenter-interruption-prod", &[], &[], &["prod", "interrupt"], "", Some("prod")),
+        ("EKS, a longer name", "karpenter-events-team-prod", &[], &[], &["prod", "team-prod"], "", Some("team-prod")),
+        ("EKS, two names", "karpenter-blue-prod", &[], &[], &["blue", "prod"], "", None),
+        ("EKS, in a word", "karpenter-products", &[], &[], &["prod"], "", None),
+        ("EKS before a role", "karpenter-prod", &[], &[], &["other"], "KarpenterServiceAccount-prod", None),
+        ("a role", "karpenter-prod", &[], &[], &[], "KarpenterServiceAccount-prod", Some("prod")),
+        ("a role, and only a part of a name", "karpenter-events-prod", &[], &[], &[], "prod-karpenter", None),
+        ("a role with the name of the queue", "id-karpenter", &[], &[], &[], "id-karpenter", None),
+        ("not of a Karpenter", "prod-events", &[], &[], &["prod"], "", None),
     ] {
         let mut survey = empty();
-        add_queue(&mut survey, queue, &[]);
-        add_rule(&mut survey, rule, spot(), &[(target, arn(queue))]);
-        if let Some(cluster) = tag {
-            let tags = [("ClusterName".to_owned(), cluster.to_owned())].into_iter().collect();
-            survey.known.rule_tags.insert(rule.parse().unwrap(), Fact::Present(tags));
+        add_queue(&mut survey, queue, of_queue);
+        add_rule(&mut survey, "spot", spot(), &[("1", arn(queue))]);
+        survey.known.rule_tags.insert("spot".parse().unwrap(), Fact::Present(tags(of_rule)));
+        survey.known.eks_clusters = Fact::Present(names(eks));
+        if !role.is_empty() {
+            let listed = BTreeMap::from([(role.parse().unwrap(), ListedRole::default())]);
+            survey.known.listed_roles = Fact::Present(listed);
         }
-        let found = discovery(&survey, None).unwrap();
-        let [queue] = found.queues.as_slice() else { panic!("{rule}: {found:?}") };
-        assert_eq!(queue.made_by, origin, "{rule}");
-        assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), cluster, "{rule}");
-        let ways: Vec<&str> = queue.removals.iter().map(|removal| removal.way.text.as_str()).collect();
-        match way {
-            Some(way) => assert!(ways.len() == 1 && ways[0].contains(way), "{rule}: {ways:?}"),
-            None => assert_eq!(ways, Vec::<&str>::new(), "{rule}"),
-        }
-        assert_eq!(queue.is_replaced(), way.is_some(), "{rule}");
-        assert_eq!(found.moves.is_empty(), way.is_none(), "{rule}");
+        assert_eq!(cluster_of(&survey).as_deref(), expected, "{case}");
     }
+}
+
+#[test]
+fn the_tag_of_a_rule_for_several_queues_names_no_cluster() {
+    let mut survey = empty();
+    let targets = ["karpenter-a", "karpenter-b"].map(|queue| (queue, arn(queue)));
+    add_rule(&mut survey, "spot", spot(), &targets);
+    let tags = Fact::Present(tags(&[("ClusterName", "a")]));
+    survey.known.rule_tags.insert("spot".parse().unwrap(), tags);
+    let found = discovery(&survey).unwrap();
+    assert!(found.queues.iter().all(|queue| queue.cluster.is_none()), "{found:?}");
+}
+
+#[test]
+fn a_rule_with_another_use_stays() {
+    const BASE: &str = "arn:aws:sqs:us-west-2:111122223333:karpenter-base";
+    const ALARMS: &str = "arn:aws:sqs:us-west-2:111122223333:alarms";
+    const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:audit";
+    const FUNCTION: &str = "arn:aws:lambda:us-west-2:111122223333:function:router";
+    const BUS: &str = "arn:aws:events:us-west-2:444455556666:event-bus/central";
+    const FOREIGN: &str = "arn:aws:sqs:us-west-2:444455556666:karpenter-base";
+    const FIFO: &str = "arn:aws:sqs:us-west-2:111122223333:q.fifo";
+    let narrow = json!({"source": ["aws.ec2"], "detail-type": [SPOT], "detail": {"instance-id": ["i-1"]}});
+    let broad = json!({"source": ["aws.ec2"], "detail-type": [{"prefix": "EC2 "}]});
+    let both = json!({"source": ["aws.ec2", "aws.autoscaling"]});
+    let unclear = "nothing shows that only a Karpenter reads its queue";
+    for (case, pattern, targets, managed_by, expected) in [
+        ("the events of the hub", spot(), &[BASE][..], None, None),
+        ("a managed rule", spot(), &[BASE], Some("fis.amazonaws.com"), Some("`fis.amazonaws.com` manages it")),
+        ("another target", spot(), &[BASE, TOPIC], None, Some(&*format!("it has other targets: `{TOPIC}`"))),
+        ("another queue", spot(), &[BASE, ALARMS], None, Some(&*format!("it has other targets: `{ALARMS}`"))),
+        ("a filter", narrow, &[BASE], None, Some("its pattern has further filters: `detail`")),
+        ("more events", broad, &[BASE], None, Some("its pattern also matches events that Karpenter does not know")),
+        ("events of EC2 Auto Scaling", both, &[BASE], None, Some(unclear)),
+        ("an unknown queue", spot(), &[ALARMS], None, Some(unclear)),
+        ("a topic", spot(), &[TOPIC], None, Some(&*format!("kibus cannot follow events to `{TOPIC}`"))),
+        ("a function", spot(), &[FUNCTION], None, Some(&*format!("kibus cannot follow events to `{FUNCTION}`"))),
+        ("another bus", spot(), &[BUS], None, Some(&*format!("kibus cannot follow events to `{BUS}`"))),
+        ("another account", spot(), &[FOREIGN], None, Some(&*format!("kibus cannot follow events to `{FOREIGN}`"))),
+        ("a FIFO queue", spot(), &[FIFO], None, Some(&*format!("kibus cannot follow events to `{FIFO}`"))),
+    ] {
+        let mut survey = empty();
+        let targets: Vec<_> = targets.iter().map(|arn| (*arn, (*arn).to_owned())).collect();
+        add_rule(&mut survey, "rule", pattern, &targets);
+        let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
+        all[0].managed_by = managed_by.map(str::to_owned);
+        let found = discovery(&survey).unwrap();
+        let [rule] = found.rules.as_slice() else { panic!("{found:?}") };
+        assert_eq!(rule.reason.as_deref(), expected, "{case}");
+        assert_eq!(rule.verdict == Verdict::Keep, expected.is_some(), "{case}");
+        assert_eq!(found.steps.is_empty(), expected.is_some(), "{case}");
+    }
+}
+
+#[test]
+fn one_rule_about_auto_scaling_keeps_the_others_of_its_queue() {
+    let mut survey = empty();
+    add_cluster(&mut survey, "base", "base");
+    add_rule(&mut survey, "hooks", json!({"source": ["aws.autoscaling"]}), &[("1", arn("base"))]);
+    let found = discovery(&survey).unwrap();
+    assert_eq!((found.rules.len(), found.steps.len()), (2, 0), "{found:?}");
+    assert!(found.rules.iter().all(|rule| rule.verdict == Verdict::Keep));
 }
 
 #[test]
 fn what_is_none_of_karpenters_is_not_reported() {
     let mut survey = empty();
-    add_rule(&mut survey, "audit", spot(), &[("1", "arn:aws:sns:us-west-2:111122223333:audit".to_owned())]);
     add_rule(&mut survey, "s3", json!({"source": ["aws.s3"]}), &[("1", arn("files"))]);
     add_rule(&mut survey, "malformed", json!("{"), &[("1", arn("karpenter-x"))]);
     add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("hooks"))]);
+    add_rule(&mut survey, "without-targets", spot(), &[]);
     add_rule(&mut survey, "other-spot-interruption", spot(), &[("kibus-hub", arn("other-hub"))]);
-    let found = discovery(&survey, None).unwrap();
-    assert_eq!((found.rules, found.rule_limit), (5, 300));
-    assert_eq!((found.queues, found.rules_elsewhere, found.moves), (vec![], vec![], vec![]));
+    let found = discovery(&survey).unwrap();
+    assert_eq!((found.rule_count, found.rule_limit, found.rules_of_kibus), (5, 300, 1));
+    assert_eq!((found.rules, found.queues, found.steps), (vec![], vec![], vec![]));
 }
 
+/// The commands without those that remove rules.
 #[test]
-fn a_queue_elsewhere_and_another_hub_are_named() {
-    for (target, arn, reason) in [
+fn the_steps_move_every_cluster_and_change_few_settings() {
+    for (case, clusters, expected) in [
+        ("nothing", &[][..], &[][..]),
         (
-            "RouterLambda",
-            "arn:aws:lambda:us-west-2:111122223333:function:router",
-            "it belongs to another hub, which routes the same events",
+            "queues with the names of their clusters",
+            &[("a", "a"), ("b", "b")],
+            &[
+                "kibus bootstrap-hub --queue-name '{cluster}'",
+                "kibus add-cluster a b --external",
+                "kibus verify --probe a b",
+            ],
         ),
         (
-            "1",
-            "arn:aws:sqs:us-west-2:444455556666:q",
-            "its target `arn:aws:sqs:us-west-2:444455556666:q` is FIFO, or in another account or Region",
+            "most queues fit one template",
+            &[("a", "a"), ("b", "Karpenter-b"), ("c", "Karpenter-c")],
+            &[
+                "kibus bootstrap-hub --queue-name 'Karpenter-{cluster}'",
+                "kibus add-cluster b c --external",
+                "kibus add-cluster a",
+                "kibus verify --probe a b c",
+            ],
         ),
         (
-            "1",
-            "arn:aws:sqs:us-west-2:111122223333:q.fifo",
-            "its target `arn:aws:sqs:us-west-2:111122223333:q.fifo` is FIFO, or in another account or Region",
+            "the default fits as many",
+            &[("a", "a"), ("b", "karpenter-b")],
+            &[
+                "kibus bootstrap-hub",
+                "kibus add-cluster b --external",
+                "kibus add-cluster a",
+                "kibus verify --probe a b",
+            ],
         ),
     ] {
         let mut survey = empty();
-        add_rule(&mut survey, "spot", spot(), &[(target, arn.to_owned())]);
-        let found = discovery(&survey, None).unwrap();
-        let [rule] = found.rules_elsewhere.as_slice() else { panic!("{found:?}") };
-        assert_eq!((rule.verdict, rule.reason.as_deref()), (Verdict::Keep, Some(reason)));
-        assert!(found.queues.is_empty());
+        for (cluster, queue) in clusters {
+            add_cluster(&mut survey, cluster, queue);
+        }
+        let mut commands = commands(&discovery(&survey).unwrap());
+        let removals = commands.pop().unwrap_or_default();
+        assert_eq!(removals.lines().count(), clusters.len() * 4, "{removals}");
+        assert_eq!(commands, expected, "{case}");
     }
 }
 
-/// Rules of one queue by two tools, and rules that stay among them.
 #[test]
-fn each_rule_of_a_queue_has_its_own_verdict() {
+fn rules_are_removed_last_and_only_for_known_clusters() {
+    let mut survey = with_hub();
+    add_cluster(&mut survey, "base", "base");
+    add_rule(&mut survey, "Karpenter-shared", spot(), &[("a b", arn("base")), ("2", arn("karpenter-unknown"))]);
+    let found = discovery(&survey).unwrap();
+    let remove = |rule: &str| {
+        format!(
+            "aws events remove-targets --region us-west-2 --rule {rule} --ids {TEMPLATE}\n\
+             aws events delete-rule --region us-west-2 --name {rule}"
+        )
+    };
+    let removals = ["Karpenter-base-Spot", "Karpenter-base-Rebalance"].map(remove).join("\n");
+    assert_eq!(commands(&found), ["kibus add-cluster NAME", "kibus verify --probe base", &removals]);
+    assert_eq!(found.steps[2].text, "Only then remove what base no longer needs, where it was created, else:");
+    add_queue(&mut survey, "karpenter-unknown", &[("ClusterName", "other")]);
+    let found = discovery(&survey).unwrap();
+    assert!(commands(&found)[2].ends_with("Karpenter-shared"), "{found:?}");
+    assert!(commands(&found)[2].contains("--rule Karpenter-shared --ids 'a b' 2"), "{found:?}");
+}
+
+#[test]
+fn where_eks_is_denied_the_first_step_is_its_document() {
     let mut survey = empty();
-    add_template(&mut survey, "base");
-    add_rule(&mut survey, "by-hand", spot(), &[("1", arn("base"))]);
-    add_rule(&mut survey, "audited", spot(), &[("1", arn("base")), ("2", "arn:aws:sns:x".to_owned())]);
-    let mut narrow = spot();
-    narrow["detail"] = json!({"instance-id": ["i-1"]});
-    add_rule(&mut survey, "narrow", narrow, &[("1", arn("base"))]);
-    let found = discovery(&survey, None).unwrap();
-    let verdicts: Vec<_> =
-        found.queues[0].rules.iter().map(|rule| (rule.name.as_str(), rule.verdict == Verdict::Replace)).collect();
-    assert_eq!(
-        verdicts,
-        [
-            ("Karpenter-base-RebalanceRule-1A2B", true),
-            ("Karpenter-base-SpotInterruptionRule-1A2B", true),
-            ("audited", false),
-            ("by-hand", true),
-            ("narrow", false),
-        ]
-    );
-    assert_eq!(found.queues[0].made_by, Origin::CloudFormation);
-    assert_eq!(found.queues[0].removals.len(), 2, "one for each tool");
+    add_rule(&mut survey, "spot", spot(), &[("1", arn("karpenter-interruption-prod"))]);
+    survey.known.eks_clusters = Fact::Unreadable(Fault::denied("eks:ListClusters"));
+    let found = discovery(&survey).unwrap();
+    assert_eq!(commands(&found), ["kibus policy operator --for eks", "kibus bootstrap-hub"]);
+    assert!(found.steps[0].text.contains("`karpenter-interruption-prod`") && found.unread.is_empty(), "{found:?}");
+    survey.known.eks_clusters = Fact::Present(names(&["prod"]));
+    let option = "--queue-name 'karpenter-interruption-{cluster}'";
+    assert_eq!(commands(&discovery(&survey).unwrap())[0], format!("kibus bootstrap-hub {option}"));
+}
+
+#[test]
+fn a_queue_that_does_not_exist_is_replaced_by_a_new_one() {
+    let mut survey = empty();
+    add_cluster(&mut survey, "base", "karpenter-base");
+    let queue = ResourceId::Queue("karpenter-base".parse().unwrap());
+    survey.observed.insert(queue, Fact::Absent);
+    survey.known.eks_clusters = Fact::Present(names(&["base"]));
+    let activity = Fact::Present(QueueActivity::default());
+    survey.known.activity.insert("karpenter-base".parse().unwrap(), activity);
+    let found = discovery(&survey).unwrap();
+    assert_eq!(found.queues[0].reader, Readership::NoQueue);
+    assert_eq!(commands(&found)[1], "kibus add-cluster base");
 }
 
 #[test]
 fn what_could_not_be_read_is_named_once() {
     let mut survey = empty();
     for cluster in ["a", "b", "c"] {
-        add_template(&mut survey, cluster);
+        add_cluster(&mut survey, cluster, cluster);
         let queue = ResourceId::Queue(cluster.parse().unwrap());
         survey.observed.insert(queue, Fact::Unreadable(Fault::denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
         survey.known.activity.insert(queue, Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")));
     }
-    let found = discovery(&survey, None).unwrap();
+    let found = discovery(&survey).unwrap();
     let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
     assert_eq!(unread, ["queue `a` and 2 more"]);
     assert_eq!(found.unmeasured, Some(Fault::denied("cloudwatch:GetMetricData")));
+    for targets in survey.known.rule_targets.values_mut() {
+        *targets = Fact::Unreadable(Fault::denied("events:ListTargetsByRule"));
+    }
+    let found = discovery(&survey).unwrap();
+    let reasons: BTreeSet<_> = found.rules.iter().map(|rule| rule.reason.as_deref()).collect();
+    assert_eq!((found.rules.len(), reasons), (6, BTreeSet::from([Some("its targets could not be read")])));
     survey.known.event_rules = Fact::Unreadable(Fault::denied("events:ListRules"));
-    assert_eq!(discovery(&survey, None), Err(Fault::denied("events:ListRules")));
+    assert_eq!(discovery(&survey), Err(Fault::denied("events:ListRules")));
 }
 
 /// The queries of a survey of the largest bus: each is about what the answers before it say.
@@ -288,10 +325,11 @@ fn what_could_not_be_read_is_named_once() {
 fn a_full_bus_is_read_in_three_rounds() {
     let mut survey = empty();
     for number in 0..150 {
-        add_template(&mut survey, &format!("c{number}"));
+        let cluster = format!("c{number}");
+        add_cluster(&mut survey, &cluster, &cluster);
     }
     let asked = |survey: &Survey| {
-        discovery(survey, None).unwrap();
+        discovery(survey).unwrap();
         survey.take_open()
     };
     let targets = std::mem::take(&mut survey.known.rule_targets);
@@ -300,8 +338,8 @@ fn a_full_bus_is_read_in_three_rounds() {
     survey.known.rule_targets = targets;
     let read = std::mem::replace(&mut survey.observed, empty().observed);
     let query = asked(&survey);
-    assert_eq!((query.rule_tags.len(), query.resources.len(), query.activity.len()), (150, 150, 150));
+    assert_eq!((query.rule_tags.len(), query.resources.len(), query.activity.len()), (300, 150, 150));
     survey.observed = read;
-    let found = discovery(&survey, None).unwrap();
-    assert_eq!((found.rules, found.queues.len()), (300, 150));
+    let found = discovery(&survey).unwrap();
+    assert_eq!((found.rule_count, found.queues.len()), (300, 150));
 }

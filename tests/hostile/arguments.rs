@@ -20,7 +20,6 @@ const PLACES: &[&str] = &[
     "list --region={}",
     "list --endpoint-url={}",
     "discover {}",
-    "discover --format={}",
     "export {}",
     "export cluster {}",
     "export cluster base --format={}",

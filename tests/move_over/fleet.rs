@@ -1,6 +1,6 @@
 //! The clusters of one account, with what their tools created, and kibus commands for them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::process::Stdio;
 
 use kibus::model::{Document, GlobalOptions, Scope};
@@ -193,21 +193,23 @@ impl Fleet {
         }
     }
 
-    /// `discover` names the tool of each queue, and its cluster where the queue has its name; all rules that match can go.
+    /// `discover` names the cluster of each queue where a tag or a role does; all rules that match can go, but those of a queue that
+    /// nothing connects with Karpenter.
     pub(super) async fn is_discovered(&self) {
         let found: Value = serde_json::from_str(&self.read("discover --output json").await).unwrap();
-        let found = found["hubs"][0]["discovery"]["queues"].as_array().unwrap();
+        let found = &found["hubs"][0]["discovery"];
+        let of = |members: &Value| members.as_array().unwrap().clone();
         for setup in &self.setups {
-            let queue = found.iter().find(|queue| queue["name"] == setup.queue);
+            let queue = of(&found["queues"]).into_iter().find(|queue| queue["name"] == setup.queue);
             let queue = queue.unwrap_or_else(|| panic!("{} is not found: {found:?}", setup.queue));
-            assert_eq!(queue["made_by"], setup.made_by, "{queue}");
-            let cluster = setup.queue.ends_with(setup.cluster).then_some(setup.cluster);
-            assert_eq!(queue["cluster"].as_str(), cluster, "{queue}");
-            let rules = queue["rules"].as_array().unwrap();
-            let rules: BTreeSet<_> =
-                rules.iter().map(|rule| (rule["name"].as_str(), rule["verdict"].as_str())).collect();
+            assert_eq!(queue["cluster"].as_str(), setup.is_named.then_some(setup.cluster), "{queue}");
+            let rules = of(&found["rules"]).into_iter().filter(|rule| rule["targets"][0]["queue"] == setup.queue);
+            let rules: BTreeMap<_, _> =
+                rules.map(|rule| (rule["name"].to_string(), rule["verdict"].to_string())).collect();
             let matching = setup.rules.iter().filter(|(_, pattern)| *pattern != MISSPELLED_STATE);
-            let expected = matching.map(|(rule, _)| (Some(*rule), Some("replace")));
+            let names_karpenter = setup.queue != "blueprints";
+            let verdict = if names_karpenter { "replace" } else { "keep" };
+            let expected = matching.map(|(rule, _)| (format!("{rule:?}"), format!("{verdict:?}")));
             assert_eq!(rules, expected.collect(), "{}", setup.queue);
         }
     }

@@ -24,8 +24,8 @@ pub(crate) enum Grant {
 /// What one tool has created for one cluster.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// The tool, as `kibus discover --output json` names it.
-    pub(crate) made_by: &'static str,
+    /// Whether `kibus discover` names its cluster without EKS, by a tag or the role.
+    pub(crate) is_named: bool,
     pub(crate) cluster: &'static str,
     /// The template of queue names of the hub that the cluster moves to.
     pub(crate) template: &'static str,
@@ -101,15 +101,13 @@ const BY_HAND: &str = r#"{"Version":"2012-10-17","Statement":[
 
 pub(crate) const SETUPS: &[Setup] = &[
     Setup {
-        made_by: "cloud-formation",
+        // cloud-formation
+        is_named: true,
         cluster: "base",
         template: "karpenter-{cluster}",
         way: Way::NewQueue,
         queue: "base",
-        queue_tags: &[
-            ("aws:cloudformation:stack-name", "Karpenter-base"),
-            ("aws:cloudformation:logical-id", "KarpenterInterruptionQueue"),
-        ],
+        queue_tags: &[],
         queue_policy: BY_TEMPLATE,
         rules: &[
             ("Karpenter-base-ScheduledChangeRule-1A2B3C4D5E6F7", HEALTH),
@@ -125,15 +123,13 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "eksctl",
+        // eksctl
+        is_named: true,
         cluster: "dev",
         template: "karpenter-{cluster}",
         way: Way::NewQueue,
         queue: "dev",
-        queue_tags: &[
-            ("aws:cloudformation:stack-name", "eksctl-dev-karpenter"),
-            ("alpha.eksctl.io/cluster-name", "dev"),
-        ],
+        queue_tags: &[("alpha.eksctl.io/cluster-name", "dev")],
         queue_policy: BY_TEMPLATE,
         rules: &[
             ("eksctl-dev-karpenter-ScheduledChangeRule-6F7G8H9I0J1K2", HEALTH),
@@ -148,12 +144,13 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: false,
     },
     Setup {
-        made_by: "cdk-eks-karpenter",
+        // cdk-eks-karpenter
+        is_named: false,
         cluster: "cdk",
         template: "{cluster}",
         way: Way::External,
         queue: "cdk",
-        queue_tags: &[("aws:cloudformation:stack-name", "Clusters")],
+        queue_tags: &[],
         queue_policy: BY_CDK,
         rules: &[
             ("Clusters-KarpenterScheduledChangeRule0F3C-0J1K2L3M4N5O6", HEALTH),
@@ -168,7 +165,8 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "terraform-aws-eks",
+        // terraform-aws-eks
+        is_named: false,
         cluster: "old",
         template: "karpenter-{cluster}",
         way: Way::NewQueue,
@@ -188,7 +186,8 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "terraform-aws-eks",
+        // terraform-aws-eks
+        is_named: true,
         cluster: "new",
         template: "Karpenter-{cluster}",
         way: Way::Adopt,
@@ -209,7 +208,8 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "eks-blueprints-addons",
+        // eks-blueprints-addons
+        is_named: true,
         cluster: "addons",
         template: "karpenter-{cluster}",
         way: Way::Adopt,
@@ -229,7 +229,8 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "by-hand",
+        // by-hand
+        is_named: true,
         cluster: "guide",
         template: "karpenter-{cluster}",
         way: Way::Adopt,
@@ -249,12 +250,13 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "cdk-eks-blueprints",
+        // cdk-eks-blueprints
+        is_named: false,
         cluster: "stack-cluster",
         template: "karpenter-{cluster}",
         way: Way::NewQueue,
         queue: "blueprints",
-        queue_tags: &[("aws:cloudformation:stack-name", "blueprints")],
+        queue_tags: &[],
         queue_policy: BY_BLUEPRINTS,
         rules: &[
             ("blueprints-schedulechangerule3F2A9B1C-8P7O6I5U4Y3T", HEALTH),
@@ -269,7 +271,8 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        made_by: "cloud-posse",
+        // cloud-posse
+        is_named: false,
         cluster: "eg-core-ue2-auto-eks-cluster",
         template: "karpenter-{cluster}",
         way: Way::NewQueue,

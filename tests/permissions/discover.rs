@@ -36,8 +36,10 @@ async fn a_discovery_reads_what_its_documents_allow() {
     account.allow("operator", "kibus-discover", &besides).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("base      base    CloudFormation"), "{}", ran.stdout);
-    let called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    let first = "Let EKS name the clusters of `base`; then repeat this:   kibus policy operator --for eks";
+    assert!(ran.stdout.contains(first), "{}", ran.stdout);
+    let mut called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    assert!(called.remove("eks:ListClusters"), "denied, and the command goes on");
     let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
     assert_eq!(unused, BTreeSet::new());
     let beyond: BTreeSet<_> = called.difference(&actions(&ordinary)).cloned().collect();

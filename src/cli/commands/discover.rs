@@ -2,29 +2,24 @@ use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::{failure, stages};
 use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
-use crate::export::Format;
 use crate::model::Fault;
 use crate::ui::{Body, HubReport, text};
 
 /// The document with the permissions of this command.
 const DOCUMENT: &str = "policy operator --for discover";
 
-/// Find the rules and queues that other tools created for Karpenter; change nothing.
+/// Find the rules and queues that others created for Karpenter; change nothing.
 ///
-/// Lists the rules of the default event bus that send Karpenter's events to queues: the cluster, the tool that created them,
-/// whether anything read the queue in the last day, which rules the hub replaces and how to remove them. Ends with the commands
-/// that move the clusters to the bus. It needs no hub. Exits with 1 if something could not be read.
+/// Lists the rules of the default event bus that match Karpenter's events, with the queue that each sends to: whether anything
+/// read it in the last day, its cluster, and the tags of both. Ends with the steps that move the clusters to the bus, in a
+/// safe order. It needs no hub. Exits with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct Args {
-    /// End with commands that export the clusters in this language, for a tool that owns their queues.
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    format: Option<Format>,
-}
+pub(in crate::cli) struct Args {}
 
 /// Surveys the hub, which may not exist, and the default event bus of its account and Region.
-pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
+pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let hub = context.hub().await?;
-    let (_, found) = stages::survey(hub, |_| guess(), |survey| discovery(survey, args.format)).await?;
+    let (_, found) = stages::survey(hub, |_| guess(), discovery).await?;
     show(hub, found.map_err(|fault| not_listed(hub, &fault))?)
 }
 
@@ -37,10 +32,6 @@ fn show(hub: &ConnectedHub<'_>, found: Discovery) -> Result<HubReport, Error> {
         ui.warn_text(&format!("unknown what was read in the last day: {fault}"));
     }
     ui.result(&text::discovery(scope, &found, ui.result_style()))?;
-    if !found.moves.is_empty() {
-        ui.result("")?;
-    }
-    ui.next_steps(&found.moves)?;
     let error = incomplete(hub, found.unread.len());
     Ok(HubReport { error, ..HubReport::with(scope, Body::Discovery(found)) })
 }

@@ -1,136 +1,137 @@
-//! What other tools set up for Karpenter, as text: a line for each queue, what is wrong, which rules stay, and how to remove the
-//! others.
+//! What others set up for Karpenter, as text: a line for each target of a rule, the steps, and which rules stay.
 
-use std::cmp::Ordering;
-use std::collections::BTreeSet;
-
-use super::layout::{Style, Table, capitalized, escape, sentences};
-use super::message::hint;
-use crate::discover::{Discovery, FoundQueue, FoundRule, Readership, Removal};
-use crate::model::{ClusterName, RuleName, Scope, by_count, counted};
+use super::layout::{Style, Table, block, escape, indented, sentences, shortened};
+use crate::discover::{Discovery, FoundQueue, FoundRule, FoundTarget, Readership, Verdict};
+use crate::error::{Hint, listed};
+use crate::model::{ClusterName, Scope, count_key};
+use crate::ui::terminal::Paint;
 
 /// The indentation of tables.
 const INDENT: usize = 2;
-/// What stands for the name of a cluster, or a number, that is unknown.
+/// The columns that tags may take.
+const TAGS: usize = 60;
+/// What stands for a cluster or a target that is unknown.
 const UNKNOWN: &str = "?";
 
-/// The whole report, without the commands that move the clusters.
 pub fn discovery(scope: &Scope, found: &Discovery, style: Style) -> String {
-    let mut queues: Vec<&FoundQueue> = found.queues.iter().collect();
-    queues.sort_by(|a, b| order(a, b));
-    let mut lines = vec![super::heading(scope, style), String::new()];
-    lines.push(sentences(&summary(found), style));
-    if !queues.is_empty() {
-        lines.extend([String::new(), table(&queues, style)]);
-    }
-    lines.extend(section("Readers", warnings(found, &queues), style));
-    lines.extend(section("Rules that stay", kept(found, &queues), style));
-    lines.extend(section("To remove the other rules, once the clusters are on the bus", removals(&queues), style));
-    lines.join("\n")
+    let table = (!found.rules.is_empty()).then(|| table(found, style.paint));
+    let steps = (!found.steps.is_empty()).then(|| steps(&found.steps));
+    let known = found.rules.iter().filter(|rule| !rule.targets.is_empty());
+    let kept = known.filter_map(|FoundRule { name, reason, .. }| {
+        Some(sentences(&format!("Keep rule `{name}`: {}.", escape(reason.as_ref()?)), style))
+    });
+    let kept: Vec<String> = kept.collect();
+    let kept = (!kept.is_empty()).then(|| kept.join("\n"));
+    let parts = [Some(super::heading(scope, style)), table, Some(block(&summary(found), style)), steps, kept];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
-/// By cluster, as people count; those without one last.
-fn order(a: &FoundQueue, b: &FoundQueue) -> Ordering {
-    let name = |queue: &FoundQueue| queue.cluster.as_ref().map_or(String::new(), ToString::to_string);
-    let is_unknown = a.cluster.is_none().cmp(&b.cluster.is_none());
-    is_unknown.then_with(|| by_count(&name(a), &name(b))).then_with(|| by_count(a.name.as_str(), b.name.as_str()))
+/// Names stay whole, because people copy them.
+fn table(found: &Discovery, paint: Paint) -> String {
+    let mut rows: Vec<_> = found.rules.iter().flat_map(|rule| rows(found, rule)).collect();
+    // By cluster, as people count; those without one last.
+    rows.sort_by_key(|(rule, _, queue)| {
+        let cluster = queue.and_then(|queue| queue.cluster.as_ref());
+        (cluster.is_none(), count_key(cluster.map_or("", ClusterName::as_str)), count_key(rule.name.as_str()))
+    });
+    let mut table = Table::default();
+    table.row(["RULE", "TARGET QUEUE", "READ", "CLUSTER", "ON THE BUS", "TAGS"].map(|title| paint.dim(title)));
+    for (rule, target, queue) in rows {
+        let [read, cluster, registered] = queue.map_or_else(Default::default, |queue| {
+            let cluster = queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str);
+            [read(queue.reader, paint), cluster.to_owned(), if queue.registered { "yes" } else { "no" }.to_owned()]
+        });
+        let target = target.map_or(UNKNOWN.to_owned(), short);
+        table.row([rule.name.to_string(), target, read, cluster, registered, tags(rule, queue)]);
+    }
+    table.render(INDENT, None)
+}
+
+/// A rule with each of its targets, and the queue that this is.
+fn rows<'a>(
+    found: &'a Discovery,
+    rule: &'a FoundRule,
+) -> Vec<(&'a FoundRule, Option<&'a FoundTarget>, Option<&'a FoundQueue>)> {
+    let queue = |target: &FoundTarget| found.queues.iter().find(|queue| Some(&queue.name) == target.queue.as_ref());
+    match rule.targets.as_slice() {
+        [] => vec![(rule, None, None)],
+        targets => targets.iter().map(|target| (rule, Some(target), queue(target))).collect(),
+    }
+}
+
+/// A queue by its name, and another target by its service and what follows the account.
+fn short(target: &FoundTarget) -> String {
+    let parts: Vec<&str> = target.arn.splitn(6, ':').collect();
+    let text = match parts.as_slice() {
+        [_, _, "sqs", .., name] => (*name).to_owned(),
+        [_, _, service, .., name] => format!("{service} {name}"),
+        _ => target.arn.clone(),
+    };
+    escape(&text).into_owned()
+}
+
+fn read(reader: Readership, paint: Paint) -> String {
+    match reader {
+        Readership::Reads => "yes".to_owned(),
+        Readership::Seldom => paint.yellow("seldom"),
+        Readership::Nothing => paint.red("no"),
+        Readership::NoQueue => paint.red("no queue"),
+        Readership::Unknown => paint.yellow("unknown"),
+    }
+}
+
+/// The tags of the rule and the queue. Of those of CloudFormation, the name of the stack says all.
+fn tags(rule: &FoundRule, queue: Option<&FoundQueue>) -> String {
+    let mut all = rule.tags.clone();
+    all.extend(queue.into_iter().flat_map(|queue| queue.tags.clone()));
+    let tag = |(key, value): (String, String)| match key.strip_prefix("aws:cloudformation:") {
+        None => Some(format!("{key}={value}")),
+        Some("stack-name") => Some(format!("stack={value}")),
+        Some(_) => None,
+    };
+    let all: Vec<String> = all.into_iter().filter_map(tag).collect();
+    shortened(&escape(&all.join(", ")), Some(TAGS), 0)
 }
 
 fn summary(found: &Discovery) -> String {
-    let Discovery { rules, rule_limit, rules_of_kibus, queues, unread, .. } = found;
-    let sending: BTreeSet<&RuleName> = queues.iter().flat_map(|queue| &queue.rules).map(|rule| &rule.name).collect();
-    let bus = format!("The default event bus has {rules} of {rule_limit} rules (default limit).");
-    let (bus, none, other) = match rules_of_kibus {
-        0 => (bus, "None sends", ["sends", "send"]),
-        _ => {
-            (format!("{bus} {rules_of_kibus} of them are of kibus."), "No other sends", ["other sends", "others send"])
-        }
+    let Discovery { rule_count, rule_limit, rules_of_kibus, rules, queues, .. } = found;
+    let replaces = if rules.iter().any(|rule| rule.targets.is_empty()) {
+        "which of these the hub replaces is unknown".to_owned()
+    } else {
+        let same = rules.iter().filter(|rule| rule.verdict == Verdict::Replace).count();
+        format!("the hub replaces {same}")
     };
-    let sending = match sending.len() {
-        0 if !unread.is_empty() => return format!("{bus} Which of them send Karpenter's events to queues is unknown."),
-        0 => return format!("{bus} {none} Karpenter's events to a queue."),
-        1 => format!("1 {}", other[0]),
-        several => format!("{several} {}", other[1]),
+    let (of_kibus, [none, other, others]) = match rules_of_kibus {
+        0 => (String::new(), ["None matches", "matches", "match"]),
+        count => (format!(", {count} of them of kibus"), ["No other matches", "other matches", "others match"]),
     };
-    let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.messages_sent).collect();
-    let day = match sent.iter().sum::<u64>() {
-        _ if sent.is_empty() => String::new(),
-        sum => format!(
-            " {} received {} in the last day.",
-            capitalized(&counted(sent.len(), "queue")),
-            counted(sum, "message")
+    let others = match rules.len() {
+        0 => format!("{none} Karpenter's events."),
+        1 => format!("1 {other} Karpenter's events; {replaces}."),
+        count => format!("{count} {others} Karpenter's events; {replaces}."),
+    };
+    let unread = queues
+        .iter()
+        .filter(|queue| queue.reader == Readership::Nothing && queue.is_for_karpenter && !queue.registered);
+    let unread: Vec<_> = unread.map(|queue| &queue.name).collect();
+    let unread = match unread.as_slice() {
+        [] => String::new(),
+        queues => format!(
+            "\nNothing has read {} in the last day. Check `settings.interruptionQueue` in the Helm values of its Karpenter.",
+            listed(queues)
         ),
     };
-    format!("{bus} {sending} Karpenter's events to {}.{day}", counted(queues.len(), "queue"))
+    format!("The default event bus has {rule_count} of {rule_limit} rules{of_kibus}. {others}{unread}")
 }
 
-fn table(queues: &[&FoundQueue], style: Style) -> String {
-    let paint = style.paint;
-    let mut table = Table::with_numbers([3, 4]).and_names([0, 1]);
-    table.row(["cluster", "queue", "created by", "rules", "messages/day", "read"].map(|title| paint.dim(title)));
-    for queue in queues {
-        let read = match queue.reader {
-            Readership::Reads => "yes".to_owned(),
-            Readership::Seldom => paint.yellow("seldom"),
-            Readership::Nothing => paint.red("no"),
-            Readership::NoQueue => paint.red("no queue"),
-            Readership::Unknown => paint.yellow("unknown"),
-        };
-        table.row([
-            queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str).to_owned(),
-            queue.name.to_string(),
-            queue.made_by.as_str().to_owned(),
-            queue.rules.len().to_string(),
-            queue.messages_sent.map_or(UNKNOWN.to_owned(), |sent| sent.to_string()),
-            read,
-        ]);
-    }
-    table.render(INDENT, style.width)
-}
-
-/// A heading with its lines; nothing without lines.
-fn section(title: &str, lines: Vec<String>, style: Style) -> Vec<String> {
-    if lines.is_empty() {
-        return Vec::new();
-    }
-    let title = style.paint.bold(&format!("{title}:"));
-    let lines = lines.into_iter().map(|line| sentences(&line, style));
-    [String::new(), title].into_iter().chain(lines).collect()
-}
-
-fn warnings(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
-    let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning.clone()).collect();
-    let unknown = queues.iter().filter(|queue| queue.reader == Readership::Unknown).count();
-    // Where CloudWatch did not answer, a warning says so.
-    if unknown > 0 && found.unmeasured.is_none() {
-        lines.push(format!("unknown for {}: CloudWatch has no data of the last day", counted(unknown, "queue")));
-    }
-    lines.iter().map(|line| format!("- {}", escape(line))).collect()
-}
-
-/// A rule that sends to several queues is one line.
-fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
-    let of_queues = queues.iter().flat_map(|queue| &queue.rules);
-    let line = |FoundRule { name, reason, .. }: &FoundRule| Some(format!("- `{name}`: {}", escape(reason.as_ref()?)));
-    let mut lines = Vec::new();
-    for line in of_queues.chain(&found.rules_elsewhere).filter_map(line) {
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
-    lines
-}
-
-fn removals(queues: &[&FoundQueue]) -> Vec<String> {
-    let name = |queue: &&FoundQueue| match &queue.cluster {
-        Some(cluster) => cluster.to_string(),
-        None => format!("queue {}", queue.name),
-    };
-    let line = |removal: &Removal| {
-        let of = queues.iter().filter(|queue| removal.queues.contains(&queue.name));
-        let names: Vec<String> = of.map(name).collect();
-        let rules = counted(removal.rules, "rule");
-        capitalized(&format!("- {} ({rules}): {}", names.join(", "), hint(&removal.way)))
-    };
-    queues.iter().flat_map(|queue| &queue.removals).map(line).collect()
+/// Numbered, with each command in one column; several commands stand below their step.
+fn steps(steps: &[Hint]) -> String {
+    let is_short = |step: &&Hint| step.command.as_ref().is_some_and(|command| !command.contains('\n'));
+    let width = steps.iter().filter(is_short).map(|step| step.text.len()).max().unwrap_or_default();
+    let lines = steps.iter().zip(1..).map(|(step, number)| match &step.command {
+        Some(command) if is_short(&step) => format!("{number}. {:width$}   {command}", escape(&step.text)),
+        Some(commands) => format!("{number}. {}\n{}", escape(&step.text), indented(commands)),
+        None => format!("{number}. {}", escape(&step.text)),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,9 +1,8 @@
 //! What every text is made of: text from outside without control characters, folded lines, and tables.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use console::{measure_text_width, strip_ansi_codes, truncate_str};
+use console::{measure_text_width, truncate_str};
 use serde_json::Value;
 
 use crate::model::ResourceId;
@@ -207,8 +206,6 @@ const MIN_COLUMN: usize = 8;
 pub struct Table {
     /// The columns that hold numbers.
     numbers: Vec<usize>,
-    /// The columns that hold names to tell apart.
-    names: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
 
@@ -218,45 +215,26 @@ impl Table {
         Self { numbers: numbers.into(), ..Self::default() }
     }
 
-    /// As above, with names in these columns, of which no two different ones are shortened to the same text.
-    pub(super) fn and_names(self, names: impl Into<Vec<usize>>) -> Self {
-        let names = names.into();
-        Self { names, ..self }
-    }
-
     /// Adds a row; a heading is a row too. Missing cells are empty.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     /// The lines of the table, each indented by `indent` columns, without a final newline. If the lines are longer than
-    /// `width`, the widest left-aligned columns are shortened and their cells end with `…`.
+    /// `width`, the widest left-aligned columns are shortened and their cells end with `…`; the first, which names the row, last.
     pub fn render(&self, indent: usize, width: Option<usize>) -> String {
         let mut widths = self.widths();
         let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));
         for _ in 0..excess {
-            let is_wide = |at: &usize| {
-                let is_wide = !self.numbers.contains(at) && widths[*at] > MIN_COLUMN;
-                is_wide && (!self.names.contains(at) || self.cut(*at, widths[*at] - 1).is_some())
-            };
-            let columns = (0..widths.len()).filter(is_wide);
-            let Some(widest) = columns.max_by_key(|at| widths[*at]) else {
+            let is_wide = |at: &usize| !self.numbers.contains(at) && widths[*at] > MIN_COLUMN;
+            let columns = (1..widths.len()).filter(is_wide);
+            let Some(widest) = columns.max_by_key(|at| widths[*at]).or(Some(0).filter(is_wide)) else {
                 break;
             };
             widths[widest] -= 1;
         }
-        let cuts: Vec<_> = (0..widths.len()).map(|at| self.cut(at, widths[at]).unwrap_or(without_middle)).collect();
-        let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, &cuts, indent)).collect();
+        let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, indent)).collect();
         lines.join("\n")
-    }
-
-    /// How the cells of a column are shortened: at the end, or in the middle if two would be the same text then; `None` if
-    /// two are the same text in either way.
-    fn cut(&self, column: usize, width: usize) -> Option<Cut> {
-        let cells: BTreeSet<&String> = self.rows.iter().filter_map(|row| row.get(column)).collect();
-        let differ =
-            |cut: &Cut| cells.iter().map(|cell| cut(cell, width)).collect::<BTreeSet<_>>().len() == cells.len();
-        [without_end, without_middle].into_iter().find(differ)
     }
 
     /// How many columns of the terminal the whole table needs.
@@ -271,11 +249,11 @@ impl Table {
         (0..count).map(|column| cells(column).map(|cell| measure_text_width(cell)).max().unwrap_or(0)).collect()
     }
 
-    fn line(&self, row: &[String], widths: &[usize], cuts: &[Cut], indent: usize) -> String {
+    fn line(&self, row: &[String], widths: &[usize], indent: usize) -> String {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
-            let cell = cuts[column](cell, *width);
+            let cell = truncate_str(cell, *width, "…");
             if self.numbers.contains(&column) {
-                gap(&cell, *width) + &cell
+                format!("{}{cell}", gap(&cell, *width))
             } else {
                 format!("{cell}{}", gap(&cell, *width))
             }
@@ -283,25 +261,6 @@ impl Table {
         let line = " ".repeat(indent) + &cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
         line.trim_end().to_owned()
     }
-}
-
-/// How a text that is longer than a width is shortened to it.
-type Cut = fn(&str, usize) -> String;
-
-fn without_end(cell: &str, width: usize) -> String {
-    truncate_str(cell, width, "…").into_owned()
-}
-
-/// The beginning and the end of a longer text, without its paint.
-fn without_middle(cell: &str, width: usize) -> String {
-    if measure_text_width(cell) <= width {
-        return cell.to_owned();
-    }
-    let cell = strip_ansi_codes(cell);
-    let tail = width.saturating_sub(1) / 2;
-    let rest = |at: &usize| measure_text_width(&cell[*at..]) <= tail;
-    let at = cell.char_indices().map(|(at, _)| at).find(rest).unwrap_or(cell.len());
-    truncate_str(&cell, width - tail, "…").into_owned() + &cell[at..]
 }
 
 /// The spaces that pad a cell to a width.
