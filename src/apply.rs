@@ -69,7 +69,8 @@ impl Outcome {
 }
 
 /// Runs a plan, at most `limit` changes at once. After a failure, or once `stop` is true, no new change
-/// starts; those in flight are finished, or not waited for any more. `outcome` is that of the plan before its first change;
+/// starts; those in flight are finished, or not waited for any more. After a denied change, only those that wait for it do not
+/// start, so that one run finds all that is denied. `outcome` is that of the plan before its first change;
 /// it is right at any time, so this may be dropped.
 pub async fn apply(
     plan: &Plan,
@@ -92,7 +93,8 @@ pub async fn apply(
         report(place, ChangeEvent::Started);
         let waits = |reason: &str| report(place, ChangeEvent::Waiting(reason.to_owned()));
         let answer = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop)).await;
-        failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+        let ends = answer.as_ref().is_err_and(|fault| !fault.is_denied());
+        failed.fetch_or(ends, Ordering::Relaxed);
         (place, began, Some(answer))
     };
     let (mut schedule, mut in_flight) = (Schedule::of(plan), FuturesUnordered::new());

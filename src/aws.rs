@@ -24,7 +24,6 @@ mod role;
 mod role_policy;
 mod rule;
 mod session;
-mod simulate;
 mod wait;
 mod write;
 

@@ -5,7 +5,6 @@ mod failure;
 mod global;
 mod hub;
 mod parse;
-mod preflight;
 mod router_file;
 mod stages;
 mod stop;

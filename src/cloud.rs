@@ -9,10 +9,10 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::model::{
-    Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping,
-    FunctionName, FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity,
-    QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Simulation, Status, Tags, Topic,
-    TopicAttributes, policy::InlinePolicy,
+    Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping, FunctionName,
+    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName,
+    Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Status, Tags, Topic, TopicAttributes,
+    policy::InlinePolicy,
 };
 use crate::plan::Change;
 
@@ -95,9 +95,6 @@ macro_rules! questions {
                 roles(RoleName) -> RolePolicies;
                 /// All inline policies of a role, by name.
                 all_policies(RoleName) -> RolePolicies;
-                /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take the actions
-                /// together, there is an answer to each.
-                simulated((String, Simulation)) -> Vec<Answered>;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 activity(QueueName) -> QueueActivity;
                 /// How many messages a queue holds a moment later.
@@ -174,9 +171,6 @@ pub trait Read: Questions {
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
-
-    /// What the policies of a user or role, by its ARN, decide: an answer to each action if IAM does not take them together.
-    fn simulate(&self, principal: &str, simulation: &Simulation) -> impl Future<Output = Vec<Answered>> + Send;
 
     /// What happened on these queues in the last day. A queue of which nothing is known is missing.
     fn activity(

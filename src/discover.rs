@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::error::{Hint, listed, quoted};
 use crate::iam::operator_policy::printing;
 use crate::model::{
-    ClusterName, Fact, Fault, QueueName, QueueTemplate, Scope, calls::eks, default_queue_template, first_of,
-    rule_limit, template_of,
+    ClusterName, Fact, Fault, QueueName, QueueTemplate, Scope, default_queue_template, first_of, rule_limit,
+    template_of,
 };
 use crate::survey::{Query, Saved, Survey};
 
@@ -106,10 +106,9 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
     }
     let mut steps = Vec::new();
     let unnamed = listed_first(unnamed.iter().map(|queue| &queue.name));
-    let asks_eks = survey.known.eks_clusters.fault().is_some();
-    if let (Some(queues), true) = (&unnamed, asks_eks) {
+    if let (Some(queues), Some(denied)) = (&unnamed, survey.known.eks_clusters.fault()) {
         let text = format!("Let EKS name the clusters of {queues}; then repeat this:");
-        steps.push(Hint::command(text, scope.kibus(printing(eks::LIST_CLUSTERS))));
+        steps.extend(printing(scope, [denied]).into_iter().map(|command| Hint::command(&text, scope.kibus(command))));
     }
     let mut template = survey.queue_template();
     if survey.saved() == Saved::Absent && !(moves.is_empty() && unnamed.is_none()) {
@@ -131,7 +130,7 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
             steps.push(Hint::command(text, scope.kibus(format!("add-cluster {names}{option}"))));
         }
     }
-    if let (Some(queues), false) = (unnamed, asks_eks) {
+    if let (Some(queues), None) = (unnamed, survey.known.eks_clusters.fault()) {
         steps.push(Hint::command(format!("Name the cluster that reads {queues}:"), scope.kibus("add-cluster NAME")));
     }
     let is_named = |name: &QueueName| named.iter().any(|queue| queue.name == *name);

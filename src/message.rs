@@ -2,18 +2,19 @@
 //! lays it out. Pure.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::error::{Error, ErrorKind, Hint};
 use crate::iam::operator_policy::printing;
-use crate::model::{ClusterName, Fault, FaultKind, FindingCode, FunctionName, QueueName, ResourceId, Scope, Severity};
+use crate::model::{
+    ClusterName, Fault, FaultKind, FindingCode, FunctionName, QueueName, ResourceId, Scope, Severity, first_of,
+};
 
 /// What a message means for the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageKind {
     /// What was checked has no problem.
     Passed,
-    /// Something may be missing, which stops nothing.
-    Warning,
     /// Something needs attention.
     Finding,
     /// Nothing is changed, because the plan would do harm or cannot work.
@@ -22,18 +23,6 @@ pub enum MessageKind {
     Blocked,
     /// There is no hub.
     NoHub,
-}
-
-impl MessageKind {
-    /// The word for the result of a check.
-    pub fn result(self) -> &'static str {
-        match self {
-            Self::Passed => "ok",
-            Self::Warning => "warning",
-            Self::Finding | Self::Refused => "failed",
-            Self::Blocked | Self::NoHub => "unknown",
-        }
-    }
 }
 
 /// Something that a person should know.
@@ -64,6 +53,16 @@ pub enum Subject {
     Cluster(ClusterName),
     /// Something without a resource, like "options".
     Other(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource(id) => id.fmt(f),
+            Self::Cluster(name) => write!(f, "cluster `{name}`"),
+            Self::Other(what) => f.write_str(what),
+        }
+    }
 }
 
 impl From<ResourceId> for Subject {
@@ -223,11 +222,6 @@ impl Message {
         self
     }
 
-    pub(crate) fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
-        self.notes.extend(notes);
-        self
-    }
-
     /// One more step, which needs a person.
     pub(crate) fn advise(self, text: impl Into<String>) -> Self {
         self.step(Hint::text(text))
@@ -282,9 +276,33 @@ impl Message {
     }
 }
 
+impl Message {
+    /// What a command needs and could not read: all of it.
+    pub fn unread<'a>(scope: &Scope, faults: impl IntoIterator<Item = (Subject, &'a Fault)>) -> Self {
+        let (subjects, faults): (Vec<Subject>, Vec<&Fault>) = faults.into_iter().unzip();
+        let whats: Vec<String> = subjects.iter().map(ToString::to_string).collect();
+        let denied = faults.iter().any(|fault| fault.is_denied());
+        let sentence = match whats.as_slice() {
+            [one] if denied => format!("not allowed to read {one}"),
+            [one] => format!("cannot read {one}"),
+            several => format!("{} items could not be read", several.len()),
+        };
+        let about = subjects.into_iter().next().unwrap_or_else(|| "reads".into());
+        let (notes, mut hints) = explained(scope, whats.into_iter().zip(faults));
+        hints.extend(denied.then(|| Hint::command("with the permission, run again:", scope.again(""))));
+        Self { notes, fix: Fix::Advice(hints), ..Self::new(MessageKind::Blocked, about, sentence) }
+    }
+}
+
 /// Orders findings by severity, then by the number of the code; findings of one code keep their order.
 pub fn sort(findings: &mut [Message]) {
     findings.sort_by_key(|finding| (finding.severity, finding.code.map(FindingCode::as_str)));
+}
+
+impl From<Message> for Error {
+    fn from(message: Message) -> Self {
+        [message].as_slice().into()
+    }
 }
 
 /// The error of a command that these messages end: the only one, or all of them with their next steps.
@@ -317,8 +335,42 @@ impl From<&[Message]> for Error {
     }
 }
 
-/// Why a call failed, and what helps.
-pub fn explanation(fault: &Fault, scope: &Scope) -> (String, Option<Hint>) {
+/// Why calls failed, each with what it was for: a line for each cause, and what helps.
+pub fn explained<'a>(scope: &Scope, faults: impl IntoIterator<Item = (String, &'a Fault)>) -> (Vec<String>, Vec<Hint>) {
+    let mut causes: Vec<(&Fault, Vec<String>)> = Vec::new();
+    for (what, fault) in faults {
+        match causes.iter_mut().find(|(other, _)| other.has_cause_of(fault)) {
+            Some((_, others)) => others.push(what),
+            None => causes.push((fault, vec![what])),
+        }
+    }
+    let mut hints: Vec<Hint> = Vec::new();
+    let denied = causes.iter().flat_map(|(fault, _)| fault.is_denied().then_some(*fault));
+    let grants = printing(scope, denied)
+        .into_iter()
+        .map(|command| Hint::command("grant the permissions that this command prints", scope.kibus(command)));
+    let (notes, advice): (Vec<String>, Vec<Option<Hint>>) =
+        causes.iter().map(|(fault, whats)| explanation(fault, whats, scope)).unzip();
+    for hint in advice.into_iter().flatten().chain(grants) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    (notes, hints)
+}
+
+/// How many things with the same cause a line names.
+const NAMED: usize = 3;
+
+/// Why calls about these failed with the same cause, and what helps besides permissions.
+fn explanation(fault: &Fault, whats: &[String], scope: &Scope) -> (String, Option<Hint>) {
+    let (note, hint) = cause(fault, whats.len() > 1, scope);
+    let note = if whats.len() > 1 { format!("{note} ({})", first_of(whats, NAMED)) } else { note };
+    (note, hint)
+}
+
+/// Why a call failed, and what helps. A cause of several calls names no resource.
+fn cause(fault: &Fault, of_several: bool, scope: &Scope) -> (String, Option<Hint>) {
     let Fault { kind, action, code, message, advice } = fault;
     let (note, hint) = match kind {
         FaultKind::Denied { principal, resource } => {
@@ -326,9 +378,9 @@ pub fn explanation(fault: &Fault, scope: &Scope) -> (String, Option<Hint>) {
                 Some(name) => format!(" {word} {name}"),
                 None => String::new(),
             };
-            let (who, what) = (part("for", principal), part("on", resource));
-            let grant = Hint::command("grant the permissions that this command prints", scope.kibus(printing(action)));
-            return (format!("AWS denied {action}{who}{what}"), Some(grant));
+            let what = if of_several { String::new() } else { part("on", resource) };
+            // [`printing`] has the commands for all that is denied.
+            return (format!("AWS denied {action}{}{what}", part("for", principal)), None);
         }
         FaultKind::Rejected => {
             let code = code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
@@ -406,7 +458,8 @@ mod tests {
             ),
         ] {
             let fault = Fault { advice, ..Fault::new(kind, action, "no") };
-            let hint = explanation(&fault, &scope()).1.unwrap();
+            let (_, hints) = explained(&scope(), [(String::new(), &fault)]);
+            let [hint] = hints.as_slice() else { panic!("{hints:?}") };
             assert!(hint.text.contains(text), "{fault:?}: {hint:?}");
             assert_eq!(hint.command.as_deref(), command, "{fault:?}");
         }
@@ -424,7 +477,7 @@ mod tests {
             FaultKind::Unsettled,
         ] {
             let fault = Fault::new(kind, "x:Y", "");
-            assert_eq!(explanation(&fault, &scope()).1, None, "{fault:?}");
+            assert_eq!(explained(&scope(), [(String::new(), &fault)]).1, [], "{fault:?}");
         }
     }
 }

@@ -29,10 +29,7 @@ pub mod tags;
 pub mod watch;
 mod words;
 
-pub use answer::{
-    AccessDecision, Answered, Call, Fact, Fault, FaultKind, MOST_PAGES, Simulation, Slowdown, TopicAttributes,
-    slowed_by,
-};
+pub use answer::{Fact, Fault, FaultKind, MOST_PAGES, Slowdown, TopicAttributes, slowed_by};
 pub use document::{Document, fill_template, principals, texts};
 pub use event_rule::{EventRule, ListedTarget, RulePattern, rule_limit};
 pub use hub::{Hub, default_queue_template};

@@ -116,16 +116,13 @@ impl Say {
 
     /// What can be done without: a finding of a check, unless the caller may not read it; else a warning.
     fn unread(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault, warning: Hint) {
-        if self.checks && !fault.is_denied() {
-            self.not_read(finding::unreadable(scope, about.into(), fault))
-        } else {
-            self.warn(warning)
-        }
+        if self.checks && !fault.is_denied() { self.not_read(scope, about, fault) } else { self.warn(warning) }
     }
 
-    fn not_read(&mut self, finding: Message) {
+    /// What a check needs.
+    fn not_read(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault) {
         self.incomplete += 1;
-        self.findings.push(finding);
+        self.findings.push(finding::unreadable(scope, about.into(), fault));
     }
 }
 
@@ -172,7 +169,7 @@ impl<'a> Case<'a> {
         }
         // A check reports what could not be read.
         if !target.is_check() {
-            readable(&survey.scope, &observed)?;
+            readable(survey, &observed)?;
         }
         let not_managed = take_what_stays(survey, target, &mut observed);
         Ok(Self {
@@ -228,10 +225,10 @@ fn take_what_stays(survey: &Survey, target: &Target, observed: &mut Observed) ->
     not_managed
 }
 
-/// Fails if one of these could not be read.
-fn readable(scope: &Scope, observed: &Observed) -> Result<(), Blocked> {
-    let unread = observed.faults().next();
-    unread.map_or(Ok(()), |(id, fault)| Err(blocked::unreadable(scope, id.clone(), fault)))
+/// Fails if any of these could not be read.
+fn readable(survey: &Survey, observed: &Observed) -> Result<(), Blocked> {
+    let mut unread = observed.faults().map(|(id, fault)| (Subject::Resource(id.clone()), fault)).peekable();
+    if unread.peek().is_none() { Ok(()) } else { Err(blocked::unread(survey, unread)) }
 }
 
 /// The intent of a command for one hub.

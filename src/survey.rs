@@ -23,8 +23,6 @@ use crate::model::{
 #[derive(Clone, Debug)]
 pub struct Survey {
     pub scope: Scope,
-    /// The caller's ARN, as STS gives it.
-    pub caller: String,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
     /// When it was last extended, by AWS's clock in Unix seconds; 0 if nothing was read yet.
@@ -43,8 +41,6 @@ pub struct Survey {
 
 #[derive(Clone, Copy, Debug)]
 pub enum SlowStep {
-    /// IAM is asked which calls it allows.
-    Simulate,
     /// A queue that was marked as being deleted still answers.
     QueueLeaves,
     /// The bus, if so, and this many clusters are probed.
@@ -72,7 +68,6 @@ pub async fn survey<T>(
     pass: impl Fn(&Survey) -> T,
 ) -> Result<(Survey, T), Endless> {
     let reader = Reader::new(cloud, limit, report);
-    cloud.caller().clone_into(&mut survey.caller);
     survey.caller_role = cloud.caller_role();
     let template = survey.queue_template();
     let mut query = guess;
@@ -119,7 +114,6 @@ impl Survey {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
-            caller: String::new(),
             caller_role: None,
             now: 0,
             new_template: None,

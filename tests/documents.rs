@@ -12,7 +12,6 @@ use crate::support::stage::Stage;
 /// command fails here; without members it has no JSON output.
 const COMMANDS: &[(&str, &[&str])] = &[
     ("bootstrap-hub --dry-run", &["/hubs/0/changes/0"]),
-    ("bootstrap-hub --check", &["/hubs/0/preflight/checks/0"]),
     ("add-cluster base", &["/hubs/0/error"]),
     ("remove-cluster base", &["/hubs/0/error"]),
     ("verify", &["/hubs/0/error"]),

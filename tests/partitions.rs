@@ -113,11 +113,8 @@ fn every_arn_is_in_the_callers_partition() {
             ("the changes", format!("{:?}", plan.changes)),
             ("the plan as text", shown),
             ("the plan as JSON", report.to_json().to_string()),
-            ("the operator's policy", document(operator_policy::operator(&scope, &bounded, &BTreeSet::new()))),
-            (
-                "the operator's policy, for named roles",
-                document(operator_policy::operator(&scope, &HubOptions::default(), &roles)),
-            ),
+            ("the operator's policy", document(operator_policy::operator(&scope, &bounded))),
+            ("the operator's policy, for clusters", document(operator_policy::clusters(&scope, &options, &roles))),
             ("the router's policy", document(policy::router_policy(&scope, &options))),
             ("a controller's policy", document(policy::controller_policy(&scope, &queue, key(&options)))),
         ] {

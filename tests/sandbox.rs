@@ -97,7 +97,6 @@ fn the_printed_steps_work_until_the_sandbox_is_stopped() {
     assert_eq!(code, Some(1));
     assert!(refused.starts_with("error: the sandbox is already running at http://127.0.0.1:"), "{refused}");
 
-    home.kibus("bootstrap-hub --check --sandbox");
     let hub = home.kibus("bootstrap-hub --sandbox --yes");
     let add = after(&hub, "Next:");
     assert_eq!(add, "add-cluster NAME --sandbox");

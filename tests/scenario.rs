@@ -42,10 +42,6 @@
 //!   the behavior follow
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
-//! - `% caller ARN`: from now on this is the caller; `% policy COMMAND`: from now on IAM simulates the policies of a caller
-//!   whose only policy is the document that a command prints; `% policy lacks ACTION`, `% policy organization|boundary ACTION`,
-//!   `% policy denies|allows ACTION [with|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
-//!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
 //! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them; `% karpenter QUEUE SECONDS`:
 //!   it deletes each after this time
 //! - `% launch CLUSTER POOL [on-demand]`: Karpenter launches a Spot instance for a cluster; `INSTANCE_1` is the id of the first
@@ -91,12 +87,12 @@ scenarios! {
     aws_like
     bad_input
     changed_router
-    check
     clusters
     controller_roles
     dead_letters
     deleted_clusters
     deleted_hubs
+    denied
     discover
     drift_of_a_cluster
     drift_of_the_hub

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::{LogGroup, Resource};
-use scripted::{Behavior, Moment, Scripted};
+use scripted::{Behavior, Failure, Moment, Scripted};
 
 fn resource(change: usize) -> Resource {
     Resource::LogGroup(LogGroup {
@@ -56,10 +56,10 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
                 in_flight.insert(*place);
                 assert!(in_flight.len() <= limit, "{} run at the same time", in_flight.len());
             }
-            Moment::Answered(place, well) => {
+            Moment::Answered(place, failure) => {
                 in_flight.remove(place);
-                over |= !well;
-                if *well {
+                over |= *failure == Some(Failure::Rejected);
+                if failure.is_none() {
                     done.insert(*place);
                 }
             }
@@ -102,11 +102,21 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
         }
     }
     assert_eq!(outcome.is_complete(), outcome.done.len() == plan.changes.len());
+    // What waits for no failed change is tried, unless the run is over.
+    for place in outcome.not_tried.iter().filter(|_| !over) {
+        let earlier = &plan.changes[*place].waits_for;
+        assert!(!earlier.is_subset(&done), "change {place} is not tried");
+    }
 }
 
 fn behavior() -> impl Strategy<Value = Behavior> {
     let rarely = || prop::bool::weighted(0.05);
-    (0..4_usize, rarely(), rarely()).prop_map(|(turns, fails, stops)| Behavior { turns, fails, waits: false, stops })
+    let fails = prop_oneof![
+        16 => Just(None),
+        1 => Just(Some(Failure::Rejected)),
+        2 => Just(Some(Failure::Denied)),
+    ];
+    (0..4_usize, fails, rarely()).prop_map(|(turns, fails, stops)| Behavior { turns, fails, waits: false, stops })
 }
 
 proptest! {
@@ -121,12 +131,12 @@ proptest! {
         let plan = made_up(&changes);
         let (outcome, moments) = run(&plan, &script, limit);
         hold(&plan, limit, &outcome, &moments);
-        let troubled = script[..changes.len()].iter().any(|Behavior { fails, stops, .. }| *fails || *stops);
+        let troubled = script[..changes.len()].iter().any(|Behavior { fails, stops, .. }| fails.is_some() || *stops);
         prop_assert!(troubled || outcome.is_complete());
     }
 }
 
-const WELL: Behavior = Behavior { turns: 1, fails: false, waits: false, stops: false };
+const WELL: Behavior = Behavior { turns: 1, fails: None, waits: false, stops: false };
 
 #[test]
 fn what_may_run_at_the_same_time_does() {
@@ -151,7 +161,7 @@ fn what_has_begun_is_finished_and_nothing_else_begins() {
     let plan = made_up(&[0; 3]);
     let slow = Behavior { turns: 3, ..WELL };
     for (name, first, done, failed, stopped) in [
-        ("a failure", Behavior { fails: true, ..WELL }, vec![1], vec![0], false),
+        ("a failure", Behavior { fails: Some(Failure::Rejected), ..WELL }, vec![1], vec![0], false),
         ("a stop", Behavior { stops: true, ..WELL }, vec![0, 1], vec![], true),
     ] {
         let (outcome, moments) = run(&plan, &[first, slow.clone(), WELL], 2);
@@ -161,6 +171,16 @@ fn what_has_begun_is_finished_and_nothing_else_begins() {
         assert_eq!(outcome.stopped, stopped, "{name}");
         assert!(!moments.contains(&Moment::Called(2)), "{name}");
     }
+}
+
+#[test]
+fn after_a_denial_all_goes_on_that_does_not_wait_for_it() {
+    let plan = made_up(&[0, 0b1, 0, 0b100, 0b1000, 0]);
+    let denied = Behavior { fails: Some(Failure::Denied), ..WELL };
+    let (outcome, _) = run(&plan, &[denied.clone(), WELL, WELL, denied, WELL, WELL], 1);
+    assert_eq!(outcome.done, [2, 5].into());
+    assert_eq!(outcome.failed.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0, 3]);
+    assert_eq!(outcome.not_tried, [1, 4].into());
 }
 
 #[test]

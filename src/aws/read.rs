@@ -19,12 +19,12 @@ use super::invoke::live_test;
 use super::log_group::dropped as dropped_clusters;
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
-use super::{AwsCloud, record, simulate, taken};
+use super::{AwsCloud, record, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::{
-    Answered, Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping,
-    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName,
-    Record, ResourceId, RoleName, RuleName, Simulation, Tags, Topic, TopicAttributes,
+    Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping, FunctionPermission,
+    FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName, Record, ResourceId,
+    RoleName, RuleName, Tags, Topic, TopicAttributes,
     calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, tag},
     karpenter::SERVICE_ACCOUNT,
     now,
@@ -133,10 +133,6 @@ impl Read for AwsCloud {
             }
         })?;
         Ok(details.into_iter().collect())
-    }
-
-    async fn simulate(&self, principal: &str, simulation: &Simulation) -> Vec<Answered> {
-        simulate::simulate(self, principal, simulation).await
     }
 
     async fn activity(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {

@@ -19,8 +19,6 @@ mod teardown;
 mod verify;
 pub(super) mod version;
 
-pub(super) use policy::OF_OPERATORS;
-
 use super::hub::Context;
 use crate::error::Error;
 use crate::ui::Report;

@@ -4,19 +4,10 @@ use std::collections::BTreeMap;
 
 use super::hub::ConnectedHub;
 use crate::apply::Outcome;
-use crate::error::{Error, ErrorKind};
-use crate::message::explanation;
+use crate::error::{Error, ErrorKind, Progress};
+use crate::message::explained;
 use crate::model::{Fault, FaultKind, ResourceId, counted, first_of};
 use crate::plan::{Action, Change, Plan};
-
-/// A call that is not about one resource failed.
-pub(super) fn call_failed(hub: &ConnectedHub<'_>, what: &str, fault: &Fault) -> Error {
-    let error = because(hub, Error::failed(format!("cannot {what}")), fault);
-    match fault.kind {
-        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.scope.again("")),
-        _ => error,
-    }
-}
 
 /// The error to end with where this many items could not be read; `None` if everything could.
 pub(super) fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error> {
@@ -29,54 +20,46 @@ pub(super) fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error>
 
 /// Adds why a call failed, and what helps.
 pub(super) fn because(hub: &ConnectedHub<'_>, mut error: Error, fault: &Fault) -> Error {
-    let (note, hint) = explanation(fault, &hub.scope);
-    error.notes.push(note);
-    error.hints.extend(hint);
+    let (notes, hints) = explained(&hub.scope, [(String::new(), fault)]);
+    error.notes.extend(notes);
+    error.hints.extend(hints);
     error
 }
 
 /// Not every change was applied: one failed, or someone asked to stop.
 pub(super) fn unfinished(hub: &ConnectedHub<'_>, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
-    match outcome.failed.first() {
-        Some((at, fault)) => failed_change(hub, &plan.changes[*at], fault, outcome),
-        None => stopped(hub, plan, interrupted, outcome),
+    match outcome.failed.as_slice() {
+        [] => stopped(hub, plan, interrupted, outcome),
+        failed => failed_changes(hub, plan, failed, outcome.progress()),
     }
 }
 
-fn failed_change(hub: &ConnectedHub<'_>, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
-    let verb = change.action.words()[0];
-    let message = match fault.kind {
-        FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
-        _ => format!("could not {verb} {}", change.id),
-    };
-    let progress = outcome.progress();
+fn failed_changes(hub: &ConnectedHub<'_>, plan: &Plan, failed: &[(usize, Fault)], progress: Progress) -> Error {
+    let by_place: BTreeMap<usize, &Fault> = failed.iter().map(|(at, fault)| (*at, fault)).collect();
+    let failed: Vec<(&Change, &Fault)> = by_place.into_iter().map(|(at, fault)| (&plan.changes[at], fault)).collect();
+    let (change, fault) = failed[0];
     if let Some(raced) = other_run(change, fault) {
-        let progress = Some(progress);
-        return Error { progress, ..Error::failed(raced) };
+        return Error { progress: Some(progress), ..Error::failed(raced) };
     }
-    let mut error = because(hub, Error::failed(message), fault).note(format!("{progress}; nothing needs to be undone"));
-    let (alike, others): (Vec<_>, Vec<_>) = outcome
-        .failed
-        .iter()
-        .skip(1)
-        .partition(|(_, other)| (&other.action, &other.code) == (&fault.action, &fault.code));
-    match alike.len() {
-        0 => {}
-        1 => error = error.note("one more failed in the same way"),
-        more => error = error.note(format!("{more} more failed in the same way")),
-    }
-    for (_, Fault { action, message, .. }) in others {
-        error = error.note(format!("at the same time, {action} answered: {message}"));
-    }
-    error.progress = Some(progress);
-    let when = match fault.kind {
-        FaultKind::Denied { .. } => "with the permission, run again:",
-        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone | FaultKind::Changed => {
-            "the plan is out of date; to make a new one, run again:"
-        }
-        _ => "to continue, run again:",
+    let verb = change.action.words()[0];
+    let message = match failed.len() {
+        1 if fault.is_denied() => format!("not allowed to {verb} {}", change.id),
+        1 => format!("could not {verb} {}", change.id),
+        several => format!("{several} changes failed"),
     };
-    error.hint_command(when, hub.scope.again(""))
+    let (notes, hints) = explained(&hub.scope, failed.iter().map(|(change, fault)| (change.id.to_string(), *fault)));
+    let is_late = |fault: &Fault| {
+        matches!(fault.kind, FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone | FaultKind::Changed)
+    };
+    let when = if failed.iter().any(|(_, fault)| is_late(fault)) {
+        "the plan is out of date; to make a new one, run again:"
+    } else if failed.iter().any(|(_, fault)| fault.is_denied()) {
+        "with the permission, run again:"
+    } else {
+        "to continue, run again:"
+    };
+    let error = Error { notes, hints, progress: Some(progress), ..Error::failed(message) };
+    error.note(format!("{progress}; nothing needs to be undone")).hint_command(when, hub.scope.again(""))
 }
 
 /// Another run has removed a cluster while this one registered it, or the reverse. To run again would undo what that one did.

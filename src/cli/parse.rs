@@ -16,8 +16,8 @@ use crate::model::{NameError, OutOfBounds};
 /// The exit codes of kibus, as the README has them.
 const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, nothing to do, or only warnings"),
-    ("1", "Failed, or something could not be read (verify, --check)"),
-    ("2", "Changes (--detailed-exitcode), findings (verify), or something missing (--check)"),
+    ("1", "Failed, or something could not be read (verify)"),
+    ("2", "Changes (--detailed-exitcode), or findings (verify)"),
     ("3", "Not confirmed; nothing was changed"),
     ("4", "Refused: not managed by kibus, or a check forbids the plan"),
     ("64", "Wrong usage or input"),

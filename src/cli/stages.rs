@@ -67,7 +67,6 @@ pub(super) async fn extended<T>(
     let report = |step: SlowStep| {
         let text = slow_step(step);
         match step {
-            SlowStep::Simulate => {}
             SlowStep::QueueLeaves | SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
@@ -82,7 +81,6 @@ fn slow_step(step: SlowStep) -> String {
         SlowStep::QueueLeaves => {
             "a queue that was marked as being deleted still answers: waiting until it is gone".to_owned()
         }
-        SlowStep::Simulate => "asking IAM which calls it allows".to_owned(),
         SlowStep::Probe { bus, clusters } => {
             let clusters = (clusters > 0).then(|| counted(clusters, "cluster"));
             let probed: Vec<String> = bus.then(|| "the bus".to_owned()).into_iter().chain(clusters).collect();

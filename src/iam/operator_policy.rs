@@ -1,6 +1,7 @@
-//! The policy of an operator, who runs kibus, from `templates/policies/operator.json`.
+//! The policies of an operator, who runs kibus: of the hub, from `templates/policies/operator.json`, and of its clusters, from
+//! `operator-clusters.json`. The first fits into one managed policy, so its statements have no names.
 //!
-//! It allows the calls that kibus makes, and two permissions that AWS requires with them: to tag at creation, and to
+//! They allow the calls that kibus makes, and two permissions that AWS requires with them: to tag at creation, and to
 //! pass a role to Lambda. Each statement is limited to this bus by name where AWS supports it, and by tag or condition
 //! where that is stricter. A pattern of the bus's name has the resources of a bus whose name begins with this one's, so it
 //! stands only in a denial, or with a condition on the tag of the bus.
@@ -31,24 +32,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::grants::matches_action;
 use crate::model::{
-    Document, HubOptions, RoleName, Scope, Signal,
-    calls::{Access, CALLS, PATTERNS, call_of},
+    Document, Fault, FaultKind, HubOptions, RoleName, Scope, Signal,
+    calls::{Access, call_of},
     name::names,
     policy::{KeyUse, of_bus, policy_space, replace_statements, with_key},
     signal::PROBE_SOURCE,
     tags::NAMESPACE,
-    texts,
 };
 
 const ORDINARY: &str = include_str!("../../templates/policies/operator.json");
 
-/// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
-/// patterns of ARNs. With a permissions boundary, the router role can have no other.
-pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
+/// The policy of an operator of the hub with these options. With a permissions boundary, the router role can have no other.
+pub fn operator(scope: &Scope, options: &HubOptions) -> Document {
     let template = options.queue_template();
     let hub = scope.queue_arn(&scope.hub_queue());
     // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
@@ -62,20 +60,14 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     let rules = Signal::ALL.into_iter().filter(|signal| *signal != Signal::Heartbeat);
     let rules: Vec<_> = rules.map(|signal| scope.rule_arn(&scope.rule(signal))).collect();
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
-    let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
     let mut values = vec![
         ("queue_arns", queues.into()),
-        ("cluster_queues_arn", scope.queues_arn(&template).into()),
         ("rule_arns", rules.into()),
         ("sources", sources.into_iter().collect()),
-        ("probe_source", PROBE_SOURCE.into()),
         ("router_role_arn", scope.role_arn(&options.role_path(), &scope.router_role()).into()),
-        ("controller_role_arns", controllers.into()),
+        ("cluster_queues_arn", scope.queues_arn(&template).into()),
     ];
     let mut policy = of_bus(scope, ORDINARY, &values);
-    if controller_roles.is_empty() {
-        replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
-    }
     let absent_role = scope.roles_arn(scope.router_role().as_str());
     values.push(("absent_role_arn", absent_role.into()));
     // IAM knows no path of a role that does not exist yet.
@@ -90,7 +82,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     }
     if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
-        let by_tags = ["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"];
+        let by_tags = ["KibusMakeQueues", "KibusChangeQueues"];
         replace_statements(&mut policy, &by_tags, &of_bus(scope, by_name, &values));
     }
     if let Some(key) = options.key() {
@@ -98,10 +90,43 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         let judges = include_str!("../../templates/policies/operator-key.json");
         replace_statements(&mut policy, &[], &of_bus(scope, judges, &values));
     }
+    if let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") {
+        for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
+            statement.remove("Sid");
+        }
+    }
+    policy
+}
+
+/// The policy of an operator of clusters: the controller roles with these ARNs, or patterns of ARNs, probes and dead letters.
+pub fn clusters(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
+    let values = [
+        ("cluster_queues_arn", scope.queues_arn(&options.queue_template()).into()),
+        ("controller_role_arns", controller_roles.iter().map(String::as_str).collect()),
+        ("probe_source", PROBE_SOURCE.into()),
+    ];
+    let mut policy = of_bus(scope, Purpose::Clusters.template(), &values);
+    if controller_roles.is_empty() {
+        replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(Value::Array(Vec::new())));
+    }
+    if !options.tag_conditions(&scope.region) {
+        let by_name = include_str!("../../templates/policies/operator-clusters-without-tag-conditions.json");
+        replace_statements(&mut policy, &["KibusFindProbe"], &of_bus(scope, by_name, &values));
+    }
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
 
-/// What needs an additional document, because the ordinary one should not allow it.
+/// How many of these controller roles fit into the document, if not all do.
+pub fn fitting(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Option<usize> {
+    too_long(&clusters(scope, options, controller_roles))?;
+    let fits = |count: &usize| {
+        let some = controller_roles.iter().take(*count).cloned().collect();
+        too_long(&clusters(scope, options, &some)).is_none()
+    };
+    (0..controller_roles.len()).rev().find(fits)
+}
+
+/// What needs an additional document, because that of the hub should not allow it, or has no space for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
     // What calls need besides themselves is in the Service Authorization Reference, "AWS Fault Injection Service": to pass the role and
@@ -111,16 +136,14 @@ pub enum Purpose {
     Drill,
     /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
     ManyClusters,
-    // No policy variable is the ARN of the caller's own user or role, so it covers all of the account.
-    /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
-    /// what every user and role of the account may do.
-    Check,
     /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
     Eks,
     /// Run `discover`: read every rule of the bus, and their queues.
     Discover,
     /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
     Alarms,
+    /// Change the policies of controller roles; send and receive probes, and receive dead letters.
+    Clusters,
 }
 
 impl Purpose {
@@ -128,15 +151,15 @@ impl Purpose {
         match self {
             Self::Drill => include_str!("../../templates/policies/operator-drill.json"),
             Self::ManyClusters => include_str!("../../templates/policies/operator-many-clusters.json"),
-            Self::Check => include_str!("../../templates/policies/operator-check.json"),
             Self::Eks => include_str!("../../templates/policies/operator-eks.json"),
             Self::Discover => include_str!("../../templates/policies/operator-discover.json"),
             Self::Alarms => include_str!("../../templates/policies/operator-alarms.json"),
+            Self::Clusters => include_str!("../../templates/policies/operator-clusters.json"),
         }
     }
 }
 
-/// The additional document for a purpose.
+/// The additional document for a purpose that depends on no option.
 pub fn additional(scope: &Scope, purpose: Purpose) -> Document {
     let values = [
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
@@ -147,21 +170,33 @@ pub fn additional(scope: &Scope, purpose: Purpose) -> Document {
     of_bus(scope, purpose.template(), &values)
 }
 
-/// The arguments that print the document with an action: the additional one that has it, if the ordinary one does not. An operator
-/// of a hub needs that for alarms sooner than that of another command.
-pub fn printing(action: &str) -> String {
-    let quoted = format!("\"{action}\"");
-    let mut purposes = Purpose::value_variants().iter().rev();
-    let purpose = purposes.find(|purpose| purpose.template().contains(&quoted) && !ORDINARY.contains(&quoted));
-    let name = purpose.and_then(|purpose| purpose.to_possible_value());
-    name.map_or("policy operator".to_owned(), |name| format!("policy operator --for {}", name.get_name()))
+/// The commands, without the program, that print the documents with these denied calls: the additional one that has the action, if
+/// that of the hub does not. An operator of a hub needs that for alarms sooner than that of another command.
+pub fn printing<'a>(scope: &Scope, denied: impl IntoIterator<Item = &'a Fault>) -> Vec<String> {
+    let mut roles: BTreeMap<String, BTreeSet<RoleName>> = BTreeMap::new();
+    for fault in denied {
+        let quoted = format!("\"{}\"", fault.action);
+        let role = controller_role(scope, fault).filter(|_| Purpose::Clusters.template().contains(&quoted));
+        let mut purposes = Purpose::value_variants().iter().rev();
+        let purpose = purposes
+            .find(|purpose| purpose.template().contains(&quoted) && (role.is_some() || !ORDINARY.contains(&quoted)));
+        let name = purpose.and_then(|purpose| purpose.to_possible_value());
+        let command =
+            name.map_or("policy operator".to_owned(), |name| format!("policy operator --for {}", name.get_name()));
+        roles.entry(command).or_default().extend(role);
+    }
+    let with_roles = |(command, roles): (String, BTreeSet<RoleName>)| {
+        roles.iter().fold(command, |command, role| format!("{command} --controller-role {role}"))
+    };
+    roles.into_iter().map(with_roles).collect()
 }
 
-/// What an operator who changes any part of the hub needs: of both documents.
-pub fn with_alarms(scope: &Scope, options: &HubOptions) -> Document {
-    let documents = [operator(scope, options, &BTreeSet::new()), additional(scope, Purpose::Alarms)];
-    let statements: Vec<&Value> = documents.iter().flat_map(Document::statements).collect();
-    Document::new(json!({ "Version": documents[0].value()["Version"], "Statement": statements }))
+/// The role that a call was denied on, if it is none of kibus's own. IAM gives its name or its ARN.
+fn controller_role(scope: &Scope, fault: &Fault) -> Option<RoleName> {
+    let FaultKind::Denied { resource: Some(resource), .. } = &fault.kind else { return None };
+    let (_, name) = resource.rsplit_once(['/', ' ']).filter(|(kind, _)| kind.contains("role"))?;
+    let role = name.parse().ok()?;
+    (![scope.router_role(), scope.drill_role()].contains(&role)).then_some(role)
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
@@ -200,109 +235,6 @@ pub fn reads(mut document: Document) -> Document {
 
 /// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
-
-/// The document, shortened if it is too long for one managed policy.
-pub fn fitted(mut policy: Document) -> Document {
-    if too_long(&policy).is_some() {
-        shorten(&mut policy);
-    }
-    policy
-}
-
-/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, names
-/// actions by patterns, and unites statements without conditions whose actions are of different services. A statement about `*` stays alone: with it,
-/// every action of the others would be about everything.
-fn shorten(policy: &mut Document) {
-    let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
-        return;
-    };
-    for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
-        statement.remove("Sid");
-        if let Some(Value::Array(actions)) = statement.get_mut("Action") {
-            shorten_actions(actions);
-        }
-    }
-    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements).into_iter().partition(|statement| {
-        let is_plain = statement["Effect"] == "Allow" && statement.get("Condition").is_none();
-        is_plain && !texts(statement.get("Resource")).contains(&"*")
-    });
-    let mut united: Vec<Value> = Vec::new();
-    for statement in plain {
-        match united.iter_mut().find(|other| services(other).is_disjoint(&services(&statement))) {
-            Some(other) => {
-                for member in ["Action", "Resource"] {
-                    let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
-                    other[member] = all.collect();
-                }
-            }
-            None => united.push(statement),
-        }
-    }
-    short.extend(united);
-    *statements = short;
-}
-
-fn shorten_actions(actions: &mut Vec<Value>) {
-    for &pattern in PATTERNS {
-        let is_one = |action: &Value| action.as_str().is_some_and(|action| matches_action(pattern, action));
-        let all = CALLS.iter().filter(|call| matches_action(pattern, call.action)).count();
-        if actions.iter().filter(|action| is_one(action)).count() == all {
-            actions.retain(|action| !is_one(action));
-            actions.push(pattern.into());
-        }
-    }
-}
-
-fn services(statement: &Value) -> BTreeSet<String> {
-    let actions = texts(statement.get("Action")).into_iter();
-    actions.filter_map(|action| Some(action.split_once(':')?.0.to_owned())).collect()
-}
-
-/// The document in parts that each fit into one managed policy. Attached together, they allow what the document allows: every
-/// statement is in one part, or its resources are divided among several.
-pub fn parts(policy: &Document) -> Vec<Document> {
-    let of = |statements: &[Value]| {
-        let mut part = policy.clone();
-        part.value_mut()["Statement"] = json!(statements);
-        part
-    };
-    let fits = |statements: &[Value]| too_long(&of(statements)).is_none();
-    let mut waiting: Vec<Value> = policy.statements().into_iter().rev().cloned().collect();
-    let (mut parts, mut part) = (Vec::new(), Vec::new());
-    while let Some(statement) = waiting.pop() {
-        part.push(statement);
-        if fits(&part) {
-            continue;
-        }
-        if let Some(last) = part.pop() {
-            match (part.is_empty(), halves(&last)) {
-                (true, Some((first, second))) => waiting.extend([second, first]),
-                // A statement about one resource cannot be divided.
-                (true, None) => parts.push(of(&[last])),
-                (false, _) => {
-                    parts.push(of(&part));
-                    part.clear();
-                    waiting.push(last);
-                }
-            }
-        }
-    }
-    if !part.is_empty() {
-        parts.push(of(&part));
-    }
-    parts
-}
-
-fn halves(statement: &Value) -> Option<(Value, Value)> {
-    let resources = statement.get("Resource")?.as_array()?;
-    let (first, second) = resources.split_at(resources.len() / 2);
-    let about = |resources: &[Value]| {
-        let mut half = statement.clone();
-        half["Resource"] = json!(resources);
-        half
-    };
-    (!first.is_empty()).then(|| (about(first), about(second)))
-}
 
 /// How many characters too long a document is for one managed policy, if it is.
 pub fn too_long(document: &Document) -> Option<usize> {

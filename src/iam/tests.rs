@@ -1,7 +1,5 @@
 //! What the policies of kibus allow, and any policy that is read back.
 
-use std::collections::BTreeSet;
-
 use proptest::prelude::*;
 
 use super::grants::{Need, lets_anyone_send, lets_in, matches, names_service_account, openings, other_senders};
@@ -58,7 +56,7 @@ fn the_option_decides_on_tag_conditions_in_any_region() {
             let options = HubOptions { tag_conditions: Some(given), ..HubOptions::default() };
             let router = policy::router_policy(&scope, &options);
             assert_eq!(policy::requires_tags(&router), Some(given), "{region}");
-            let operator = operator(&scope, &options, &BTreeSet::new()).compact();
+            let operator = operator(&scope, &options).compact();
             for document in [router.compact(), operator] {
                 assert_eq!(document.contains("aws:ResourceTag/kibus:bus"), given, "{region}: {document}");
             }

@@ -1,7 +1,7 @@
-//! What a call to AWS gives: a fact or a fault, how much AWS slows kibus down, and what IAM says that policies decide about calls,
-//! without the calls.
+//! What a call to AWS gives: a fact or a fault, and how much AWS slows kibus down.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::mem::discriminant;
 
 use crate::model::Document;
 
@@ -116,6 +116,12 @@ impl Fault {
         Self::new(FaultKind::Denied { principal: None, resource: None }, action, "no")
     }
 
+    /// Whether both are the same failure of the same call, perhaps about different resources.
+    pub fn has_cause_of(&self, other: &Self) -> bool {
+        let cause = |fault: &Self| (fault.action.clone(), fault.code.clone(), discriminant(&fault.kind));
+        cause(self) == cause(other)
+    }
+
     pub fn is_denied(&self) -> bool {
         matches!(self.kind, FaultKind::Denied { .. })
     }
@@ -160,84 +166,6 @@ pub struct TopicAttributes {
     pub policy: Option<Document>,
     /// The key that encrypts it: an id, an ARN or an alias.
     pub key: Option<String>,
-}
-
-/// An action on a resource: an ARN, or `*` for an action that takes none.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Call {
-    pub action: String,
-    pub resource: String,
-}
-
-/// Calls whose requests hold the same. IAM answers for each action on each resource, also for pairs that are not asked about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Simulation {
-    pub calls: BTreeSet<Call>,
-    /// The condition keys of the requests, with their values.
-    pub context: BTreeMap<String, Vec<String>>,
-}
-
-impl Simulation {
-    pub fn actions(&self) -> BTreeSet<&str> {
-        self.calls.iter().map(|call| call.action.as_str()).collect()
-    }
-
-    pub fn resources(&self) -> BTreeSet<&str> {
-        self.calls.iter().map(|call| call.resource.as_str()).collect()
-    }
-
-    pub fn by_action(&self) -> Vec<Self> {
-        let of = |action: &str| {
-            let calls = self.calls.iter().filter(|call| call.action == action);
-            Self { calls: calls.cloned().collect(), context: self.context.clone() }
-        };
-        self.actions().into_iter().map(of).collect()
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// What was asked about. A call may have no decision.
-    pub calls: BTreeSet<Call>,
-    pub decisions: Result<BTreeMap<Call, AccessDecision>, Fault>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AccessDecision {
-    /// They allow it. A statement that denies it under a condition may still apply to the real request.
-    Allowed,
-    NoPolicy {
-        /// The condition keys for which the simulation has no value, of all policies of the principal, also of statements about
-        /// other actions. No other decision comes with such keys.
-        keys: BTreeSet<String>,
-    },
-    /// These policies of the principal deny it.
-    Policies(BTreeSet<String>),
-    Boundary,
-    /// A service control policy of the organization does not allow it.
-    Organization,
-    /// IAM gave another answer than those that kibus knows.
-    Other,
-}
-
-impl AccessDecision {
-    /// Why the call is denied to the caller; `None` if it is not denied.
-    pub fn denial(&self) -> Option<String> {
-        Some(match self {
-            Self::Allowed | Self::Other => return None,
-            Self::NoPolicy { .. } => "no policy of the caller allows it".to_owned(),
-            Self::Policies(names) => {
-                let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.escape_debug())).collect();
-                match names.as_slice() {
-                    [] => "a policy denies it".to_owned(),
-                    [one] => format!("policy {one} denies it"),
-                    several => format!("policies {} deny it", several.join(", ")),
-                }
-            }
-            Self::Boundary => "the permissions boundary of the caller does not allow it".to_owned(),
-            Self::Organization => "a service control policy of the organization does not allow it".to_owned(),
-        })
-    }
 }
 
 #[cfg(test)]

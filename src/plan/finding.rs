@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Action, Change, FieldChange, Plan};
 use crate::error::Hint;
 use crate::iam::grants::lets_anyone_send;
-use crate::message::{Fix, Message, Subject, explanation};
+use crate::message::{Fix, Message, Subject, explained};
 use crate::model::{
     AliasField, ClusterName, Fault, FieldValue, FindingCode, FunctionField, QueueField, Resource, ResourceId, RoleName,
     Scope, Severity, first_of,
@@ -65,12 +65,9 @@ fn another_role(scope: &Scope, cluster: &ClusterName, role: &str) -> Fix {
 /// Something that could not be read.
 pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Message {
     let code = if fault.is_denied() { FindingCode::Denied } else { FindingCode::Unreadable };
-    let (note, hint) = explanation(fault, scope);
-    let finding = Message::finding(scope, code, subject, note);
-    match hint {
-        Some(hint) => finding.fixed_by(hint),
-        None => finding,
-    }
+    let (notes, hints) = explained(scope, [(String::new(), fault)]);
+    let finding = Message::finding(scope, code, subject, notes.join("; "));
+    if hints.is_empty() { finding } else { finding.fixed_by(Fix::Advice(hints)) }
 }
 
 fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {

@@ -7,11 +7,12 @@ use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Hint, listed, quoted};
 use crate::iam::operator_policy::printing;
-use crate::message::{Fix, Message, MessageKind, Subject, explanation};
+use crate::message::{Message, MessageKind, Subject};
 use crate::model::{
-    BadDocument, ClusterName, Fact, Fault, FaultKind, FindingCode, ParameterName, ResourceId, RoleName, Scope,
+    BadDocument, ClusterName, Fact, Fault, FindingCode, ParameterName, ResourceId, RoleName, Scope,
     karpenter::SERVICE_ACCOUNT, usual_roles,
 };
+use crate::survey::Survey;
 
 /// Why nothing can be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,27 +122,17 @@ pub(super) fn no_hub(scope: &Scope) -> Blocked {
         .into()
 }
 
-pub(super) fn unreadable(scope: &Scope, id: ResourceId, fault: &Fault) -> Blocked {
-    let sentence = match fault.kind {
-        FaultKind::Denied { .. } => format!("not allowed to read {id}"),
-        _ => format!("cannot read {id}"),
-    };
-    not_read(scope, Subject::Resource(id), sentence, fault)
-}
-
-/// A question that is not about one resource failed: an operation like "list the roles".
-pub(super) fn call_failed(scope: &Scope, operation: &str, fault: &Fault) -> Blocked {
-    let subject = Subject::Other(operation.to_owned());
-    not_read(scope, subject, format!("cannot {operation}"), fault)
-}
-
-fn not_read(scope: &Scope, about: Subject, sentence: String, fault: &Fault) -> Blocked {
-    let (note, hint) = explanation(fault, scope);
-    let denied = matches!(fault.kind, FaultKind::Denied { .. });
-    let again = denied.then(|| Hint::command("with the permission, run again:", scope.again("")));
-    let steps = hint.into_iter().chain(again).collect();
-    let message = Message::new(MessageKind::Blocked, about, sentence).fixed_by(Fix::Advice(steps));
-    message.note(note).into()
+/// Why a pass ends: these and all resources and records of the survey that could not be read.
+pub(super) fn unread<'a>(survey: &'a Survey, needed: impl IntoIterator<Item = (Subject, &'a Fault)>) -> Blocked {
+    let mut all: Vec<(Subject, &Fault)> = needed.into_iter().collect();
+    let resources = survey.observed.faults().map(|(id, fault)| (id.clone().into(), fault));
+    let records = survey.known.records.fault().map(|fault| ("the records of clusters".into(), fault));
+    for (about, fault) in resources.chain(records) {
+        if all.iter().all(|(other, _)| *other != about) {
+            all.push((about, fault));
+        }
+    }
+    Message::unread(&survey.scope, all).into()
 }
 
 /// The parameter with the settings of the hub holds something else.
@@ -323,13 +314,12 @@ pub fn permissions_for_eks(scope: &Scope, text: impl Into<String>) -> Hint {
 }
 
 /// What a command does not know because AWS did not answer, and how to allow the call.
-pub(super) fn unread(scope: &Scope, what: &str, fault: &Fault) -> Hint {
-    if fault.is_denied() {
-        Hint::command(
+pub(super) fn unanswered(scope: &Scope, what: &str, fault: &Fault) -> Hint {
+    match printing(scope, Some(fault).filter(|fault| fault.is_denied())).pop() {
+        Some(command) => Hint::command(
             format!("{what}: AWS denied {}. Grant the permissions that this command prints:", fault.action),
-            scope.kibus(printing(&fault.action)),
-        )
-    } else {
-        Hint::text(format!("{what}: {fault}"))
+            scope.kibus(command),
+        ),
+        None => Hint::text(format!("{what}: {fault}")),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::blocked::unanswered;
 use super::target::{Target, Wish, checked_by_queue, checked_clusters};
 use super::{Case, Say, clusters, external, hub, roles, router, traffic, unrecorded};
 use crate::error::{Hint, listed};
@@ -170,7 +171,7 @@ pub(super) fn unreadable(case: &Case<'_>, say: &mut Say) {
     ];
     let lists = lists.into_iter().filter_map(|(what, fault)| Some((what.into(), fault?)));
     for (subject, fault) in resources.chain(versions).chain(lists) {
-        say.not_read(finding::unreadable(&survey.scope, subject, fault));
+        say.not_read(&survey.scope, subject, fault);
     }
 }
 
@@ -199,18 +200,13 @@ fn redrives(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &
                 say.findings.extend(foreign.map(finding));
             }
             // An older document of `kibus policy operator` does not allow it.
-            Fact::Unreadable(fault) if fault.is_denied() => denied = Some(&fault.action),
-            Fact::Unreadable(fault) => say.not_read(finding::unreadable(scope, queue.clone().into(), fault)),
+            Fact::Unreadable(fault) if fault.is_denied() => denied = Some(fault),
+            Fact::Unreadable(fault) => say.not_read(scope, queue.clone(), fault),
             Fact::Absent | Fact::NotAsked => {}
         }
     }
-    say.warn_all(denied.map(|action| {
-        let text = format!(
-            "queues that redrive into the queues of this bus are not reported: AWS denied {action}. Grant the permissions \
-             that this command prints:"
-        );
-        Hint::command(text, scope.kibus("policy operator"))
-    }));
+    let what = "queues that redrive into the queues of this bus are not reported";
+    say.warn_all(denied.map(|fault| unanswered(scope, what, fault)));
 }
 
 impl Probed {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::blocked::{RoleSearch, RoleSource, call_failed, no_such_roles, roles_not_found, unusable_record};
+use super::blocked::{RoleSearch, RoleSource, no_such_roles, roles_not_found, unread, unusable_record};
 use super::hub::former_options;
 use super::roles::{self, FoundRole, read_policy};
 use super::target::{ClusterSetting, Target, Wish};
@@ -116,7 +116,7 @@ pub(super) fn to_set(
             FoundRole::Open if survey.is_open() => None,
             FoundRole::Open => {
                 if let Some(fault) = survey.known.listed_roles.fault() {
-                    return Err(call_failed(&survey.scope, "list the roles", fault));
+                    return Err(unread(survey, [("the roles of the account".into(), fault)]));
                 }
                 not_found.push(RoleSearch::nothing(name));
                 continue;
@@ -311,9 +311,8 @@ pub(super) fn clusters_known(survey: &Survey, target: &Target, follow: bool) -> 
     if target.is_check() {
         return Ok(());
     }
-    let fault = answers.into_iter().find_map(Fact::fault).or(list.and_then(Fact::fault));
-    if let Some(fault) = fault {
-        return Err(call_failed(&survey.scope, "read the records of clusters", fault));
+    if answers.iter().any(|answer| answer.fault().is_some()) || list.is_some_and(|list| list.fault().is_some()) {
+        return Err(unread(survey, []));
     }
     let is_about = |name: &ClusterName| all || target.clusters.contains_key(name);
     let unusable: Vec<Message> = unusable(survey)

@@ -145,10 +145,10 @@ fn key_of_another_region(case: &Case<'_>, say: &mut Say) {
 /// More reserved concurrency than the account has left, as far as that was read.
 fn too_little_concurrency(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
-    let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
-    if wanted <= live {
+    if !hub::reserves_more(case) {
         return;
     }
+    let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
     let left = case.survey.unreserved_concurrency().present();
     if let Some((wanted, most)) = left.and_then(|left| too_much_reserved(wanted, live, *left)) {
         let sentence =

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Blocked;
-use super::blocked::{bad_settings, lost_settings, no_hub, unreadable};
+use super::blocked::{bad_settings, lost_settings, no_hub, unread};
 use super::router::{self, ArchiveNeed};
 use super::target::{Bootstrap, HubSetting, Target, Wish};
+use super::{Blocked, Case};
 use crate::error::{Hint, listed, quoted};
 use crate::iam::grants::{LetsIn, Need, lets_in};
 use crate::message::{Message, MessageKind, Subject};
@@ -22,7 +22,7 @@ pub(super) fn known_settings(survey: &Survey, target: &Target) -> Result<(Option
     // A check reports what could not be read, and clusters alone need no more of the hub.
     if matches!(target.hub, Wish::Set(_) | Wish::Remove) {
         let given = target.bootstraps().map(|given| &given.options);
-        super::readable(&survey.scope, &readings(survey, survey.options().into_iter().chain(given)))?;
+        super::readable(survey, &readings(survey, survey.options().into_iter().chain(given)))?;
     }
     if target.sets_hub() {
         for queue in survey.scope.hub_queues() {
@@ -47,7 +47,7 @@ fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Setti
     let restores = bootstraps.is_some_and(|given| given.restore_settings);
     let before = match (&target.hub, survey.saved()) {
         (_, Saved::Kept(settings)) => Some(settings.clone()),
-        (_, Saved::Unreadable(fault)) => return Err(unreadable(&survey.scope, survey.settings_id(), fault)),
+        (_, Saved::Unreadable(_)) => return Err(unread(survey, [])),
         (_, Saved::Bad(BadDocument::Damaged(_)) | Saved::Absent) if restores => None,
         (_, Saved::Bad(bad)) => return Err(bad_settings(&survey.scope, bad, &restoring(survey))),
         (Wish::Remove, Saved::Absent) => None,
@@ -152,6 +152,11 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
     Some(if settings(survey, target).is_err() || stays() { ArchiveNeed::Compare } else { ArchiveNeed::Upload })
 }
 
+/// Whether more concurrency is reserved than the function has.
+pub(super) fn reserves_more(case: &Case<'_>) -> bool {
+    case.after.options.reserved() > live_reserved(case.survey)
+}
+
 /// The concurrency that is reserved for the router now.
 pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
     let function = survey.observed.function(survey.scope.router_function())?;
@@ -239,14 +244,14 @@ pub fn check_dead_letters(redrive: bool, survey: &Survey) -> Result<(), Blocked>
     let Survey { scope, observed, .. } = survey;
     let id = ResourceId::Queue(scope.dead_letter_queue());
     match survey.resource(&id) {
-        Fact::Unreadable(fault) => return Err(unreadable(scope, id, fault)),
+        Fact::Unreadable(_) => return Err(unread(survey, [])),
         Fact::Present(queue) if plan::is_ours(scope, queue, observed) => {}
         Fact::NotAsked | Fact::Absent | Fact::Present(_) => return Err(no_hub(scope)),
     }
     let invoked = [ResourceId::Function(scope.router_function()), router::live_id(scope)];
     for id in invoked.into_iter().filter(|_| redrive) {
         match survey.resource(&id) {
-            Fact::Unreadable(fault) => return Err(unreadable(scope, id, fault)),
+            Fact::Unreadable(_) => return Err(unread(survey, [])),
             Fact::Present(found) => {
                 if let Some(refusal) = plan::check_managed(scope, found, observed, false) {
                     return Err(refusal.into());

@@ -126,11 +126,11 @@ fn add(search: &mut RoleSearch, role: RoleName, source: RoleSource) {
     search.candidates.entry(role).or_default().insert(source);
 }
 
-/// The roles of the recorded clusters.
-pub fn recorded_roles(survey: &Survey) -> BTreeSet<(ClusterName, RoleName)> {
+/// The roles of the recorded clusters that have any.
+pub fn recorded_roles(survey: &Survey) -> BTreeMap<ClusterName, BTreeSet<RoleName>> {
     survey.records();
-    let recorded = survey.recorded().into_iter();
-    recorded.flat_map(|(cluster, record)| record.roles().into_iter().map(move |role| (cluster.clone(), role))).collect()
+    let roles = survey.recorded().into_iter().map(|(cluster, record)| (cluster, record.roles()));
+    roles.filter(|(_, roles)| !roles.is_empty()).collect()
 }
 
 /// A search with the evidence of the role, as far as it was read: EKS pod identity associations of the service account of Karpenter,

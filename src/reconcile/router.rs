@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::blocked::{call_failed, no_hub};
+use super::blocked::{no_hub, unread};
 use super::target::Bootstrap;
 use super::{Blocked, Case};
 use crate::error::{Hint, listed};
@@ -389,7 +389,9 @@ pub(super) fn not_newest_warning(survey: &Survey) -> Option<String> {
 fn version_settings(survey: &Survey, version: u64) -> Result<&FunctionSettings, Blocked> {
     match survey.versions(&version) {
         Fact::Present(settings) => Ok(settings),
-        Fact::Unreadable(fault) => Err(call_failed(&survey.scope, "read the version of the router", fault)),
+        Fact::Unreadable(fault) => {
+            Err(unread(survey, [(format!("version {version} of the router").as_str().into(), fault)]))
+        }
         Fact::Absent | Fact::NotAsked => {
             Err(unusable_version(&survey.scope, format!("version {version} of the router was deleted")))
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
+use crate::message::Message;
 use crate::model::{
     Alias, Architecture, ClusterName, Depth, Fact, HubOptions, MappingState, Moment, QueueName, ResourceId, RuleName,
     Signal, hub,
@@ -88,7 +89,9 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Saved::Bad(bad) => {
             return Err(blocked::bad_settings(&survey.scope, bad, &hub_of_target::restoring(survey)));
         }
-        Saved::Unreadable(fault) => return Err(blocked::unreadable(&survey.scope, survey.settings_id(), fault)),
+        Saved::Unreadable(fault) => {
+            return Err(Message::unread(&survey.scope, [(survey.settings_id().into(), fault)]).into());
+        }
     }
     clusters::check_names(survey, names)?;
     let shown = survey.recorded().into_iter().filter(|(name, _)| names.is_empty() || names.contains(name));

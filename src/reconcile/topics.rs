@@ -1,7 +1,7 @@
 //! The SNS topics of a hub: the router publishes notices to one, and CloudWatch alarms to the other. One that cannot work is refused
 //! before anything is made.
 
-use super::blocked::unread;
+use super::blocked::unanswered;
 use super::{Case, OPTIONS, Say};
 use crate::error::Hint;
 use crate::iam::grants::{LetsIn, Need, lets_in};
@@ -149,7 +149,7 @@ fn asked<'a>(case: &Case<'a>, say: &mut Say, option: &str, topic: &Topic) -> Opt
         }
         Fact::Unreadable(fault) => {
             let what = format!("unknown whether topic `{name}` of --{option} exists and can be published to");
-            say.warn(unread(scope, &what, fault));
+            say.warn(unanswered(scope, &what, fault));
         }
         Fact::NotAsked => {}
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::blocked::unread;
+use super::blocked::unanswered;
 use super::{Case, LISTED, Say};
 use crate::error::{Hint, quoted};
 use crate::message::{Message, Subject};
@@ -90,7 +90,7 @@ fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &m
         let names = unknown.iter().take_while(|_| unknown.len() <= LISTED).map(|cluster| format!(" {cluster}"));
         say.warn(Hint::command(text, scope.kibus(format!("verify --probe{}", names.collect::<String>()))));
     }
-    say.warn_all(denied.map(|fault| unread(scope, "unknown whether the queues of clusters are read", fault)));
+    say.warn_all(denied.map(|fault| unanswered(scope, "unknown whether the queues of clusters are read", fault)));
 }
 
 fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Message> {

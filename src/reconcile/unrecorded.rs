@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::unread;
+use super::blocked::unanswered;
 use super::roles;
 use super::target::Target;
 use super::{Case, Say};
@@ -150,11 +150,11 @@ pub(super) fn unknown(case: &Case<'_>, say: &mut Say) {
     }
     if let Fact::Unreadable(fault) = survey.tagged_queues() {
         let what = "unknown whether queues have the tags of this bus and no record";
-        say.unread(scope, "tags of queues", fault, unread(scope, what, fault));
+        say.unread(scope, "tags of queues", fault, unanswered(scope, what, fault));
     }
     if let Fact::Unreadable(fault) = survey.listed_roles() {
         let what = "unknown whether roles have policies of this bus that no record explains";
-        say.unread(scope, "controller roles", fault, unread(scope, what, fault));
+        say.unread(scope, "controller roles", fault, unanswered(scope, what, fault));
     }
 }
 

@@ -1,20 +1,24 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::blocked::{permissions_for_eks, unread};
+use super::blocked::{permissions_for_eks, unanswered};
 use super::hub::KeyProblem;
 use super::roles;
 use super::target::{RoleOption, Target};
 use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorded};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
-use crate::model::{ClusterName, Depth, Fact, Queue, Resource, duration_text, policy::KEPT_DATA_KEY};
+use crate::model::{
+    ClusterName, Depth, Fact, Kind, Queue, Resource, duration_text, hub::MAXIMUM_CONCURRENCY, policy::KEPT_DATA_KEY,
+    rule_limit,
+};
 use crate::plan::{Action, Change};
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
 pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
     (Target::sets_hub, cost_of_reader_alarms),
-    (Target::is_any, unknown_concurrency),
+    (Target::plans_hub, unknown_concurrency),
+    (Target::sets_hub, quotas),
     (Target::plans_hub, invoke_permissions),
     (Target::checks_all, dropped_events),
     (Target::plans_hub, key_of_the_queues),
@@ -55,9 +59,38 @@ fn cost_of_reader_alarms(case: &Case<'_>, say: &mut Say) {
 }
 
 fn unknown_concurrency(case: &Case<'_>, say: &mut Say) {
-    let fault = case.survey.known.unreserved_concurrency.fault();
+    let fault = case.survey.known.unreserved_concurrency.fault().filter(|_| hub::reserves_more(case));
     let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
     say.warn_all(text.map(Hint::text));
+}
+
+/// Quotas that can stop a new hub, as far as they can be read. That of rules may have been raised.
+fn quotas(case: &Case<'_>, say: &mut Say) {
+    let (survey, scope) = (case.survey, &case.survey.scope);
+    let created = |kind| {
+        let new = case.applied().filter(|change| change.action == Action::Create);
+        new.filter(|change| change.id.of_kind() == kind).count()
+    };
+    let new = created(Kind::Rule);
+    if new > 0
+        && let Some(rules) = survey.event_rules().present()
+    {
+        let (count, most) = (rules.len(), rule_limit(&scope.region));
+        let text = format!(
+            "the default event bus has {count} rules, and the plan creates {new}; by default, {most} are allowed. If the quota was \
+             not raised, delete rules that are not needed, or request more in Service Quotas (L-244521F2)"
+        );
+        say.warn_all((count + new > most).then(|| Hint::text(text)));
+    }
+    if created(Kind::Function) > 0
+        && case.after.options.reserved().is_none()
+        && let Some(left) = survey.unreserved_concurrency().present().filter(|left| **left < MAXIMUM_CONCURRENCY)
+    {
+        say.warn(Hint::text(format!(
+            "the account has {left} concurrent invocations left, and the router uses up to {MAXIMUM_CONCURRENCY}: request more \
+             in Service Quotas, or free what others reserve"
+        )));
+    }
 }
 
 fn invoke_permissions(case: &Case<'_>, say: &mut Say) {
@@ -71,7 +104,7 @@ fn invoke_permissions(case: &Case<'_>, say: &mut Say) {
             }
         }
         Fact::Unreadable(fault) => {
-            let without = unread(scope, "unknown who else may invoke the router", fault);
+            let without = unanswered(scope, "unknown who else may invoke the router", fault);
             say.unread(scope, "policy of the router", fault, without);
         }
         Fact::Absent | Fact::NotAsked => {}
@@ -86,7 +119,7 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
         )),
         Fact::Unreadable(fault) => {
             let what = "unknown whether the router dropped events of clusters that are not on this bus";
-            say.unread(scope, "log of the router", fault, unread(scope, what, fault));
+            say.unread(scope, "log of the router", fault, unanswered(scope, what, fault));
         }
         Fact::Present(_) | Fact::Absent | Fact::NotAsked => {}
     }

@@ -13,10 +13,10 @@ use tokio::time::{Instant, interval_at};
 use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
 use crate::model::{
-    Answered, Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact, FunctionMapping,
+    Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact, FunctionMapping,
     FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, MOST_PAGES, ParameterName, Probed, Queue,
-    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RuleName, Simulation, Tags, Topic,
-    TopicAttributes, calls::ssm, policy::InlinePolicy, tags::MARK_COUNTS,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RuleName, Tags, Topic, TopicAttributes,
+    calls::ssm, policy::InlinePolicy, tags::MARK_COUNTS,
 };
 use crate::probe;
 
@@ -387,20 +387,6 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         let read: Result<Vec<_>, Fault> = join_all(reads).await.into_iter().collect();
         // A policy that went between the two calls is gone.
         Ok(Some(named(read?.into_iter().flatten(), prefix)))
-    }
-
-    async fn simulated(
-        &self,
-        _: &Survey,
-        simulations: &BTreeSet<(String, Simulation)>,
-    ) -> Vec<((String, Simulation), Fact<Vec<Answered>>)> {
-        if !simulations.is_empty() {
-            (self.report)(SlowStep::Simulate);
-        }
-        self.each(simulations, async |(principal, simulation)| {
-            Ok(Some(self.cloud.simulate(principal, simulation).await))
-        })
-        .await
     }
 
     async fn activity(&self, _: &Survey, queues: &BTreeSet<QueueName>) -> Answers<QueueName, QueueActivity> {

@@ -114,8 +114,6 @@ pub enum Body {
     Events(EventReport),
     /// Present for `drill CLUSTER` only.
     Drill(DrillReport),
-    /// Present for `bootstrap-hub --check` only.
-    Preflight(Preflight),
     /// Present for `discover` only.
     Discovery(Discovery),
 }
@@ -241,42 +239,6 @@ impl From<&Message> for Problem {
             message: finding.sentence.clone(),
             fix: finding.fix.steps(),
         }
-    }
-}
-
-/// What the plan of the hub needs, and whether it has it.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "PreflightObject"))]
-pub struct Preflight {
-    checks: Vec<Check>,
-}
-
-/// The result about one subject.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "CheckObject"))]
-struct Check {
-    /// The subject, in one or two words.
-    subject: String,
-    #[cfg_attr(test, schemars(schema_with = "tests::result"))]
-    result: &'static str,
-    /// The reason for the result, in one line.
-    message: String,
-    /// More about it, such as the denied calls.
-    details: Vec<String>,
-    /// The next steps.
-    hints: Vec<Hint>,
-}
-
-impl From<Vec<Message>> for Preflight {
-    fn from(checks: Vec<Message>) -> Self {
-        let check = |check: Message| Check {
-            subject: check.name(),
-            result: check.kind.result(),
-            hints: check.fix.steps(),
-            message: check.sentence,
-            details: check.notes,
-        };
-        Self { checks: checks.into_iter().map(check).collect() }
     }
 }
 

@@ -63,7 +63,6 @@ questions! {
         | "NotFound" | "NotFoundException" | "ResourceNotFound" | "ResourceNotFoundException" | "ParameterNotFound"
         | "InvalidResourceId";
     /// Whether IAM does not take the parameters of a call as they are.
-    is_invalid_input: "InvalidInput" | "InvalidInputException";
     is_existing:
         "QueueAlreadyExists" | "QueueNameExists" | "EntityAlreadyExists" | "EntityAlreadyExistsException"
         | "ResourceAlreadyExistsException" | "ParameterAlreadyExists";

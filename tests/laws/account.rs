@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Probe, Questions, Read, Snapshot, Waiting, Write};
 use kibus::model::{
-    Answered, Association, BusName, ClusterName, Document, FunctionSettings, HubOptions, Kind, KmsKey, ParameterName,
-    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, Scope, Simulation, Tags, hub,
-    policy::InlinePolicy, resource::SETTINGS_PATH, tags::CLUSTER,
+    Association, BusName, ClusterName, Document, FunctionSettings, HubOptions, Kind, KmsKey, ParameterName,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, Scope, Tags, hub, policy::InlinePolicy,
+    resource::SETTINGS_PATH, tags::CLUSTER,
 };
 use kibus::plan::{Action, Change, Plan};
 use serde_json::json;
@@ -316,11 +316,6 @@ impl Read for Account {
             details.insert(role.clone(), found);
         }
         Ok(details)
-    }
-
-    async fn simulate(&self, _: &str, _: &Simulation) -> Vec<Answered> {
-        self.call().await;
-        Vec::new()
     }
 
     async fn activity(&self, _: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {

@@ -18,8 +18,10 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     let mut operator = Operator { account: &account, keys: account.user("operator").await, called: BTreeSet::new() };
     let options = format!("--permissions-boundary {boundary} --tag team=a");
-    let document = account.document(&format!("policy operator base {options}")).await;
+    let document = account.document(&format!("policy operator {options}")).await;
     account.allow("operator", "kibus-operator", &document).await;
+    let clusters = account.document("policy operator --for clusters base").await;
+    account.allow("operator", "kibus-clusters", &clusters).await;
     account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
     account.allow("operator", "emulators-own-bounded", &emulators_own::of_bounded(ROUTER_ROLE)).await;
     let router = operator.document("policy router").await;

@@ -17,11 +17,13 @@ async fn documents_without_tag_conditions_are_enough() {
     let mut operator = Operator { account: &account, keys, called: BTreeSet::new() };
     let document = operator.document("policy operator").await;
     account.allow("operator", "kibus-operator", &document).await;
+    let clusters = operator.document("policy operator --for clusters").await;
+    account.allow("operator", "kibus-clusters", &clusters).await;
     let own =
         emulators_own::of_operator(|service, resource| format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"));
     account.allow("operator", "emulators-own", &own).await;
     let router = operator.document("policy router").await;
-    for (who, document) in [("operator", &document), ("router", &router)] {
+    for (who, document) in [("operator", &document), ("clusters", &clusters), ("router", &router)] {
         let conditions = conditions(document);
         assert!(conditions.iter().all(|key| !key.contains("Tag/")), "{who}: {conditions:?}");
     }

@@ -86,7 +86,8 @@ async fn the_documents_alone_deny() {
         keys
     };
     let controller = account.document("policy controller base").await;
-    let operator = [account.document("policy operator").await, emulators_own::of_operator(arn)];
+    let clusters = account.document("policy operator --for clusters").await;
+    let operator = [account.document("policy operator").await, clusters, emulators_own::of_operator(arn)];
     let controller = user("controller", &[controller]).await;
     let router = user("router", &[router]).await;
     let operator = user("operator", &operator).await;

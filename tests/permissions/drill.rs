@@ -27,7 +27,7 @@ use crate::support::account;
 use crate::support::create_tags::list_of_tags;
 use crate::support::emulator::ACCOUNT;
 use crate::support::inventory::Inventory;
-use crate::support::policy_simulator::PolicySimulator;
+use crate::support::policy_simulator::allows;
 use crate::support::proxy::{Answer, Broken, Operation, Port, document, forward, refusal};
 
 const ROLE: &str = "kibus-drill-us-west-2";
@@ -49,8 +49,7 @@ impl Question {
     }
 
     fn is_allowed(&self, document: &Value) -> bool {
-        let simulator = PolicySimulator::new(document.clone());
-        simulator.decide(self.action, &self.resource, &self.context) == "allowed"
+        allows(document, self.action, &self.resource, &self.context)
     }
 }
 

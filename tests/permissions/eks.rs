@@ -33,8 +33,10 @@ pub(super) async fn is_asked_with_its_document(operator: &mut Operator<'_>) {
     let user = "operator-with-eks";
     let mut with_eks = Operator { account, keys: account.user(user).await, called: BTreeSet::new() };
     account.allow(user, "kibus-eks", &document).await;
-    let ordinary = account.document("policy operator base").await;
-    account.allow(user, "kibus-operator-beside-eks", &ordinary).await;
+    for (name, line) in [("hub", "policy operator"), ("clusters", "policy operator --for clusters base")] {
+        let ordinary = account.document(line).await;
+        account.allow(user, &format!("kibus-{name}-beside-eks"), &ordinary).await;
+    }
     let planned = with_eks.kibus("add-cluster pods --dry-run").await;
     assert!(planned.contains("KarpenterControllerRole-base"), "{planned}");
     with_eks.kibus_ends("add-cluster tokens --dry-run", 1).await;

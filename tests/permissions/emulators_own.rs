@@ -55,11 +55,6 @@ pub(super) fn of_alarms(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([statement(&["cloudwatch:PutMetricAlarm"], arn("cloudwatch", "alarm:kibus-*")), statement(&nameless, "*")])
 }
 
-/// In addition to the document for a check: it does not read the principal from the request.
-pub(super) fn of_check() -> Value {
-    policy([statement(&["iam:SimulatePrincipalPolicy"], "*")])
-}
-
 /// In addition to the operator's document with a boundary: it does not support `iam:PermissionsBoundary`, and not
 /// `aws:TagKeys`, without which every tag is allowed. The tests of the document hold both conditions.
 pub(super) fn of_bounded(role: &str) -> Value {

@@ -25,9 +25,10 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
         call.policy_document(INSTANCES).send().await.unwrap();
     }
     let keys = account.user("operator").await;
-    let ordinary = "policy operator --controller-role KarpenterControllerRole-*";
-    let ordinary = account.document(ordinary).await;
+    let ordinary = account.document("policy operator").await;
     account.allow("operator", "kibus-operator", &ordinary).await;
+    let roles = account.document("policy operator --for clusters --controller-role KarpenterControllerRole-*").await;
+    account.allow("operator", "kibus-clusters", &roles).await;
     let own = emulators_own::of_operator(arn);
     account.allow("operator", "emulators-own", &own).await;
     let router = account.document("policy router").await;

@@ -30,12 +30,6 @@ impl Came {
         self.ending == "exit 0"
     }
 
-    /// What it wrote to standard output.
-    pub(super) fn data(&self) -> String {
-        let lines = self.lines.iter().filter(|line| !line.is_error);
-        lines.map(|line| format!("{}\n", line.text)).collect()
-    }
-
     /// Without the lines of standard output before its last.
     pub(super) fn last(mut self) -> Self {
         let last = self.lines.iter().rposition(|line| !line.is_error);

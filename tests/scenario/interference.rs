@@ -10,7 +10,6 @@ use serde_json::Value;
 use super::partition::{for_server, from_server, partitions};
 use crate::aws_like::{AwsLike, Caller};
 use crate::support::account::Account;
-use crate::support::policy_simulator::PolicySimulator;
 use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_router, change_json, refusal};
 
 /// What the proxy does with the requests of an operation.
@@ -46,10 +45,6 @@ struct State {
     partition: Option<String>,
     /// The partitions in requests of kibus.
     partitions: BTreeSet<String>,
-    /// The caller's ARN, if not the server's.
-    caller: Option<String>,
-    /// What simulates the caller's policies, if not the server.
-    simulator: Option<PolicySimulator>,
 }
 
 /// A proxy on the loopback interface.
@@ -109,21 +104,6 @@ impl Proxy {
         left.into_iter().map(|(operation, _)| operation).collect()
     }
 
-    /// From now on, this is the caller.
-    pub(super) fn call_as(&self, arn: &str) {
-        self.state.lock().unwrap().caller = Some(arn.to_owned());
-    }
-
-    /// From now on, IAM simulates the policies of a caller with this document.
-    pub(super) fn simulate(&self, document: Value) {
-        self.state.lock().unwrap().simulator = Some(PolicySimulator::new(document));
-    }
-
-    /// Changes what IAM simulates.
-    pub(super) fn change_policy(&self, words: &[&str]) {
-        self.state.lock().unwrap().simulator.as_mut().unwrap().change(words);
-    }
-
     async fn pass(self, mut request: Request<Bytes>) -> Result<Answer, Broken> {
         let operation = Operation::of(&request);
         let (interference, untruths, partition) = {
@@ -142,23 +122,7 @@ impl Proxy {
         if let Some(partition) = &partition {
             for_server(&mut request, partition)?;
         }
-        let (caller, simulator) = {
-            let state = self.state.lock().unwrap();
-            (state.caller.clone(), state.simulator.clone())
-        };
-        let mut answer = match simulator.filter(|_| operation.name == "iam:SimulatePrincipalPolicy") {
-            Some(simulator) if interference.is_none() => match simulator.answer(request.body()) {
-                Ok(answer) => Response::new(answer.into()),
-                Err(message) => refusal(&operation, 400, "InvalidInput", message),
-            },
-            _ => self.answer(interference, request, &operation).await?,
-        };
-        if let Some(caller) = caller.filter(|_| operation.name == "sts:GetCallerIdentity") {
-            let text = String::from_utf8_lossy(answer.body());
-            if let Some((before, after)) = text.split_once("<Arn>").zip(text.split_once("</Arn>")) {
-                *answer.body_mut() = format!("{}<Arn>{caller}</Arn>{}", before.0, after.1).into();
-            }
-        }
+        let mut answer = self.answer(interference, request, &operation).await?;
         if !untruths.is_empty() {
             change_json(&mut answer, |said| untruths.iter().for_each(|untruth| say(said, untruth)));
         }

@@ -108,19 +108,6 @@ impl Scenario {
                 let words = self.explain(&struck);
                 format!("{}\n{words}", struck.join(" "))
             }
-            ["caller", arn] => {
-                self.proxy.call_as(arn);
-                String::new()
-            }
-            ["policy", "kibus", ..] => {
-                let came = command::run(&words[1..].join(" "), self).await;
-                self.proxy.simulate(serde_json::from_str(&came.data()).unwrap());
-                String::new()
-            }
-            ["policy", ..] => {
-                self.proxy.change_policy(&words[1..]);
-                String::new()
-            }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);
                 String::new()

@@ -14,8 +14,8 @@ use crate::plan::{Change, Plan};
 pub(super) enum Moment {
     /// A change reached the cloud.
     Called(usize),
-    /// The cloud answered; whether it was done.
-    Answered(usize, bool),
+    /// The cloud answered: it was done, or it failed.
+    Answered(usize, Option<Failure>),
     /// An event was reported for a change.
     Event(usize, &'static str),
     /// Someone asked to stop.
@@ -27,11 +27,18 @@ pub(super) enum Moment {
 pub(super) struct Behavior {
     /// How often other tasks run before the answer; each time a reason to wait is emitted.
     pub(super) turns: usize,
-    pub(super) fails: bool,
+    pub(super) fails: Option<Failure>,
     /// Whether it waits until someone asks to stop.
     pub(super) waits: bool,
     /// Whether someone asks to stop while it runs.
     pub(super) stops: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    Rejected,
+    /// It ends no other change than those that wait for this one.
+    Denied,
 }
 
 /// A cloud that does as the changes' behaviors say, and takes down what happens.
@@ -66,11 +73,16 @@ impl Write for Scripted<'_> {
         }
         if self.script[at].waits {
             waiting.stopped().await;
-            self.add(Moment::Answered(at, false));
+            self.add(Moment::Answered(at, Some(Failure::Rejected)));
             return Err(Fault { kind: FaultKind::Stopped, ..fault() });
         }
-        self.add(Moment::Answered(at, !self.script[at].fails));
-        if self.script[at].fails { Err(fault()) } else { Ok(()) }
+        let fails = self.script[at].fails;
+        self.add(Moment::Answered(at, fails));
+        match fails {
+            None => Ok(()),
+            Some(Failure::Rejected) => Err(fault()),
+            Some(Failure::Denied) => Err(Fault::denied("test:Write")),
+        }
     }
 }
 

@@ -1,5 +1,4 @@
 use crate::cli::hub::Context;
-use crate::cli::preflight;
 use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
@@ -28,11 +27,6 @@ pub(in crate::cli) struct Args {
     /// Save these options for a hub whose settings are lost or damaged; without it, resources of such a hub are refused.
     #[arg(long, hide_short_help = true)]
     restore_settings: bool,
-    /// Check what the plan needs instead: credentials, permissions, quotas and the router.
-    ///
-    /// Changes nothing. Exits with 2 if something is missing, and with 1 if AWS did not answer a question.
-    #[arg(long, hide_short_help = true, conflicts_with_all = ["yes", "dry_run"])]
-    check: bool,
     #[command(flatten)]
     consent: Consent,
 }
@@ -48,8 +42,5 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
         restore_settings: args.restore_settings,
     });
     let hub = context.hub().await?;
-    if args.check {
-        return preflight::check(hub, target, &args.router).await;
-    }
     change(hub, target, args.consent, Some(&args.router)).await
 }

@@ -7,6 +7,7 @@ use crate::cli::stages::{Consent, agree};
 use crate::cli::{failure, stages};
 use crate::dead_letters::{self, DeadLetterReport, LetterStatus, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint};
+use crate::message::Message;
 use crate::model::{Depth, Scope, now};
 use crate::reconcile::check_dead_letters;
 use crate::survey::{Query, Survey};
@@ -86,7 +87,7 @@ async fn read_letters(hub: &ConnectedHub<'_>, args: &Args) -> Result<DeadLetterR
     let _reading = hub.ui.spinner("reading the dead letters");
     let count = survey.depth(&hub.scope.dead_letter_queue()).map_or(0, Depth::messages);
     let letters = dead_letters::read(&hub.cloud, &hub.scope, count, now()).await;
-    letters.map_err(|fault| unchanged(failure::call_failed(hub, "receive the dead letters", &fault)))
+    letters.map_err(|fault| unchanged(Message::unread(&hub.scope, [("the dead letters".into(), &fault)]).into()))
 }
 
 /// Shows the dead letters. Gives the ids of those that are to be treated.

@@ -2,6 +2,7 @@ use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::{failure, stages};
 use crate::discover::{Discovery, discovery, guess};
 use crate::error::Error;
+use crate::message::Message;
 use crate::model::Fault;
 use crate::ui::{Body, HubReport, text};
 
@@ -37,7 +38,7 @@ fn show(hub: &ConnectedHub<'_>, found: Discovery) -> Result<HubReport, Error> {
 }
 
 fn not_listed(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
-    let error = failure::call_failed(hub, "list the rules", fault);
+    let error = Message::unread(&hub.scope, [("the rules".into(), fault)]).into();
     if fault.is_denied() { with_document(hub, error) } else { error }
 }
 

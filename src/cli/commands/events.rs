@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use crate::cli::hub::{ConnectedHub, Context};
-use crate::cli::{failure, stages};
+use crate::cli::stages;
 use crate::error::{Error, Hint};
 use crate::events::{self, EventLine, EventReport, Wanted, is_instance};
+use crate::message::Message;
 use crate::model::{ClusterName, counted, duration_text, now, parse_duration, parse_time, time_text};
 use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
@@ -142,7 +143,7 @@ async fn search(hub: &ConnectedHub<'_>, args: &Args, since: i64) -> Result<Event
     let group = hub.scope.router_log_group();
     let read = events::read(&hub.cloud, &group, &args.wanted, (since, now()), &progress);
     let read = hub.slowed(|reason| reading.slowed(reason), read).await;
-    read.map_err(|fault| failure::call_failed(hub, "read the router's log", &fault))
+    read.map_err(|fault| Error::from(Message::unread(&hub.scope, [("the router's log".into(), &fault)])))
 }
 
 /// Shows a report: the first, or what is new.

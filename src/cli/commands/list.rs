@@ -4,8 +4,9 @@ use futures_util::future::join_all;
 
 use super::status::report_of;
 use crate::cli::hub::{ConnectedHub, Context};
-use crate::cli::{failure, stages};
+use crate::cli::stages;
 use crate::error::Error;
+use crate::message::Message;
 use crate::model::Scope;
 use crate::reconcile::status::{guess, status};
 use crate::survey;
@@ -24,7 +25,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
         let _listing = hub.ui.spinner("looking for buses");
         survey::buses(&hub.cloud).await
     };
-    let (mut buses, unknown) = found.map_err(|fault| failure::call_failed(hub, "list the buses", &fault))?;
+    let (mut buses, unknown) = found.map_err(|fault| Message::unread(&hub.scope, [("the buses".into(), &fault)]))?;
     if let Some(fault) = unknown {
         hub.ui.warn_text(&format!("a bus that has lost its settings may be missing here: {fault}"));
     }

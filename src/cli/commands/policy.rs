@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 
@@ -8,10 +7,9 @@ use crate::cli::stages;
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::{
-    ClusterName, Document, HubOptions, KmsKey, ResourceId, RoleCandidates, RoleName, Scope, Settings,
-    calls::{events, kms, lambda, sqs},
+    ClusterName, Document, HubOptions, KmsKey, ResourceId, RoleCandidates, RoleName, Settings,
+    calls::lambda,
     policy::{self, KeyUse},
-    signal::PROBE_SOURCE,
 };
 use crate::reconcile::{no_single_role, recorded_roles, unnamed_queues};
 use crate::survey::{Query, Saved, Survey, role_arns};
@@ -22,10 +20,11 @@ const OF_READERS: &[&str] = &["kms-key", "queue-name"];
 /// Those of the router's document.
 const OF_ROUTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions", "notify"];
 /// Those of the operator's document.
-pub(in crate::cli) const OF_OPERATORS: &[&str] =
-    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-name", "tag-conditions"];
+const OF_OPERATORS: &[&str] = &["tag", "kms-key", "permissions-boundary", "role-path", "queue-name", "tag-conditions"];
 /// Those of an operator's document who may change nothing.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-name"];
+/// Those of the document for clusters.
+const OF_CLUSTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions"];
 
 /// Print the least-privilege IAM policy of an operator, the router or a controller.
 ///
@@ -42,16 +41,12 @@ enum Party {
     /// Policy for an operator, who runs kibus.
     #[command(mut_args = |arg| shows_of_hub(OF_OPERATORS, arg))]
     Operator {
-        /// Print the additional document for a purpose instead; attach both.
-        #[arg(long = "for", value_enum, value_name = "PURPOSE",
-            conflicts_with_all = ["part", "clusters", "roles", "no_controller_role"])]
+        /// Print the additional document for a purpose instead of that of the hub; attach both.
+        #[arg(long = "for", value_enum, value_name = "PURPOSE")]
         purpose: Option<Purpose>,
         /// Allow only what `verify` and `status` read. `verify --probe` needs more.
         #[arg(long)]
         read_only: bool,
-        /// Print only this part of a document that is too long for one managed policy; attach all parts.
-        #[arg(long, value_name = "NUMBER")]
-        part: Option<NonZeroUsize>,
         #[command(flatten)]
         roles: RoleFlags,
         #[command(flatten)]
@@ -74,47 +69,65 @@ enum Party {
     },
 }
 
-/// Which controller roles the document names.
+/// Which controller roles the document for clusters names.
 #[derive(Debug, clap::Args)]
 struct RoleFlags {
-    /// EKS clusters that will be added; their controller roles are found by the usual names.
-    #[arg(value_name = "CLUSTER")]
+    /// With `--for clusters`: clusters whose controller roles the document has [default: those with a record]. Without a record,
+    /// a role is found by the usual names.
+    #[arg(value_name = "CLUSTER", requires = "purpose")]
     clusters: Vec<ClusterName>,
-    /// Controller role of a cluster that will be added: a name, a path and name, or an ARN; repeat for more. With `*`, a
-    /// pattern.
-    #[arg(long = "controller-role", value_name = "ROLE", conflicts_with = "no_controller_role")]
+    /// With `--for clusters`: a controller role, as a name, a path and name, or an ARN; repeat for more. With `*`, a pattern.
+    #[arg(long = "controller-role", value_name = "ROLE", requires = "purpose")]
     roles: Vec<RolePattern>,
-    /// Allow no change of any controller role, not even for registered clusters.
-    #[arg(long, conflicts_with = "clusters")]
-    no_controller_role: bool,
 }
 
 /// Reads the saved options that the document depends on, and prints the document.
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let hub = context.hub().await?;
     let document = match args.party {
+        Party::Operator { purpose: Some(Purpose::Clusters), read_only, roles, given } => {
+            let known = known_for_queues(hub, given, OF_CLUSTERS).await?;
+            let roles = roles.arns(hub).await?;
+            if let Some(most) = operator_policy::fitting(&hub.scope, &known.options, &roles) {
+                let count = roles.len();
+                let sentence = format!("{count} controller roles do not fit into one managed policy: {most} do");
+                return Err(Error::usage(sentence).hint(
+                    "name fewer clusters, and attach a document for each part of them; or pass a pattern with \
+                     --controller-role",
+                ));
+            }
+            let document = operator_policy::clusters(&hub.scope, &known.options, &roles);
+            if read_only {
+                operator_policy::reads(document)
+            } else {
+                with_old_keys(hub, KeyUse::Receive, &known, document)
+            }
+        }
+        Party::Operator { roles: RoleFlags { clusters, roles }, .. } if !clusters.is_empty() || !roles.is_empty() => {
+            return Err(Error::usage("clusters and controller roles are in the document of `--for clusters` only"));
+        }
         Party::Operator { purpose: Some(purpose), read_only, .. } => {
             let document = operator_policy::additional(&hub.scope, purpose);
             if read_only { operator_policy::reads(document) } else { document }
         }
-        Party::Operator { purpose: None, read_only, part, roles, given } => {
+        Party::Operator { purpose: None, read_only, given, .. } => {
             let document = if read_only { OF_READING_OPERATORS } else { OF_OPERATORS };
             let known = known_for_queues(hub, given, document).await?;
-            let controllers = roles.arns(hub).await?;
-            let document = operator_policy::operator(&hub.scope, &known.options, &controllers);
-            let document = if read_only {
-                hub.ui.note(
-                    "`verify --probe` needs more than this document allows. The document without --read-only has these \
-                     statements:",
-                    &for_probes(&hub.scope),
+            let document = operator_policy::operator(&hub.scope, &known.options);
+            if let Some(over) = operator_policy::too_long(&document) {
+                let sentence = format!("the document is {over} characters too long for one managed policy");
+                let hint = "use a shorter role path, a shorter name of the boundary, or fewer tags";
+                return Err(Error::usage(sentence).hint(hint));
+            }
+            if read_only {
+                let more = format!(
+                    "`verify --probe` also needs {}, which can route any event, and this document:",
+                    lambda::INVOKE_FUNCTION
                 );
+                hub.ui.note(&more, &[hub.scope.kibus("policy operator --for clusters")]);
                 operator_policy::reads(document)
             } else {
-                with_old_keys(hub, KeyUse::Receive, &known, document)
-            };
-            match part {
-                Some(number) => nth(&document, number)?,
-                None => fits(hub, document),
+                document
             }
         }
         Party::Router { given } => {
@@ -131,39 +144,6 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     };
     hub.ui.result(&document.pretty())?;
     Ok(HubReport::with(&hub.scope, Body::Policy(document)))
-}
-
-/// What an operator needs for probes besides reads.
-fn for_probes(scope: &Scope) -> [String; 4] {
-    let (probe, router) = (scope.probe_queue(), scope.router_function());
-    [
-        format!("{} with the source {PROBE_SOURCE}", events::PUT_EVENTS),
-        format!("{} on {router}, which can route any event", lambda::INVOKE_FUNCTION),
-        format!("{} on {probe} and the queues of clusters, and {} for their key", sqs::RECEIVE_MESSAGE, kms::DECRYPT),
-        format!("{} on {probe}", sqs::DELETE_MESSAGE),
-    ]
-}
-
-/// The document, with a warning if it is too long for one managed policy.
-fn fits(hub: &ConnectedHub<'_>, document: Document) -> Document {
-    let fitted = operator_policy::fitted(document.clone());
-    if let Some(over) = operator_policy::too_long(&fitted) {
-        let count = operator_policy::parts(&document).len();
-        let commands: Vec<String> =
-            (1..=count).map(|part| format!("{} --part {part}", hub.scope.options.again)).collect();
-        let text = format!(
-            "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
-             parts, and attach all of them:"
-        );
-        hub.ui.warn(&Hint::command(text, commands.join("\n")));
-    }
-    fitted
-}
-
-fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
-    let parts = operator_policy::parts(document);
-    let none = || Error::usage(format!("the document has no part {number}: it has {}", parts.len()));
-    parts.get(number.get() - 1).cloned().ok_or_else(none)
 }
 
 /// Leaves the other options of a hub out of the help. They are accepted, so that a pipeline can pass to every command what it
@@ -202,7 +182,7 @@ async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Resu
     Ok(Settings { options: given.or(saved.options), ..saved })
 }
 
-/// [`known`] for a document about all cluster queues.
+/// The same for a document about all cluster queues.
 async fn known_for_queues(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Result<Settings, Error> {
     let known = known(hub, given, used).await?;
     match unnamed_queues(&hub.scope, &known.options) {
@@ -226,9 +206,6 @@ fn with_old_keys(hub: &ConnectedHub<'_>, of: KeyUse, settings: &Settings, to: Do
 impl RoleFlags {
     /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
     async fn arns(&self, hub: &ConnectedHub<'_>) -> Result<BTreeSet<String>, Error> {
-        if self.no_controller_role {
-            return Ok(BTreeSet::new());
-        }
         let known = match role_arns(&hub.cloud).await {
             Ok(roles) => roles,
             Err(fault) => {
@@ -256,22 +233,28 @@ impl RoleFlags {
             let listed = known.get(role).cloned();
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
-        arns.extend(self.found(hub, &known).iter().map(arn));
-        arns.extend(recorded(hub).await?.iter().map(|(_, role)| arn(role)));
+        if self.roles.is_empty() || !self.clusters.is_empty() {
+            let recorded = self.recorded(hub).await?;
+            arns.extend(self.found(hub, &known, &recorded).iter().chain(recorded.values().flatten()).map(arn));
+        }
         if arns.is_empty() {
             hub.ui.warn(&Hint::command(
-                "no controller role is known, so the document does not cover any. Name the clusters that will be added, or \
-                 their roles with --controller-role. If another team manages IAM:",
-                hub.scope.kibus("policy operator --no-controller-role"),
+                "the document has no controller role. Name the clusters that will be added, unless another team manages IAM:",
+                hub.scope.kibus("policy operator --for clusters NAME"),
             ));
         }
         Ok(arns)
     }
 
-    /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
-    fn found(&self, hub: &ConnectedHub<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
+    /// The roles found for named clusters without a recorded one. A role that may be another cluster's is not used.
+    fn found(
+        &self,
+        hub: &ConnectedHub<'_>,
+        known: &BTreeMap<RoleName, String>,
+        recorded: &BTreeMap<ClusterName, BTreeSet<RoleName>>,
+    ) -> BTreeSet<RoleName> {
         let mut roles = BTreeSet::new();
-        for cluster in &self.clusters {
+        for cluster in self.clusters.iter().filter(|cluster| !recorded.contains_key(*cluster)) {
             let RoleCandidates { usual, suffixed } = RoleCandidates::among(cluster, known);
             if let [role] = usual.as_slice() {
                 roles.insert(role.clone());
@@ -283,20 +266,22 @@ impl RoleFlags {
         }
         roles
     }
-}
 
-/// The controller roles of the recorded clusters, as far as they can be read. Prints those for the document.
-async fn recorded(hub: &ConnectedHub<'_>) -> Result<BTreeSet<(ClusterName, RoleName)>, Error> {
-    let guess = |_: &Survey| Query { records: true, ..Query::default() };
-    let (survey, roles) = stages::survey(hub, guess, recorded_roles).await?;
-    if let Some(fault) = survey.records().fault() {
-        hub.ui.warn_text(&format!(
-            "the records of clusters could not be read, so the document may lack their controller roles: {fault}"
-        ));
+    /// The recorded controller roles of the named clusters, or of all, as far as they can be read. Prints those for the document.
+    async fn recorded(&self, hub: &ConnectedHub<'_>) -> Result<BTreeMap<ClusterName, BTreeSet<RoleName>>, Error> {
+        let guess = |_: &Survey| Query { records: true, ..Query::default() };
+        let (survey, mut roles) = stages::survey(hub, guess, recorded_roles).await?;
+        if let Some(fault) = survey.records().fault() {
+            hub.ui.warn_text(&format!(
+                "the records of clusters could not be read, so the document may lack their controller roles: {fault}"
+            ));
+        }
+        roles.retain(|cluster, _| self.clusters.is_empty() || self.clusters.contains(cluster));
+        if !roles.is_empty() {
+            let lines =
+                roles.iter().flat_map(|(cluster, roles)| roles.iter().map(move |role| format!("{cluster}: {role}")));
+            hub.ui.note("Controller roles in this document, from the records of clusters:", &lines.collect::<Vec<_>>());
+        }
+        Ok(roles)
     }
-    if !roles.is_empty() {
-        let lines = roles.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
-        hub.ui.note("Controller roles in this document, from the records of clusters:", &lines.collect::<Vec<_>>());
-    }
-    Ok(roles)
 }

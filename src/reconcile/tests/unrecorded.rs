@@ -245,7 +245,8 @@ fn without_the_records_a_check_says_that_they_are_unknown_and_what_changes_clust
     assert!(found.iter().all(|one| one.starts_with("K401")), "{found:?}");
     for target in [add(), remove(), Target::teardown(), bootstrap(with_key(KEY))] {
         let blocked = reconcile(&survey, &target).unwrap_err();
-        assert_eq!(blocked.0[0].sentence, "cannot read the records of clusters");
+        assert_eq!(blocked.0[0].sentence, "2 items could not be read");
+        assert_eq!(blocked.0[0].notes, ["AWS denied ssm:GetParameters", "AWS denied ssm:GetParametersByPath"]);
     }
     assert!(reconcile(&survey, &bootstrap(HubOptions::default())).is_ok(), "no cluster is concerned");
 }

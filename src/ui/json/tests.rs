@@ -34,18 +34,6 @@ pub(super) fn code(_: &mut SchemaGenerator) -> Schema {
     words(FindingCode::ALL.iter().map(|code| code.as_str()))
 }
 
-pub(super) fn result(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "description": "The result about one subject.",
-        "oneOf": [
-            {"const": "ok", "description": "The plan has what it needs.", "type": "string"},
-            {"const": "warning", "description": "It may lack something.", "type": "string"},
-            {"const": "failed", "description": "It lacks something.", "type": "string"},
-            {"const": "unknown", "description": "AWS did not answer the question. It is not a success.", "type": "string"},
-        ],
-    })
-}
-
 impl JsonSchema for ResourceId {
     fn schema_name() -> Cow<'static, str> {
         "ResourceObject".into()

@@ -1,22 +1,17 @@
-//! Messages as text: errors, warnings and steps; findings, a line each with its severity and code; and the checks before the
-//! first change, a line each with its result.
+//! Messages as text: errors, warnings and steps; and findings, a line each with its severity and code.
 
 use std::collections::BTreeSet;
 
-use super::layout::{Style, capitalized, escape, fold, hanging, indented, name, sentences};
+use super::layout::{Style, escape, fold, hanging, indented, name};
 use super::plan::{NAME_COLUMN, field_lines};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{Scope, Severity, counted};
 use crate::plan::Change;
 use crate::reconcile::Intent;
-use crate::ui::Paint;
 
 /// The column at which the text of a finding begins.
 const TEXT: usize = 18;
-/// The columns of the result of a check and of its subject.
-const RESULT: usize = 9;
-const SUBJECT: usize = 13;
 
 /// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from
 /// outside could otherwise look like one.
@@ -151,42 +146,6 @@ fn summary(findings: &[Message], style: Style) -> String {
         _ => "`kibus explain CODE` describes each code.",
     };
     format!("{total}: {}. {more}", counts.join(", "))
-}
-
-/// The results of the checks before the first change, in the order in which a person fixes them, and the steps that help.
-pub fn checks(scope: &Scope, checks: &[Message], style: Style) -> String {
-    let mut lines = vec![super::heading(scope, style), String::new()];
-    lines.extend(checks.iter().flat_map(|check| check_lines(check, style)));
-    let results = ["ok", "warning", "failed", "unknown"].map(|result| {
-        let count = checks.iter().filter(|check| check.kind.result() == result).count();
-        let plural = if result == "warning" && count > 1 { "s" } else { "" };
-        (count, format!("{count} {result}{plural}"))
-    });
-    let results: Vec<String> = results.into_iter().filter(|(count, _)| *count > 0).map(|(_, text)| text).collect();
-    lines.extend([String::new(), format!("{} checks: {}.", checks.len(), results.join(", "))]);
-    let mut steps: Vec<Hint> = Vec::new();
-    for step in checks.iter().flat_map(|check| check.fix.steps()) {
-        if !steps.contains(&step) {
-            steps.push(step);
-        }
-    }
-    lines.extend(steps.iter().map(|step| sentences(&capitalized(&hint(step)), style)));
-    lines.join("\n")
-}
-
-fn check_lines(check: &Message, style: Style) -> Vec<String> {
-    let result = check.kind.result();
-    let (mark, paint): (_, fn(_, &str) -> String) = match result {
-        "ok" => ('✓', Paint::green),
-        "warning" => ('!', Paint::yellow),
-        "failed" => ('✗', Paint::red),
-        _ => ('?', Paint::yellow),
-    };
-    let word = paint(style.paint, &format!("{mark} {result:RESULT$}"));
-    let lead = format!("  {word}{}", check.name());
-    let leads = std::iter::once(lead.as_str()).chain(std::iter::repeat(""));
-    let texts = std::iter::once(&check.sentence).chain(&check.notes);
-    leads.zip(texts).flat_map(|(lead, text)| hanging(lead, 4 + RESULT + SUBJECT, &escape(text), style)).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::model::{
     scope::{LIVE, tests::scope},
 };
 use crate::plan::finding;
+use crate::ui::text::layout::sentences;
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
 
 #[test]
