@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
@@ -84,7 +85,8 @@ pub async fn apply(
     // No new change starts then.
     let is_over = || failed.load(Ordering::Relaxed) || *stop.borrow();
     let report = |place: usize, event| listener.event(place, &plan.changes[place], event);
-    let make = async |place: usize| {
+    // Makes a change, and meanwhile the reads before those that wait for nothing else.
+    let make = async |place: usize, next: Vec<usize>| {
         let began = Instant::now();
         // Another change may have failed since this one was taken.
         if is_over() {
@@ -92,7 +94,9 @@ pub async fn apply(
         }
         report(place, ChangeEvent::Started);
         let waits = |reason: &str| report(place, ChangeEvent::Waiting(reason.to_owned()));
-        let answer = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop)).await;
+        let write = completed(cloud, &plan.changes[place], Waiting::new(&waits, &stop));
+        let ahead = join_all(next.into_iter().map(|next| cloud.read_ahead(&plan.changes[next])));
+        let (answer, _) = tokio::join!(write, ahead);
         let ends = answer.as_ref().is_err_and(|fault| !fault.is_denied());
         failed.fetch_or(ends, Ordering::Relaxed);
         (place, began, Some(answer))
@@ -103,7 +107,7 @@ pub async fn apply(
             let Some(place) = schedule.next() else { break };
             outcome.not_tried.remove(&place);
             outcome.unknown.insert(place);
-            in_flight.push(make(place));
+            in_flight.push(make(place, schedule.waiting_for_only(place)));
         }
         let Some((place, began, answer)) = in_flight.next().await else {
             break;
@@ -129,6 +133,8 @@ pub async fn apply(
             }
         }
     }
+    // Whatever ended first, an error names them in the order of the plan.
+    outcome.failed.sort_by_key(|(place, _)| *place);
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
@@ -209,6 +215,12 @@ impl Schedule {
     /// Takes a change whose predecessors are made.
     fn next(&mut self) -> Option<usize> {
         self.free.pop_first().map(|(.., change)| change)
+    }
+
+    /// The changes that wait for nothing but this one.
+    fn waiting_for_only(&self, change: usize) -> Vec<usize> {
+        let followers = self.followers[change].iter().copied();
+        followers.filter(|follower| self.waits_for[*follower] == 1).collect()
     }
 
     fn finished(&mut self, change: usize) {

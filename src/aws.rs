@@ -27,12 +27,12 @@ mod session;
 mod wait;
 mod write;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
@@ -71,10 +71,14 @@ pub struct AwsCloud {
     bounded: Arc<Mutex<BTreeSet<RoleName>>>,
     /// Why the caller may not read the report about all roles. It is asked for once: most operators may not.
     roles_denied: Arc<OnceLock<Fault>>,
+    /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
+    last_versions: Arc<tokio::sync::Mutex<Option<alias::Versions>>>,
     /// The deletes of records that wait for a call.
     deletes: Arc<record::Deletes>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
+    /// What was absent when it was read ahead of its create, with the time of the answer.
+    absent: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
     /// When this run last wrote something. Before it began, nobody knows.
     last_write: Arc<Mutex<Instant>>,
     /// Whether AWS has executed a call of the current write.
@@ -124,9 +128,11 @@ impl AwsCloud {
             archive: None,
             bounded: Arc::default(),
             roles_denied: Arc::default(),
+            last_versions: Arc::default(),
             deletes: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
+            absent: Arc::default(),
             last_write: Arc::new(Mutex::new(Instant::now())),
             has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
@@ -255,13 +261,18 @@ fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
     (items, page.get(token).and_then(Value::as_str).map(str::to_owned))
 }
 
+/// How long a create may rely on a read that was made ahead. Changes of IAM are eventually consistent (IAM user guide,
+/// "Troubleshoot IAM"), so a read right before the create may also miss what someone created some seconds ago.
+const AHEAD: Duration = Duration::from_secs(5);
+
 /// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
 /// plan.
 async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
-    match cloud.read(id).await? {
-        None => Ok(()),
-        Some(_) => Err(Fault::new(FaultKind::Exists, action, format!("{id} already exists"))),
+    let answered = locked(&cloud.absent).remove(id);
+    if answered.is_some_and(|answered| answered.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
+        return Ok(());
     }
+    Err(Fault::new(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
 /// Every state that this room keeps is valid, so a poisoned lock does no harm.
@@ -353,6 +364,15 @@ impl Write for AwsCloud {
         };
         let cloud = Writing { cloud: self, waiting };
         cloud.settled(action, unseen, || self.read(id)).await.map(Some)
+    }
+
+    async fn read_ahead(&self, change: &Change) {
+        if change.action == Action::Create && matches!(change.id, ResourceId::RolePolicy(..) | ResourceId::Rule(_)) {
+            // Any other answer is left to the read right before the create.
+            if let Ok(None) = self.read(&change.id).await {
+                locked(&self.absent).insert(change.id.clone(), Instant::now());
+            }
+        }
     }
 
     async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {

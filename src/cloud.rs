@@ -210,6 +210,12 @@ pub trait Write: Send + Sync {
     /// new, waits until a read finds it.
     fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Answer<Resource>> + Send;
 
+    /// Reads what a change creates, if its create would overwrite what someone else has created since the plan. It is called
+    /// while the change waits for another one, so that the create does not wait for the read.
+    fn read_ahead(&self, _: &Change) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Makes one change of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
     /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
     /// [`FaultKind::Stopped`]; AWS calls in progress are finished.

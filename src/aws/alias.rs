@@ -6,6 +6,7 @@
 //! code, and Lambda reports the hash of the code that it has.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use aws_sdk_lambda::operation::get_alias::GetAliasOutput;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration, State};
@@ -219,6 +220,7 @@ async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Re
     let call = call.description(description).set_revision_id(updated.revision_id);
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
     let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
+    cloud.last_versions.lock().await.take();
     let number = match cloud.seen(PUBLISH, &[], || call.clone().send()).await {
         // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
         Err(fault) if fault.kind == FaultKind::Changed => {
@@ -233,12 +235,25 @@ async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Re
     function::ready(cloud, name, number.as_deref()).await
 }
 
+/// A list of versions, and when it was read.
+pub(super) type Versions = (Instant, Vec<FunctionConfiguration>);
+
+/// How long a list of versions may be used again.
+const COUNTS: Duration = Duration::from_secs(5);
+
 /// Every version of the router, whoever published it, and `$LATEST`; none if there is no such function.
 pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {
+    // Of two reads at once, the second one waits for the list of the first.
+    let mut last = cloud.last_versions.lock().await;
+    if let Some((_, versions)) = last.take().filter(|(at, _)| at.elapsed() < COUNTS) {
+        return Ok(versions);
+    }
     let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| call.clone().set_marker(marker).send();
     let versions = cloud.pages(lambda::LIST_VERSIONS_BY_FUNCTION, page, |page| (page.versions, page.next_marker));
-    Ok(if_present(versions.await)?.unwrap_or_default())
+    let versions = if_present(versions.await)?.unwrap_or_default();
+    *last = Some((Instant::now(), versions.clone()));
+    Ok(versions)
 }
 
 /// The existing versions that kibus published: their description says which code they have, and they have it.
@@ -254,6 +269,7 @@ async fn delete_versions(
     name: &FunctionName,
     numbers: impl Iterator<Item = &u64>,
 ) -> Result<(), Fault> {
+    cloud.last_versions.lock().await.take();
     for number in numbers {
         let call = cloud.lambda.delete_function().function_name(name).qualifier(number.to_string());
         match if_present(cloud.call(lambda::DELETE_FUNCTION, || call.clone().send()).await) {

@@ -1,6 +1,6 @@
 """A plain script that registers clusters one after the other, and leaves alone what is right already.
 
-The end state is that of `kibus add-cluster`: a queue, and a policy on the controller's role.
+The end state is that of `kibus add-cluster`: a record, a queue, and a policy on the controller's role.
 """
 
 import json
@@ -11,6 +11,7 @@ import boto3
 
 SQS = boto3.client("sqs")
 IAM = boto3.client("iam")
+SSM = boto3.client("ssm")
 REGION = os.environ["AWS_REGION"]
 ACCOUNT = os.environ["AWS_ACCESS_KEY_ID"]
 
@@ -19,9 +20,21 @@ def policy(statements, arn):
     return {"Version": "2012-10-17", "Statement": [{**statement, "Resource": arn} for statement in statements]}
 
 
+def ensure_record(cluster, queue):
+    name = f"/kibus/kibus/clusters/{cluster}"
+    record = {"cluster": cluster, "queue": queue, "role": f"KarpenterController-{cluster}", "made-by": "script"}
+    try:
+        existing = json.loads(SSM.get_parameter(Name=name)["Parameter"]["Value"])
+        if all(existing.get(key) == value for key, value in record.items()):
+            return
+    except SSM.exceptions.ParameterNotFound:
+        pass
+    SSM.put_parameter(Name=name, Value=json.dumps(record), Type="String", Overwrite=True)
+
+
 def ensure_queue(cluster, name, arn):
     tls_only = {
-        "Sid": "KibusCreated",
+        "Sid": "KibusTlsOnly",
         "Effect": "Deny",
         "Principal": "*",
         "Action": "sqs:*",
@@ -49,11 +62,7 @@ def ensure_queue(cluster, name, arn):
         "Policy": json.dumps(policy([tls_only, router_only], arn)),
         "RedriveAllowPolicy": json.dumps({"redrivePermission": "denyAll"}),
     }
-    tags = {
-        "kibus:bus": "kibus",
-        "kibus:cluster": cluster,
-        "kibus:controller-role": f"KarpenterController-{cluster}",
-    }
+    tags = {"kibus:bus": "kibus", "kibus:cluster": cluster}
     try:
         url = SQS.get_queue_url(QueueName=name)["QueueUrl"]
     except SQS.exceptions.QueueDoesNotExist:
@@ -87,5 +96,6 @@ def ensure_policy(cluster, arn):
 for cluster in sys.argv[1:]:
     queue = f"karpenter-{cluster}"
     arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}"
+    ensure_record(cluster, queue)
     ensure_queue(cluster, queue, arn)
     ensure_policy(cluster, arn)

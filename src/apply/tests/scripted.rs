@@ -18,6 +18,8 @@ pub(super) enum Moment {
     Answered(usize, Option<Failure>),
     /// An event was reported for a change.
     Event(usize, &'static str),
+    /// A change was read ahead.
+    ReadAhead(usize),
     /// Someone asked to stop.
     Stop,
 }
@@ -58,6 +60,11 @@ impl Scripted<'_> {
 impl Write for Scripted<'_> {
     async fn read_back(&self, _: &ResourceId, _: Waiting<'_>) -> Result<Option<Resource>, Fault> {
         unreachable!("no create is answered with \"exists\"")
+    }
+
+    async fn read_ahead(&self, change: &Change) {
+        let at = self.plan.changes.iter().position(|planned| planned == change);
+        self.add(Moment::ReadAhead(at.unwrap()));
     }
 
     async fn write(&self, change: &Change, waiting: Waiting<'_>) -> Result<(), Fault> {

@@ -56,7 +56,7 @@ fn targets(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
         ("verify at 50, times the floor", 1.3, over_floor(Case::Verify)),
         (
             "add 1, whose role is searched, calls in sequence",
-            7.0,
+            6.0,
             row(1, Case::Add).map(|row| count(row.round_trips)),
         ),
         ("add 1,000, times add 50", 22.0, growth(Case::Add)),
