@@ -69,7 +69,6 @@ impl VersionState {
 /// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueActivity {
-    pub sent: u64,
     /// With messages or without.
     pub receives: u64,
     pub deleted: u64,
