@@ -120,12 +120,16 @@ async fn bad_settings_harm_no_other_hub_and_no_command_that_needs_none() {
     for bus in ["kibus", "two"] {
         bench.done(&["bootstrap-hub", "--yes", "--bus", bus]);
     }
-    let commands = ["list", "discover", "policy operator", "policy router", "verify --bus=two"];
+    let commands = ["discover", "policy operator", "policy router", "verify --bus=two"];
     for value in ["hello", r#"{"format": 2, "options": {}}"#] {
         bench.write_settings(value).await;
         let harmed = all(&bench, &commands).into_iter().filter(|(_, output)| !output.status.success());
         let harmed: Vec<_> = harmed.map(|(line, output)| (line, text(&output.stderr))).collect();
         assert!(harmed.is_empty(), "{value}: {harmed:#?}");
+        // It lists the other bus, and fails for what it does not know.
+        let list = bench.run(&["list"], &[]);
+        assert_eq!(list.status.code(), Some(4), "{value}: {}", text(&list.stderr));
+        assert!(text(&list.stdout).contains("two"), "{value}: {}", text(&list.stdout));
     }
 }
 
