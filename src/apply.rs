@@ -133,8 +133,6 @@ pub async fn apply(
             }
         }
     }
-    // Whatever ended first, an error names them in the order of the plan.
-    outcome.failed.sort_by_key(|(place, _)| *place);
     outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
