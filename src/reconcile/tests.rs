@@ -221,15 +221,21 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
     }
 }
 
-/// A teardown that is repeated at once still sees what it has deleted, and waits until it is gone.
-#[test]
-fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
+/// Of the hub, only its queue exists, with a young mark of a delete.
+fn with_only_a_leaving_hub_queue() -> Survey {
     let mut survey = survey();
     mark(&mut survey, "kibus-hub", YOUNG);
     let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
     for id in ids.into_iter().filter(|id| *id != id_of_queue("kibus-hub")) {
         survey.observed.insert(id, Fact::Absent);
     }
+    survey
+}
+
+/// A teardown that is repeated at once still sees what it has deleted, and waits until it is gone.
+#[test]
+fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
+    let mut survey = with_only_a_leaving_hub_queue();
     survey.known.records = Fact::Present(BTreeSet::new());
     let _ = reconcile(&survey, &Target::teardown());
     assert_eq!(survey.take_open().leaving_queues, ["kibus-hub".parse().unwrap()].into());
@@ -242,12 +248,7 @@ fn s9_a_queue_that_only_waits_for_its_delete_is_nothing_to_tear_down() {
 /// A mark that somebody renews lets no hub start with a queue that was prepared for it.
 #[test]
 fn s9_a_marked_queue_that_stays_without_settings_is_a_part_of_a_hub() {
-    let mut survey = survey();
-    mark(&mut survey, "kibus-hub", YOUNG);
-    let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
-    for id in ids.into_iter().filter(|id| *id != id_of_queue("kibus-hub")) {
-        survey.observed.insert(id, Fact::Absent);
-    }
+    let mut survey = with_only_a_leaving_hub_queue();
     assert!(!survey.has_lost_settings());
     let stays = survey.queue(&"kibus-hub".parse().unwrap()).cloned().unwrap();
     survey.known.leaving_queues.insert(stays.name.clone(), Fact::Present(stays));
