@@ -37,8 +37,8 @@ pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 /// The table of questions: for each its name, its key if it has one, and the answer. The trait [`Questions`], what a survey may ask
 /// and knows, the calls of its reader, and what `aws` answers come from it.
 ///
-/// `once`: there is one answer. `each`: one for each key. `first`: like `each`, but a caller who is denied the first answer gets no
-/// other: each denied call is a line in the trail of the account. `composed`: the reader makes several calls for an answer.
+/// `once`: there is one answer. `each`: one for each key. `first`: like `each`, but once the first call is denied, no other is made: each
+/// denied call is a line in the trail of the account. `composed`: the reader makes several calls for an answer.
 macro_rules! questions {
     ($expand:ident) => {
         $expand! {

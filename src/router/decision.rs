@@ -122,7 +122,7 @@ reasons! {
         Panicked = "panicked",
         /// The event has more entities than the router takes from one.
         TooManyEntities = "too many entities",
-        /// A member that is read is there more than once, or with its name in another case.
+        /// A member that is read appears more than once, or with its name in another case.
         AmbiguousEvent = "ambiguous event",
         /// The invocation's time ended before the decision.
         OutOfTime = "out of time",

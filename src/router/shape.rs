@@ -24,7 +24,7 @@ pub(super) enum Shape<'s> {
     List(&'s Self),
 }
 
-/// Whether one of these members is there more than once, or with its name in another case, or has such a member in it.
+/// Whether one of these members appears more than once, or with its name in another case, or contains such a member.
 pub(super) fn is_ambiguous(members: &Members<'_>, known: &[(&str, Shape<'_>)]) -> bool {
     known.iter().any(|(name, shape)| {
         let mut written = members.iter().filter(|member| member.folds_to(name));

@@ -107,11 +107,11 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
     if !left.is_empty() {
         return Err(unchanged(another(hub, &what(&left))));
     }
-    let chosen = chosen(hub, args, cluster).await.map_err(unchanged)?;
+    let instance = target_instance(hub, args, cluster).await.map_err(unchanged)?;
     let mut report = DrillReport {
         cluster: cluster.clone(),
         queue: survey.cluster_queue(cluster),
-        instance: chosen,
+        instance,
         steps: Vec::new(),
         left: false,
     };
@@ -136,7 +136,7 @@ fn show_line(ui: &Ui, line: &str) -> Result<(), Error> {
     }
 }
 
-async fn chosen(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
+async fn target_instance(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
     let _reading = hub.ui.spinner("reading the instances of the cluster");
     let key = format!("{KUBERNETES_CLUSTER}{cluster}");
     let mut filters = vec![("tag-key", key.as_str())];
@@ -160,11 +160,11 @@ async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> R
     hub.ui.note(cost, &[]);
     let (cluster, id) = (report.cluster.as_str(), &report.instance.id);
     let question = format!("Type `{cluster}` to go on");
-    let chosen = match args.instance {
+    let named = match args.instance {
         Some(_) => String::new(),
         None => format!(" --instance {id}"),
     };
-    stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &chosen)).await
+    stages::ask(hub, args.consent, (&question, cluster), ("interrupt it", &named)).await
 }
 
 /// Interrupts the instance, and shows each step. Gives the error to end with, and whether a step has failed.

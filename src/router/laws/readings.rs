@@ -1,5 +1,5 @@
 //! Members with names in any case, and more than once, at every level: an event is delivered to the queue of its instance
-//! alone if each is there once under its exact name, and to no queue otherwise.
+//! alone if each appears once under its exact name, and to no queue otherwise.
 
 use serde_json::json;
 
