@@ -73,8 +73,10 @@ pub struct AwsCloud {
     roles_denied: Arc<OnceLock<Fault>>,
     /// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
     last_versions: Arc<tokio::sync::Mutex<Option<alias::Versions>>>,
-    /// The deletes of records that wait for a call.
-    deletes: Arc<record::Deletes>,
+    /// The records that wait for a call which deletes them.
+    deleted_records: Arc<record::Gathered>,
+    /// The records that wait for a call which reads them again.
+    read_records: Arc<record::Gathered>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
     /// What was absent when it was read ahead of its create, with the time of the answer.
@@ -129,7 +131,8 @@ impl AwsCloud {
             bounded: Arc::default(),
             roles_denied: Arc::default(),
             last_versions: Arc::default(),
-            deletes: Arc::default(),
+            deleted_records: Arc::default(),
+            read_records: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
             absent: Arc::default(),

@@ -1,11 +1,9 @@
 //! Records of clusters, in parameters of their own.
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use tokio::time::sleep;
 
 use super::error::rejected;
 use super::parameter::{put_new, put_over, send};
@@ -54,7 +52,8 @@ fn described(cloud: &AwsCloud, found: &Value) -> Option<Record> {
 /// something without a record. A record that this run has just written may be read as absent.
 pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Result<(), Fault> {
     let (action, name) = (ssm::GET_PARAMETERS, cloud.scope.record_parameter(cluster));
-    let found = cloud.settled(action, WaitReason::RecordUnknown, || read(cloud, &name)).await;
+    let read = || cloud.read_records.answer(action, &name, |names| async move { several(cloud, &names).await });
+    let found = cloud.settled(action, WaitReason::RecordUnknown, read).await;
     found.map(drop).map_err(|fault| match fault.kind {
         FaultKind::Unsettled => {
             let message = format!(
@@ -81,47 +80,62 @@ fn document(record: &Record) -> Result<String, Fault> {
     Ok(content.document())
 }
 
-type Answer = oneshot::Sender<Result<(), Fault>>;
+type Answer = oneshot::Sender<Result<Option<Record>, Fault>>;
 
-/// Deletes that wait for the next call: Parameter Store counts calls, and one takes ten names.
+/// Names that wait for the next call: Parameter Store counts calls, and one takes ten names. While a call is on its way, those
+/// of the next one gather.
 #[derive(Debug, Default)]
-pub(super) struct Deletes(Mutex<Vec<(ParameterName, Answer)>>);
+pub(super) struct Gathered(Mutex<Waiters>);
 
-/// How long the first delete of a call waits for others.
-const GATHER: Duration = Duration::from_millis(50);
-
-pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
-    let (answer, answered) = oneshot::channel();
-    let is_first = {
-        let mut waiting = locked(&cloud.deletes.0);
-        waiting.push((name.clone(), answer));
-        waiting.len() == 1
-    };
-    if is_first {
-        sleep(GATHER).await;
-        delete_waiting(cloud).await;
-    }
-    let lost = || Fault::new(FaultKind::Rejected, ssm::DELETE_PARAMETERS, "the delete was not sent");
-    answered.await.unwrap_or_else(|_| Err(lost()))
+#[derive(Debug, Default)]
+struct Waiters {
+    names: Vec<(ParameterName, Answer)>,
+    is_calling: bool,
 }
 
-/// Makes the calls for all deletes that wait. What is absent counts as deleted.
-async fn delete_waiting(cloud: &Writing<'_>) {
-    loop {
-        let batch: Vec<(ParameterName, Answer)> = {
-            let mut waiting = locked(&cloud.deletes.0);
-            let count = waiting.len().min(AT_ONCE);
-            waiting.drain(..count).collect()
+impl Gathered {
+    /// Gives what a call for this name, and for others that wait, found of it. The call is made here if none is on its way.
+    async fn answer<F>(
+        &self,
+        action: &str,
+        name: &ParameterName,
+        call: impl Fn(Vec<ParameterName>) -> F,
+    ) -> Result<Option<Record>, Fault>
+    where
+        F: Future<Output = Result<Vec<Record>, Fault>>,
+    {
+        let (answer, answered) = oneshot::channel();
+        let calls = {
+            let mut waiters = locked(&self.0);
+            waiters.names.push((name.clone(), answer));
+            !std::mem::replace(&mut waiters.is_calling, true)
         };
-        if batch.is_empty() {
-            return;
+        while let (true, Some(batch)) = (calls, self.next()) {
+            let (names, answers): (Vec<ParameterName>, Vec<Answer>) = batch.into_iter().unzip();
+            let found = call(names.clone()).await;
+            for (name, answer) in names.iter().zip(answers) {
+                let of_name = |found: &Vec<Record>| found.iter().find(|record| record.name == *name).cloned();
+                // Whoever waits for it is part of the same command.
+                let _ = answer.send(found.as_ref().map(of_name).map_err(Fault::clone));
+            }
         }
-        let names: Vec<&ParameterName> = batch.iter().map(|(name, _)| name).collect();
-        let (action, input) = (ssm::DELETE_PARAMETERS, json!({ "Names": names }));
-        let result = cloud.until_seen(action, &[], || send(cloud, action, &input)).await;
-        for (_, answer) in batch {
-            // Whoever waits for it is part of the same command.
-            let _ = answer.send(result.clone());
-        }
+        answered.await.unwrap_or_else(|_| Err(Fault::new(FaultKind::Rejected, action, "the call was not made")))
     }
+
+    fn next(&self) -> Option<Vec<(ParameterName, Answer)>> {
+        let mut waiters = locked(&self.0);
+        let count = waiters.names.len().min(AT_ONCE);
+        waiters.is_calling = count > 0;
+        waiters.is_calling.then(|| waiters.names.drain(..count).collect())
+    }
+}
+
+/// What is absent counts as deleted.
+pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<(), Fault> {
+    let action = ssm::DELETE_PARAMETERS;
+    let call = |names: Vec<ParameterName>| async move {
+        let input = json!({ "Names": names });
+        cloud.until_seen(action, &[], || send(cloud, action, &input)).await.map(|_| Vec::new())
+    };
+    cloud.deleted_records.answer(action, name, call).await.map(drop)
 }
