@@ -79,8 +79,8 @@ pub struct AwsCloud {
     read_records: Arc<record::Gathered>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
-    /// What was absent when it was read ahead of its create, with the time of the answer.
-    absent: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
+    /// When AWS last answered about what a change relies on: that what it creates is absent, or that a record was written.
+    answered: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
     /// When this run last wrote something. Before it began, nobody knows.
     last_write: Arc<Mutex<Instant>>,
     /// Whether AWS has executed a call of the current write.
@@ -135,7 +135,7 @@ impl AwsCloud {
             read_records: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
-            absent: Arc::default(),
+            answered: Arc::default(),
             last_write: Arc::new(Mutex::new(Instant::now())),
             has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
@@ -264,15 +264,19 @@ fn taken(mut page: Value, [list, token]: [&str; 2]) -> Page<Value> {
     (items, page.get(token).and_then(Value::as_str).map(str::to_owned))
 }
 
-/// How long a create may rely on a read that was made ahead. Changes of IAM are eventually consistent (IAM user guide,
+/// How long a change may rely on an answer that was given before it. Changes of IAM are eventually consistent (IAM user guide,
 /// "Troubleshoot IAM"), so a read right before the create may also miss what someone created some seconds ago.
 const AHEAD: Duration = Duration::from_secs(5);
+
+/// Whether AWS has just answered about this, which counts once.
+fn was_answered(cloud: &AwsCloud, id: &ResourceId) -> bool {
+    locked(&cloud.answered).remove(id).is_some_and(|answered| answered.elapsed() < AHEAD)
+}
 
 /// Refuses a create of what exists: the calls of IAM and EventBridge would overwrite what someone else has created since the
 /// plan.
 async fn still_absent(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Result<(), Fault> {
-    let answered = locked(&cloud.absent).remove(id);
-    if answered.is_some_and(|answered| answered.elapsed() < AHEAD) || cloud.read(id).await?.is_none() {
+    if was_answered(cloud, id) || cloud.read(id).await?.is_none() {
         return Ok(());
     }
     Err(Fault::new(FaultKind::Exists, action, format!("{id} already exists")))
@@ -373,7 +377,7 @@ impl Write for AwsCloud {
         if change.action == Action::Create && matches!(change.id, ResourceId::RolePolicy(..) | ResourceId::Rule(_)) {
             // Any other answer is left to the read right before the create.
             if let Ok(None) = self.read(&change.id).await {
-                locked(&self.absent).insert(change.id.clone(), Instant::now());
+                locked(&self.answered).insert(change.id.clone(), Instant::now());
             }
         }
     }

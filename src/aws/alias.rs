@@ -239,7 +239,7 @@ async fn publish_as(cloud: &Writing<'_>, alias: &Alias, description: &str) -> Re
 pub(super) type Versions = (Instant, Vec<FunctionConfiguration>);
 
 /// How long a list of versions may be used again.
-const COUNTS: Duration = Duration::from_secs(5);
+const COUNTS: Duration = Duration::from_secs(20);
 
 /// Every version of the router, whoever published it, and `$LATEST`; none if there is no such function.
 pub(super) async fn all_versions(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {

@@ -1,6 +1,7 @@
 //! Records of clusters, in parameters of their own.
 
 use std::sync::Mutex;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -9,9 +10,11 @@ use super::error::rejected;
 use super::parameter::{put_new, put_over, send};
 use super::wait::WaitReason;
 use super::write::{Changes, Update, Writing};
-use super::{AwsCloud, locked, taken};
+use super::{AwsCloud, locked, taken, was_answered};
 use crate::cloud::{Fault, FaultKind};
-use crate::model::{BadDocument, ClusterName, ClusterRecord, ParameterName, Record, RecordField, Tags, calls::ssm};
+use crate::model::{
+    BadDocument, ClusterName, ClusterRecord, ParameterName, Record, RecordField, ResourceId, Tags, calls::ssm,
+};
 
 /// How many names one call takes (Systems Manager API reference, `GetParameters` and `DeleteParameters`).
 pub(super) const AT_ONCE: usize = 10;
@@ -49,9 +52,12 @@ fn described(cloud: &AwsCloud, found: &Value) -> Option<Record> {
 }
 
 /// Fails if the record of a cluster is gone: another run has removed the cluster meanwhile, and this one has made or repaired
-/// something without a record. A record that this run has just written may be read as absent.
+/// something without a record. A record that this run has just written counts as there: it may be read as absent.
 pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Result<(), Fault> {
     let (action, name) = (ssm::GET_PARAMETERS, cloud.scope.record_parameter(cluster));
+    if was_answered(cloud, &ResourceId::Record(name.clone())) {
+        return Ok(());
+    }
     let read = || cloud.read_records.answer(action, &name, |names| async move { several(cloud, &names).await });
     let found = cloud.settled(action, WaitReason::RecordUnknown, read).await;
     found.map(drop).map_err(|fault| match fault.kind {
@@ -67,12 +73,20 @@ pub(super) async fn remains(cloud: &Writing<'_>, cluster: &ClusterName) -> Resul
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, record: &Record) -> Result<(), Fault> {
-    put_new(cloud, &record.name, document(record)?, &record.tags_of_new).await
+    put_new(cloud, &record.name, document(record)?, &record.tags_of_new).await?;
+    written(cloud, record);
+    Ok(())
 }
 
 pub(super) async fn update(cloud: &Writing<'_>, update: Update<'_, Record>) -> Result<(), Fault> {
     let Changes { fields: _, tags: _ } = Changes::<RecordField>::among(PUT, update.fields)?;
-    put_over(cloud, &update.to.name, document(update.to)?, update.from.version).await
+    put_over(cloud, &update.to.name, document(update.to)?, update.from.version).await?;
+    written(cloud, update.to);
+    Ok(())
+}
+
+fn written(cloud: &AwsCloud, record: &Record) {
+    locked(&cloud.answered).insert(ResourceId::Record(record.name.clone()), Instant::now());
 }
 
 fn document(record: &Record) -> Result<String, Fault> {
@@ -82,19 +96,20 @@ fn document(record: &Record) -> Result<String, Fault> {
 
 type Answer = oneshot::Sender<Result<Option<Record>, Fault>>;
 
-/// Names that wait for the next call: Parameter Store counts calls, and one takes ten names. While a call is on its way, those
-/// of the next one gather.
+/// Names that wait for the next call: Parameter Store counts calls, and one takes ten names. While a call is on its way, or waits
+/// for the rate of the service, those of the next one gather.
 #[derive(Debug, Default)]
-pub(super) struct Gathered(Mutex<Waiters>);
+pub(super) struct Gathered(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
-struct Waiters {
+struct Waiting {
     names: Vec<(ParameterName, Answer)>,
     is_calling: bool,
 }
 
 impl Gathered {
-    /// Gives what a call for this name, and for others that wait, found of it. The call is made here if none is on its way.
+    /// Gives what a call for this name, and for others that wait, found of it. Who finds no call on its way makes the calls for
+    /// all that come meanwhile.
     async fn answer<F>(
         &self,
         action: &str,
@@ -106,11 +121,11 @@ impl Gathered {
     {
         let (answer, answered) = oneshot::channel();
         let calls = {
-            let mut waiters = locked(&self.0);
-            waiters.names.push((name.clone(), answer));
-            !std::mem::replace(&mut waiters.is_calling, true)
+            let mut waiting = locked(&self.0);
+            waiting.names.push((name.clone(), answer));
+            !std::mem::replace(&mut waiting.is_calling, true)
         };
-        while let (true, Some(batch)) = (calls, self.next()) {
+        while let Some(batch) = calls.then(|| self.next()).flatten() {
             let (names, answers): (Vec<ParameterName>, Vec<Answer>) = batch.into_iter().unzip();
             let found = call(names.clone()).await;
             for (name, answer) in names.iter().zip(answers) {
@@ -123,10 +138,10 @@ impl Gathered {
     }
 
     fn next(&self) -> Option<Vec<(ParameterName, Answer)>> {
-        let mut waiters = locked(&self.0);
-        let count = waiters.names.len().min(AT_ONCE);
-        waiters.is_calling = count > 0;
-        waiters.is_calling.then(|| waiters.names.drain(..count).collect())
+        let mut waiting = locked(&self.0);
+        let count = waiting.names.len().min(AT_ONCE);
+        waiting.is_calling = count > 0;
+        waiting.is_calling.then(|| waiting.names.drain(..count).collect())
     }
 }
 
@@ -138,4 +153,39 @@ pub(super) async fn delete(cloud: &Writing<'_>, name: &ParameterName) -> Result<
         cloud.until_seen(action, &[], || send(cloud, action, &input)).await.map(|_| Vec::new())
     };
     cloud.deleted_records.answer(action, name, call).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    #[tokio::test]
+    async fn names_gather_while_a_call_is_on_its_way() {
+        let (gathered, scope, calls) = (Gathered::default(), scope(), Mutex::new(Vec::new()));
+        let names = (0..23).map(|number| scope.record_parameter(&format!("c{number}").parse().unwrap()));
+        let names: Vec<ParameterName> = names.collect();
+        let call = |asked: Vec<ParameterName>| {
+            locked(&calls).push(asked.len());
+            let record = |name| {
+                let content = Err(BadDocument::Damaged(String::new()));
+                Record { name, content, version: 1, tags_of_new: Tags::default() }
+            };
+            // The first name of each call is absent.
+            async move {
+                yield_now().await;
+                Ok(asked.into_iter().skip(1).map(record).collect())
+            }
+        };
+        let answers = join_all(names.iter().map(|name| gathered.answer(ssm::GET_PARAMETERS, name, call))).await;
+        let absent: Vec<usize> = (0..names.len()).filter(|at| answers[*at] == Ok(None)).collect();
+        assert_eq!(*locked(&calls), [1, 10, 10, 2]);
+        assert_eq!(absent, [0, 1, 11, 21]);
+        for (name, answer) in names.iter().zip(&answers) {
+            assert!(answer.as_ref().unwrap().as_ref().is_none_or(|record| record.name == *name), "{name}: {answer:?}");
+        }
+    }
 }

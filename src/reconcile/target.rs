@@ -306,6 +306,7 @@ impl Target {
         let mut guess = Query {
             resources: queues.chain(records).collect(),
             records: self.is_of_all() || self.bootstraps().is_some_and(|given| given.restore_settings),
+            sources_of_recorded: is_check,
             tagged_queues: is_check || self.others == Wish::Remove,
             listed_roles: is_check || self.others == Wish::Remove,
             function_mappings: is_check,

@@ -32,6 +32,8 @@ macro_rules! survey {
             pub resources: BTreeSet<ResourceId>,
             /// All records of clusters of the bus, and the queue of each.
             pub records: bool,
+            /// With the records: the queues that redrive into the queue of each.
+            pub sources_of_recorded: bool,
             $($(#[$once_doc])* pub $once: bool,)*
             $($(#[$each_doc])* pub $each: BTreeSet<$each_key>,)*
             $($(#[$first_doc])* pub $first: BTreeSet<$first_key>,)*
@@ -74,15 +76,16 @@ macro_rules! survey {
                 // Boxed, because the futures of all questions would add to the stack.
                 let (snapshots, records, $($once,)* $($each,)* $($first,)* $($composed,)*) = tokio::join!(
                     Box::pin(self.snapshots(&query.resources)),
-                    Box::pin(when(query.records, || self.all_records())),
+                    Box::pin(when(query.records, || self.all_records(query.sources_of_recorded))),
                     $(Box::pin(when(query.$once, || self.call(|| self.cloud.$once()))),)*
                     $(Box::pin(self.each(&query.$each, async |key| self.cloud.$each(key).await)),)*
                     $(Box::pin(self.first(&query.$first, async |key| self.cloud.$first(key).await)),)*
                     $(Box::pin(self.$composed(asked, &query.$composed)),)*
                 );
                 survey.take(snapshots);
-                if let Some((names, snapshots)) = records {
+                if let Some(All { names, snapshots, sources }) = records {
                     survey.known.records = names;
+                    survey.known.dead_letter_sources.extend(sources);
                     survey.take(snapshots);
                 }
                 $(
@@ -146,8 +149,17 @@ pub(super) struct Reader<'a, R> {
     report: &'a dyn Fn(SlowStep),
 }
 
-type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
+type SnapshotOf = (ResourceId, Result<Option<Snapshot>, Fault>);
+type Snapshots = Vec<SnapshotOf>;
 type Answers<K, T> = Vec<(K, Fact<T>)>;
+
+/// All records of clusters, and what was read with them.
+struct All {
+    names: Fact<BTreeSet<ParameterName>>,
+    snapshots: Snapshots,
+    /// The queues that redrive into the queue of each record, if they were asked for.
+    sources: Answers<QueueName, BTreeSet<QueueName>>,
+}
 
 impl<'a, R: Read + Probe> Reader<'a, R> {
     pub(super) fn new(cloud: &'a R, limit: usize, report: &'a dyn Fn(SlowStep)) -> Self {
@@ -209,47 +221,60 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
     }
 
     /// All records of clusters, with the queue of each: the queues of a page are read while the next page comes.
-    async fn all_records(&self) -> (Fact<BTreeSet<ParameterName>>, Snapshots) {
+    async fn all_records(&self, with_sources: bool) -> All {
         let (mut names, mut snapshots) = (BTreeSet::new(), Vec::new());
-        let mut queues = FuturesUnordered::new();
+        let (mut reads, mut sources) = (FuturesUnordered::new(), Vec::new());
         let mut token = None;
-        for page in 0.. {
-            if page == MOST_PAGES {
-                return (Fact::Unreadable(Fault::endless(ssm::GET_PARAMETERS_BY_PATH)), snapshots);
-            }
-            let asked = token.take();
-            let page = self.call(|| self.cloud.records_page(asked.clone()));
-            tokio::pin!(page);
-            let answer = loop {
-                tokio::select! {
-                    answer = &mut page => break answer,
-                    Some(queue) = queues.next() => snapshots.push(queue),
+        let names = 'pages: {
+            for _ in 0..MOST_PAGES {
+                let asked = token.take();
+                let page = self.call(|| self.cloud.records_page(asked.clone()));
+                tokio::pin!(page);
+                let answer = loop {
+                    tokio::select! {
+                        answer = &mut page => break answer,
+                        Some((queue, of_queue)) = reads.next() => {
+                            snapshots.push(queue);
+                            sources.extend(of_queue);
+                        }
+                    }
+                };
+                let (records, next) = match answer {
+                    Ok(page) => page,
+                    Err(fault) => break 'pages Fact::Unreadable(fault),
+                };
+                for record in records {
+                    names.insert(record.name.clone());
+                    if let Some(content) = record.record() {
+                        reads.push(self.recorded(content.queue.clone(), with_sources));
+                    }
+                    snapshots.push((ResourceId::Record(record.name.clone()), Ok(Some(of_record(record)))));
                 }
-            };
-            let (records, next) = match answer {
-                Ok(page) => page,
-                Err(fault) => return (Fact::Unreadable(fault), snapshots),
-            };
-            for record in records {
-                names.insert(record.name.clone());
-                if let Some(content) = record.record() {
-                    let id = ResourceId::Queue(content.queue.clone());
-                    queues.push(async move {
-                        let answer = self.snapshot(&id).await;
-                        (id, answer)
-                    });
+                token = next;
+                if token.is_none() {
+                    break 'pages Fact::Present(names);
                 }
-                snapshots.push((ResourceId::Record(record.name.clone()), Ok(Some(of_record(record)))));
             }
-            token = next;
-            if token.is_none() {
-                break;
-            }
-        }
-        while let Some(queue) = queues.next().await {
+            Fact::Unreadable(Fault::endless(ssm::GET_PARAMETERS_BY_PATH))
+        };
+        while let Some((queue, of_queue)) = reads.next().await {
             snapshots.push(queue);
+            sources.extend(of_queue);
         }
-        (Fact::Present(names), snapshots)
+        All { names, snapshots, sources }
+    }
+
+    /// The queue of a record, and the queues that redrive into it.
+    async fn recorded(
+        &self,
+        queue: QueueName,
+        with_sources: bool,
+    ) -> (SnapshotOf, Answers<QueueName, BTreeSet<QueueName>>) {
+        let id = ResourceId::Queue(queue.clone());
+        let asked = with_sources.then_some(&queue);
+        let sources = self.each(asked, async |queue| self.cloud.dead_letter_sources(queue).await);
+        let (answer, sources) = tokio::join!(self.snapshot(&id), sources);
+        ((id, answer), sources)
     }
 
     /// Waits until a marked queue is gone, or its mark is too old to be of a delete.

@@ -136,7 +136,7 @@ pub fn print_with_rates(measured: &[Throttled]) -> bool {
 fn bound(clusters: usize, case: Case) -> Option<f64> {
     let place = CASES_WITH_RATES.iter().position(|other| *other == case)?;
     match clusters {
-        200 => [30.0, 15.0, 15.0, 25.0].get(place).copied(),
+        200 => [75.0, 15.0, 10.0, 30.0].get(place).copied(),
         1000 => [135.0, 50.0, 50.0, 95.0].get(place).copied(),
         _ => None,
     }
