@@ -102,7 +102,7 @@ fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
         let events = counted(count, "event");
         let message = format!("the router dropped {events} of it in the last day: `{reason}`");
         Message::finding(&survey.scope, FindingCode::EventsDropped, name.clone(), message)
-            .fixed_by(Fix::add_cluster(&survey.scope, name.clone()))
+            .fixed_by(Hint::command("if it belongs on this bus:", survey.scope.kibus("add-cluster NAME")))
     };
     lost.map(finding).collect()
 }
