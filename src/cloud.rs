@@ -93,8 +93,6 @@ macro_rules! questions {
                 absent_records(ClusterName) -> bool;
                 /// The inline policies of a role with a name of this bus, by name.
                 roles(RoleName) -> RolePolicies;
-                /// All inline policies of a role, by name.
-                all_policies(RoleName) -> RolePolicies;
                 /// What happened on a queue in the last day; absent if nothing is known.
                 activity(QueueName) -> QueueActivity;
                 /// How many messages a queue holds a moment later.

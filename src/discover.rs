@@ -15,8 +15,7 @@ use crate::model::{
 };
 use crate::survey::{Query, Saved, Survey};
 
-use found::queues_of;
-pub use found::{FoundQueue, FoundRule, FoundTarget, Readership, Verdict};
+pub use found::{FoundQueue, FoundRule, FoundTarget, Readership, Removal, Verdict, removals};
 
 /// How many clusters or queues a sentence names.
 const NAMED: usize = 3;
@@ -29,11 +28,11 @@ pub struct Discovery {
     pub rule_count: usize,
     /// The number of rules that a bus may have by default.
     pub rule_limit: usize,
-    /// The number of rules of kibus for Karpenter's events among them.
+    /// The number of rules of kibus among them.
     pub rules_of_kibus: usize,
-    /// The other rules that match Karpenter's events.
+    /// The other rules that match Karpenter's events, or ask for them.
     pub rules: Vec<FoundRule>,
-    /// The queues that they send to.
+    /// The queues that they send to, and queues of Karpenter without a rule.
     pub queues: Vec<FoundQueue>,
     /// What to do, in this order.
     pub steps: Vec<Hint>,
@@ -47,7 +46,8 @@ pub struct Discovery {
 
 /// What [`discovery`] will certainly ask for.
 pub fn guess() -> Query {
-    Query { records: true, event_rules: true, eks_clusters: true, ..Query::default() }
+    let queues = [String::new()].into();
+    Query { records: true, event_rules: true, eks_clusters: true, queues, ..Query::default() }
 }
 
 /// What was found, or why the rules of the bus are unknown.
@@ -81,6 +81,7 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
         ("the targets of rules", known.rule_targets.values().find_map(Fact::fault)),
         ("the tags of rules", known.rule_tags.values().find_map(Fact::fault)),
         ("the clusters of the bus", survey.records().fault()),
+        ("the names of queues", survey.queues(&String::new()).fault()),
     ];
     let each = each.into_iter().filter_map(|(what, fault)| Some((what.to_owned(), fault?.clone())));
     let (queues, faults): (Vec<_>, Vec<_>) = survey.observed.faults().unzip();
@@ -91,13 +92,11 @@ fn unread(survey: &Survey) -> Vec<(String, Fault)> {
 /// The clusters that are not on the bus yet, each with its queues.
 type Moves<'a> = BTreeMap<&'a ClusterName, Vec<&'a FoundQueue>>;
 
-/// What to do about rules that the hub replaces. Removals come last.
+/// How to move clusters to the bus, and what those on it no longer need. Removals come last.
 fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hint> {
     let scope = &survey.scope;
-    let replaced: Vec<&FoundRule> = rules.iter().filter(|rule| rule.verdict == Verdict::Replace).collect();
-    let of_replaced: BTreeSet<_> = replaced.iter().flat_map(|rule| queues_of(&rule.targets)).collect();
-    let of_replaced = |queue: &&FoundQueue| of_replaced.contains(&queue.name);
-    let (named, unnamed): (Vec<_>, Vec<_>) = queues.iter().filter(of_replaced).partition(|one| one.cluster.is_some());
+    let (named, unnamed): (Vec<_>, Vec<_>) =
+        queues.iter().filter(|queue| queue.is_for_karpenter).partition(|queue| queue.cluster.is_some());
     let mut moves = Moves::new();
     for queue in named.iter().filter(|queue| !queue.registered) {
         if let Some(cluster) = &queue.cluster {
@@ -105,7 +104,8 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
         }
     }
     let mut steps = Vec::new();
-    let unnamed = listed_first(unnamed.iter().map(|queue| &queue.name));
+    let unnamed = unnamed.iter().filter(|queue| queue.reader != Readership::Nothing);
+    let unnamed = listed_first(unnamed.map(|queue| &queue.name));
     if let (Some(queues), Some(denied)) = (&unnamed, survey.known.eks_clusters.fault()) {
         let text = format!("Let EKS name the clusters of {queues}; then repeat this:");
         steps.extend(printing(scope, [denied]).into_iter().map(|command| Hint::command(&text, scope.kibus(command))));
@@ -123,7 +123,7 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
     };
     let (kept, new): (Vec<_>, Vec<_>) = moves.keys().copied().partition(has_its_name);
     for (clusters, queues, option) in [(kept, "its own queue", " --external"), (new, "a new queue", "")] {
-        let names = clusters.iter().map(|cluster| cluster.as_str()).collect::<Vec<_>>().join(" ");
+        let names = joined(clusters.iter().copied());
         if !names.is_empty() {
             let text = format!("Register {}, each with {queues}:", first_of(clusters, NAMED));
             let text = if names.contains(' ') { text } else { text.replace(", each", "") };
@@ -133,18 +133,48 @@ fn steps(survey: &Survey, rules: &[FoundRule], queues: &[FoundQueue]) -> Vec<Hin
     if let (Some(queues), None) = (unnamed, survey.known.eks_clusters.fault()) {
         steps.push(Hint::command(format!("Name the cluster that reads {queues}:"), scope.kibus("add-cluster NAME")));
     }
-    let is_named = |name: &QueueName| named.iter().any(|queue| queue.name == *name);
-    let removed = replaced.into_iter().filter(|rule| queues_of(&rule.targets).all(is_named));
-    let removed: Vec<String> = removed.flat_map(|rule| removal(scope, rule)).collect();
-    let clusters: BTreeSet<&ClusterName> = named.iter().filter_map(|queue| queue.cluster.as_ref()).collect();
-    if !removed.is_empty() {
-        let names = clusters.iter().map(|cluster| cluster.as_str()).collect::<Vec<_>>().join(" ");
-        let need = if clusters.len() == 1 { "no longer needs" } else { "no longer need" };
-        let text = format!("Only then remove what {} {need}, where it was created, else:", first_of(&clusters, NAMED));
-        steps.push(Hint::command("Check it:", scope.kibus(format!("verify --probe {names}"))));
-        steps.push(Hint::command(text, removed.join("\n")));
+    steps.extend(last_steps(survey, rules, &named, &moves));
+    steps
+}
+
+/// The check, and what may be removed after it: targets of clusters that are on the bus now, and rules without another use.
+fn last_steps(survey: &Survey, rules: &[FoundRule], named: &[&FoundQueue], moves: &Moves<'_>) -> Vec<Hint> {
+    let scope = &survey.scope;
+    let removals: Vec<&Removal> = rules.iter().filter_map(|rule| rule.removal.as_ref()).collect();
+    let moved = named.iter().filter(|queue| queue.registered && !removals.is_empty());
+    let moved: BTreeSet<&ClusterName> = moved.filter_map(|queue| queue.cluster.as_ref()).collect();
+    let checked = joined(moves.keys().chain(&moved).copied().collect::<BTreeSet<_>>());
+    let mut steps = Vec::new();
+    if !checked.is_empty() {
+        steps.push(Hint::command("Check it:", scope.kibus(format!("verify --probe {checked}"))));
+    }
+    if !moves.is_empty() {
+        let text = format!("Then repeat this for the rules of {}:", first_of(moves.keys(), NAMED));
+        steps.push(Hint::command(text, scope.kibus("discover")));
+    }
+    if !removals.is_empty() {
+        let text = format!(
+            "Only then remove what is no longer needed by {}, where it was created, else:",
+            first_of(&moved, NAMED)
+        );
+        let commands: Vec<String> = removals.into_iter().flat_map(|removal| removal_of(scope, removal)).collect();
+        steps.push(Hint::command(text, commands.join("\n")));
+    }
+    // The permission for an external queue must stay.
+    let records = moved.into_iter().filter_map(|cluster| survey.record(cluster)).filter(|one| one.has_own_queue());
+    let roles = records.filter_map(|record| record.role.as_ref());
+    let roles: Vec<String> =
+        roles.map(|role| scope.aws(format!("iam list-role-policies --role-name {}", quoted(role.as_str())))).collect();
+    if !roles.is_empty() {
+        let text = "Look for an old permission too, such as the inline policy `KarpenterSQSInterruptionPolicy`:";
+        steps.push(Hint::command(text, roles.join("\n")));
     }
     steps
+}
+
+/// The names of clusters, as arguments.
+fn joined<'a>(clusters: impl IntoIterator<Item = &'a ClusterName>) -> String {
+    clusters.into_iter().map(ClusterName::as_str).collect::<Vec<_>>().join(" ")
 }
 
 /// The first names, each in backquotes; `None` without any.
@@ -167,13 +197,13 @@ fn most_common(moves: &Moves<'_>) -> QueueTemplate {
 }
 
 /// A rule can be deleted when it has no target.
-fn removal(scope: &Scope, rule: &FoundRule) -> [String; 2] {
-    let (region, name) = (&scope.region, &rule.name);
-    let ids: Vec<String> = rule.targets.iter().map(|target| quoted(&target.id.escape_debug().to_string())).collect();
-    [
-        scope.aws(format!("events remove-targets --region {region} --rule {name} --ids {}", ids.join(" "))),
-        scope.aws(format!("events delete-rule --region {region} --name {name}")),
-    ]
+fn removal_of(scope: &Scope, Removal { rule, targets, kept }: &Removal) -> impl Iterator<Item = String> {
+    let region = &scope.region;
+    let ids: Vec<String> = targets.iter().map(|id| quoted(&id.escape_debug().to_string())).collect();
+    let ids = ids.join(" ");
+    let remove = scope.aws(format!("events remove-targets --region {region} --rule {rule} --ids {ids}"));
+    let delete = scope.aws(format!("events delete-rule --region {region} --name {rule}"));
+    std::iter::once(remove).chain(kept.is_none().then_some(delete))
 }
 
 #[cfg(test)]

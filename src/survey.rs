@@ -14,8 +14,8 @@ use crate::cloud::{Fault, Probe, Read};
 pub use crate::cloud::{ListedRole, RolePolicies};
 use crate::model::{
     BadDocument, BusName, ClusterName, ClusterRecord, Depth, EventRule, Fact, HubOptions, MappingState, Observed,
-    Queue, QueueName, QueueTemplate, Resource, ResourceId, RoleName, RouterHandler, RuleName, RulePattern, Scope,
-    Settings, Signal, Standing, Status, VersionState, default_queue_template, hub,
+    Queue, QueueName, QueueTemplate, Resource, ResourceId, RoleName, RouterHandler, RuleName, Scope, Settings, Signal,
+    Standing, Status, VersionState, default_queue_template, hub,
 };
 
 /// Everything that was read of one hub. Each question of the table is a method, which gives the answer, or notes the question if
@@ -156,25 +156,24 @@ impl Survey {
 
     /// The rules that may send the same events past the router: enabled, with events of Karpenter, and without the name of a rule
     /// of this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
-    fn other_rules(&self) -> BTreeSet<&RuleName> {
+    fn other_rules(&self) -> impl Iterator<Item = &EventRule> {
         let all = self.event_rules().present().into_iter().flatten();
         let own = Signal::ALL.map(|signal| self.scope.rule(signal));
-        let is_candidate = |rule: &&EventRule| {
-            let pattern = rule.pattern.as_ref().map(RulePattern::from_document).unwrap_or_default();
-            rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
+        let is_candidate = move |rule: &&EventRule| {
+            rule.enabled && !rule.matched(&self.scope.account).signals.is_empty() && !own.contains(&rule.name)
         };
-        all.filter(is_candidate).map(|rule| &rule.name).collect()
+        all.filter(is_candidate)
     }
 
     /// Those of them that send to a queue. What could not be read is left out: a check needs no permission for the rules of
     /// others.
-    pub fn rules_of_queue(&self, queue: &QueueName) -> BTreeSet<RuleName> {
+    pub fn rules_of_queue(&self, queue: &QueueName) -> BTreeMap<&RuleName, &EventRule> {
         let arn = self.scope.queue_arn(queue);
-        let sends = |rule: &&RuleName| {
-            let mut targets = self.rule_targets(rule).present().into_iter().flatten();
+        let sends = |rule: &&EventRule| {
+            let mut targets = self.rule_targets(&rule.name).present().into_iter().flatten();
             targets.any(|target| target.arn == arn)
         };
-        self.other_rules().into_iter().filter(sends).cloned().collect()
+        self.other_rules().filter(sends).map(|rule| (&rule.name, rule)).collect()
     }
 
     /// The record of a cluster, as far as it was read: one that is not in the whole list of records is absent.

@@ -107,6 +107,7 @@ scenarios! {
     faulty_hub
     first_hub
     foreign_version
+    found_rules
     function_policy
     interrupted
     interrupted_redrive

@@ -6,15 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::error::listed;
+use crate::iam::grants::other_senders;
 use crate::model::{
     ClusterName, EventRule, Fact, ListedTarget, QueueActivity, QueueName, ResourceId, RuleName, RulePattern, Scope,
-    Tags, tags::CLUSTER, template_of, usual_roles,
+    Tags,
+    tags::{BUS, CLUSTER},
+    template_of, usual_roles,
 };
 use crate::survey::Survey;
 
 /// A Karpenter polls without pause. Whoever did for less than two hours of a day, in periods of five minutes, may be a person, or a
 /// Karpenter that ran briefly.
 const POLLED: u64 = 24;
+/// What is in some name of whatever is for Karpenter.
+const KARPENTER: &str = "karpenter";
 
 /// A queue that receives Karpenter's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -27,6 +32,8 @@ pub struct FoundQueue {
     pub cluster: Option<ClusterName>,
     /// Whether this cluster is registered on the bus.
     pub registered: bool,
+    /// Whether a rule that asks for Karpenter's events sends to it.
+    pub has_rule: bool,
     pub reader: Readership,
     pub tags: BTreeMap<String, String>,
     // Whether something says that only a Karpenter reads it.
@@ -40,7 +47,7 @@ pub struct FoundQueue {
 pub struct FoundRule {
     #[cfg_attr(test, schemars(with = "String"))]
     pub name: RuleName,
-    /// Karpenter's events that it matches, each by the name of the rule of kibus.
+    /// Karpenter's events that it matches, each by the end of the name of kibus's rule.
     pub events: Vec<&'static str>,
     pub enabled: bool,
     /// Empty if they could not be read.
@@ -49,6 +56,21 @@ pub struct FoundRule {
     pub verdict: Verdict,
     /// Why it stays. Null if the hub replaces it.
     pub reason: Option<String>,
+    /// Why its pattern matches no event at all. Null if it matches some.
+    pub matches_nothing: Option<String>,
+    // What clusters on the bus no longer need of it.
+    #[serde(skip)]
+    pub removal: Option<Removal>,
+}
+
+/// What clusters on the bus no longer need of a rule: their targets, and the rule itself if nothing keeps it then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    pub rule: RuleName,
+    /// The ids of the targets.
+    pub targets: Vec<String>,
+    /// Why the rule stays.
+    pub kept: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,23 +122,22 @@ pub(super) struct Sender<'a> {
 
 pub(super) type Queues = BTreeMap<QueueName, FoundQueue>;
 
-/// The rules that match events of Karpenter or of EC2 Auto Scaling: those of others that have targets or may have some, and the
-/// number of those of kibus.
+/// The rules of others that match events of Karpenter or of EC2 Auto Scaling and have targets or may have some, and the number of
+/// rules of kibus.
 pub(super) fn senders(survey: &Survey) -> (Vec<Sender<'_>>, usize) {
     let (mut senders, mut of_kibus) = (Vec::new(), 0);
     for rule in survey.event_rules().present().into_iter().flatten() {
-        let pattern = rule.pattern.as_ref().map(RulePattern::from_document).unwrap_or_default();
-        if !pattern.may_concern_karpenter() {
+        let hubs = survey.scope.hubs_of_rule(&rule.name);
+        let concerns_karpenter = rule.matched(&survey.scope.account).may_concern_karpenter();
+        if !concerns_karpenter && hubs.is_empty() {
             continue;
         }
-        let targets = survey.rule_targets(&rule.name);
-        let listed = targets.present().map(Vec::as_slice).unwrap_or_default();
+        let sender = Sender::new(survey, rule);
         // Anyone may give a target the id of kibus's.
-        if survey.scope.is_rule_of_kibus(&rule.name, listed.iter().map(|target| target.arn.as_str())) {
+        if sender.targets.iter().any(|target| hubs.contains(&target.arn)) {
             of_kibus += 1;
-        } else if targets.present().is_none() || !listed.is_empty() {
-            let targets = listed.iter().map(|target| found_target(&survey.scope, target)).collect();
-            senders.push(Sender { rule, pattern, targets });
+        } else if concerns_karpenter && *survey.rule_targets(&rule.name) != Fact::Present(Vec::new()) {
+            senders.push(sender);
         }
     }
     (senders, of_kibus)
@@ -132,14 +153,15 @@ fn found_target(scope: &Scope, ListedTarget { id, arn }: &ListedTarget) -> Found
 pub(super) fn queues(survey: &Survey, senders: &[Sender<'_>]) -> Queues {
     let recorded: BTreeMap<_, _> =
         survey.recorded().into_iter().map(|(cluster, record)| (&record.queue, cluster)).collect();
-    let of_karpenter = senders.iter().filter(|sender| !sender.pattern.signals.is_empty());
-    let names: BTreeSet<&QueueName> = of_karpenter.flat_map(|sender| queues_of(&sender.targets)).collect();
+    let of_karpenter = senders.iter().filter(|sender| sender.pattern.is_of_karpenter());
+    let of_rules: BTreeSet<&QueueName> = of_karpenter.flat_map(|sender| queues_of(&sender.targets)).collect();
+    let names = of_rules.into_iter().chain(without_rule(survey, senders).filter(|name| !recorded.contains_key(name)));
     let found = |name: &QueueName| {
         let senders: Vec<&Sender<'_>> =
             senders.iter().filter(|sender| queues_of(&sender.targets).any(|queue| queue == name)).collect();
         let tags = survey.queue(name).map(|queue| queue.tags.clone()).unwrap_or_default();
         let recorded = recorded.get(name).cloned();
-        let is_for_karpenter = recorded.is_some() || names_karpenter(name, &tags, &senders);
+        let is_for_karpenter = recorded.is_some() || senders.is_empty() || names_karpenter(name, &tags, &senders);
         let cluster = recorded.or_else(|| cluster(survey, name, &tags, &senders, is_for_karpenter));
         let activity = survey.activity(name);
         FoundQueue {
@@ -147,6 +169,7 @@ pub(super) fn queues(survey: &Survey, senders: &[Sender<'_>]) -> Queues {
                 Fact::Absent => Readership::NoQueue,
                 _ => readership(activity),
             },
+            has_rule: !senders.is_empty(),
             registered: cluster.as_ref().is_some_and(|cluster| survey.record(cluster).is_some()),
             name: name.clone(),
             tags: tags.0,
@@ -154,7 +177,24 @@ pub(super) fn queues(survey: &Survey, senders: &[Sender<'_>]) -> Queues {
             is_for_karpenter,
         }
     };
-    names.into_iter().map(|name| (name.clone(), found(name))).collect()
+    let found = names.map(found).filter(|queue| queue.has_rule || !queue.registered);
+    found.map(|queue| (queue.name.clone(), queue)).collect()
+}
+
+/// The queues with a name of Karpenter to which a service may send and no rule does. None while the targets of a rule are unknown.
+fn without_rule<'a>(survey: &'a Survey, senders: &[Sender<'_>]) -> impl Iterator<Item = &'a QueueName> {
+    let all = survey.queues(&String::new()).present().into_iter().flatten();
+    let is_known = senders.iter().all(|sender| !sender.targets.is_empty());
+    let sent_to: BTreeSet<QueueName> = senders.iter().flat_map(|sender| queues_of(&sender.targets)).cloned().collect();
+    let is_open = |name: &QueueName| {
+        let queue = survey.queue(name).filter(|queue| queue.tags.get(BUS).is_none());
+        let policy = queue.and_then(|queue| queue.policy.as_ref());
+        policy.is_some_and(|policy| other_senders(policy).iter().any(|who| who.contains(".amazonaws.com")))
+    };
+    all.filter(move |name| {
+        let has_name = name.as_str().to_lowercase().contains(KARPENTER);
+        is_known && has_name && !sent_to.contains(*name) && is_open(name)
+    })
 }
 
 fn readership(activity: &Fact<QueueActivity>) -> Readership {
@@ -173,7 +213,7 @@ fn names_karpenter(queue: &QueueName, tags: &Tags, senders: &[&Sender<'_>]) -> b
     let ids = targets.filter(|target| target.queue.as_ref() == Some(queue)).map(|target| target.id.as_str());
     let rules = senders.iter().map(|sender| sender.rule.name.as_str());
     let mut names = ids.chain(rules).chain(tags.0.keys().map(String::as_str)).chain([queue.as_str()]);
-    names.any(|name| name.to_lowercase().contains("karpenter"))
+    names.any(|name| name.to_lowercase().contains(KARPENTER))
         && !senders.iter().any(|sender| sender.pattern.of_auto_scaling)
 }
 
@@ -235,13 +275,32 @@ pub(super) fn queues_of(targets: &[FoundTarget]) -> impl Iterator<Item = &QueueN
     targets.iter().filter_map(|target| target.queue.as_ref())
 }
 
-impl Sender<'_> {
-    /// What was found of it, if it matches events of Karpenter.
+/// What clusters on the bus no longer need of the rules that send to a queue of one of them.
+pub fn removals(survey: &Survey, queue: &QueueName) -> Vec<Removal> {
+    let recorded = survey.recorded();
+    let is_recorded = |name: &QueueName| recorded.values().any(|record| record.queue == *name);
+    let rules = survey.rules_of_queue(queue).into_values();
+    rules.filter_map(|rule| Sender::new(survey, rule).removal(is_recorded)).collect()
+}
+
+impl<'a> Sender<'a> {
+    fn new(survey: &'a Survey, rule: &'a EventRule) -> Self {
+        let listed = survey.rule_targets(&rule.name).present().into_iter().flatten();
+        Self {
+            rule,
+            pattern: rule.matched(&survey.scope.account),
+            targets: listed.map(|target| found_target(&survey.scope, target)).collect(),
+        }
+    }
+
+    /// What was found of it, if it asks for events of Karpenter.
     pub(super) fn found(self, survey: &Survey, queues: &Queues) -> Option<FoundRule> {
-        if self.pattern.signals.is_empty() {
+        if !self.pattern.is_of_karpenter() {
             return None;
         }
-        let reason = self.why_kept(queues);
+        let queue = |name: &QueueName| queues.get(name).filter(|queue| queue.is_for_karpenter);
+        let reason = self.why_kept(|name| queue(name).is_some());
+        let removal = self.removal(|name| queue(name).is_some_and(|queue| queue.registered));
         let Self { rule, pattern, targets } = self;
         let tags = if targets.is_empty() { None } else { survey.rule_tags(&rule.name).present() };
         Some(FoundRule {
@@ -252,14 +311,23 @@ impl Sender<'_> {
             tags: tags.cloned().unwrap_or_default().0,
             verdict: if reason.is_some() { Verdict::Keep } else { Verdict::Replace },
             reason,
+            matches_nothing: pattern.nothing,
+            removal,
         })
     }
 
-    /// Why the rule stays once its clusters are on the bus, if it does.
-    fn why_kept(&self, queues: &Queues) -> Option<String> {
+    /// What the clusters of queues on the bus no longer need of the rule.
+    fn removal(&self, is_moved: impl Fn(&QueueName) -> bool) -> Option<Removal> {
+        let moved = self.targets.iter().filter(|target| target.queue.as_ref().is_some_and(&is_moved));
+        let targets: Vec<String> = moved.map(|target| target.id.clone()).collect();
+        let is_removed = !targets.is_empty() && self.rule.managed_by.is_none();
+        is_removed.then(|| Removal { rule: self.rule.name.clone(), targets, kept: self.why_kept(is_moved) })
+    }
+
+    /// Why the rule stays if it no longer sends to these queues.
+    fn why_kept(&self, is_of_karpenter: impl Fn(&QueueName) -> bool) -> Option<String> {
         let Self { rule, pattern, targets } = self;
-        let is_of_karpenter = |name: &QueueName| queues.get(name).is_some_and(|queue| queue.is_for_karpenter);
-        let others = targets.iter().filter(|target| !target.queue.as_ref().is_some_and(is_of_karpenter));
+        let others = targets.iter().filter(|target| !target.queue.as_ref().is_some_and(&is_of_karpenter));
         let others: Vec<&FoundTarget> = others.collect();
         let arns = || listed(others.iter().map(|target| target.arn.escape_debug()));
         Some(if let Some(service) = &rule.managed_by {
@@ -271,10 +339,11 @@ impl Sender<'_> {
         } else if others.len() == targets.len() {
             "nothing shows that only a Karpenter reads its queue".to_owned()
         } else if !others.is_empty() {
-            format!("it has other targets: {}", arns())
-        } else if !pattern.filters.is_empty() {
-            format!("its pattern has further filters: {}", listed(&pattern.filters))
-        } else if pattern.is_broad {
+            let ids = targets.iter().filter(|target| !others.contains(target)).map(|target| target.id.escape_debug());
+            format!("it has targets besides {}: {}", listed(ids), arns())
+        } else if !pattern.further.is_empty() {
+            format!("its pattern asks for events that the hub does not receive, by {}", listed(&pattern.further))
+        } else if pattern.is_broad && pattern.nothing.is_none() {
             "its pattern also matches events that Karpenter does not know".to_owned()
         } else {
             return None;

@@ -33,6 +33,7 @@ fn empty() -> Survey {
     survey.known.listed_roles = Fact::Present(BTreeMap::new());
     survey.known.event_rules = Fact::Present(Vec::new());
     survey.known.eks_clusters = Fact::Present(BTreeSet::new());
+    survey.known.queues.insert(String::new(), Fact::Present(BTreeSet::new()));
     survey
 }
 
@@ -75,6 +76,7 @@ fn with_hub() -> Survey {
     let mut survey = empty();
     let options = HubOptions::default();
     let base = ClusterRecord::new(&scope(), &options, "base".parse().unwrap(), Moment(0));
+    let base = ClusterRecord { role: Some("old-base".parse().unwrap()), ..base };
     let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     desired.extend(base.desired(&scope(), &options.clone().into()));
     for resource in desired.resources().cloned() {
@@ -148,15 +150,26 @@ fn a_rule_with_another_use_stays() {
     const FOREIGN: &str = "arn:aws:sqs:us-west-2:444455556666:karpenter-base";
     const FIFO: &str = "arn:aws:sqs:us-west-2:111122223333:q.fifo";
     let narrow = json!({"source": ["aws.ec2"], "detail-type": [SPOT], "detail": {"instance-id": ["i-1"]}});
+    let dead = json!({"source": ["aws.ec2"], "detail_type": [SPOT]});
+    let issues = json!({"source": ["aws.health"], "detail-type": ["AWS Health Event"], "detail": {"eventTypeCategory": ["issue"]}});
+    let by_category = "its pattern asks for events that the hub does not receive, by `detail.eventTypeCategory`";
     let broad = json!({"source": ["aws.ec2"], "detail-type": [{"prefix": "EC2 "}]});
     let both = json!({"source": ["aws.ec2", "aws.autoscaling"]});
     let unclear = "nothing shows that only a Karpenter reads its queue";
     for (case, pattern, targets, managed_by, expected) in [
         ("the events of the hub", spot(), &[BASE][..], None, None),
         ("a managed rule", spot(), &[BASE], Some("fis.amazonaws.com"), Some("`fis.amazonaws.com` manages it")),
-        ("another target", spot(), &[BASE, TOPIC], None, Some(&*format!("it has other targets: `{TOPIC}`"))),
-        ("another queue", spot(), &[BASE, ALARMS], None, Some(&*format!("it has other targets: `{ALARMS}`"))),
-        ("a filter", narrow, &[BASE], None, Some("its pattern has further filters: `detail`")),
+        ("another target", spot(), &[BASE, TOPIC], None, Some(&*format!("it has targets besides `{BASE}`: `{TOPIC}`"))),
+        (
+            "another queue",
+            spot(),
+            &[BASE, ALARMS],
+            None,
+            Some(&*format!("it has targets besides `{BASE}`: `{ALARMS}`")),
+        ),
+        ("a filter within the hub's", narrow, &[BASE], None, None),
+        ("no event at all", dead, &[BASE], None, None),
+        ("another filter", issues, &[BASE], None, Some(by_category)),
         ("more events", broad, &[BASE], None, Some("its pattern also matches events that Karpenter does not know")),
         ("events of EC2 Auto Scaling", both, &[BASE], None, Some(unclear)),
         ("an unknown queue", spot(), &[ALARMS], None, Some(unclear)),
@@ -175,7 +188,8 @@ fn a_rule_with_another_use_stays() {
         let [rule] = found.rules.as_slice() else { panic!("{found:?}") };
         assert_eq!(rule.reason.as_deref(), expected, "{case}");
         assert_eq!(rule.verdict == Verdict::Keep, expected.is_some(), "{case}");
-        assert_eq!(found.steps.is_empty(), expected.is_some(), "{case}");
+        let is_moved = targets.iter().any(|(arn, _)| *arn == BASE) && !case.contains("Auto Scaling");
+        assert_eq!(found.steps.is_empty(), !is_moved, "{case}");
     }
 }
 
@@ -197,12 +211,13 @@ fn what_is_none_of_karpenters_is_not_reported() {
     add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("hooks"))]);
     add_rule(&mut survey, "without-targets", spot(), &[]);
     add_rule(&mut survey, "other-spot-interruption", spot(), &[("kibus-hub", arn("other-hub"))]);
+    add_rule(&mut survey, "other-probe", json!({"source": ["kibus.probe"]}), &[("kibus-hub", arn("other-hub"))]);
     let found = discovery(&survey).unwrap();
-    assert_eq!((found.rule_count, found.rule_limit, found.rules_of_kibus), (5, 300, 1));
+    assert_eq!((found.rule_count, found.rule_limit, found.rules_of_kibus), (6, 300, 2));
     assert_eq!((found.rules, found.queues, found.steps), (vec![], vec![], vec![]));
 }
 
-/// The commands without those that remove rules.
+/// Nothing is removed before a cluster is on the bus.
 #[test]
 fn the_steps_move_every_cluster_and_change_few_settings() {
     for (case, clusters, expected) in [
@@ -242,31 +257,98 @@ fn the_steps_move_every_cluster_and_change_few_settings() {
             add_cluster(&mut survey, cluster, queue);
         }
         let mut commands = commands(&discovery(&survey).unwrap());
-        let removals = commands.pop().unwrap_or_default();
-        assert_eq!(removals.lines().count(), clusters.len() * 4, "{removals}");
+        let last = commands.pop();
+        assert_eq!(last.as_deref(), (!clusters.is_empty()).then_some("kibus discover"), "{case}");
         assert_eq!(commands, expected, "{case}");
     }
 }
 
+fn remove(rule: &str, ids: &str) -> String {
+    format!("aws events remove-targets --region us-west-2 --rule {rule} --ids {ids}")
+}
+
+fn delete(rule: &str) -> String {
+    format!("aws events delete-rule --region us-west-2 --name {rule}")
+}
+
+/// Cluster `base` is on the bus, `other` is not, and one queue has no known cluster.
 #[test]
-fn rules_are_removed_last_and_only_for_known_clusters() {
+fn only_what_clusters_on_the_bus_no_longer_need_is_removed_and_last() {
+    const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:audit";
     let mut survey = with_hub();
     add_cluster(&mut survey, "base", "base");
-    add_rule(&mut survey, "Karpenter-shared", spot(), &[("a b", arn("base")), ("2", arn("karpenter-unknown"))]);
+    add_cluster(&mut survey, "other", "karpenter-other");
+    let base = || ("a b", arn("base"));
+    add_rule(&mut survey, "shared", spot(), &[base(), ("2", arn("karpenter-other"))]);
+    add_rule(&mut survey, "unclear", spot(), &[base(), ("2", arn("karpenter-unknown"))]);
+    add_rule(&mut survey, "audit", spot(), &[base(), ("sns", TOPIC.to_owned())]);
+    add_rule(&mut survey, "broad", json!({"source": ["aws.ec2"]}), &[base(), ("new", arn("karpenter-base"))]);
+    add_rule(&mut survey, "managed", spot(), &[base()]);
+    let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
+    all.last_mut().unwrap().managed_by = Some("fis.amazonaws.com".to_owned());
     let found = discovery(&survey).unwrap();
-    let remove = |rule: &str| {
-        format!(
-            "aws events remove-targets --region us-west-2 --rule {rule} --ids {TEMPLATE}\n\
-             aws events delete-rule --region us-west-2 --name {rule}"
-        )
-    };
-    let removals = ["Karpenter-base-Spot", "Karpenter-base-Rebalance"].map(remove).join("\n");
-    assert_eq!(commands(&found), ["kibus add-cluster NAME", "kibus verify --probe base", &removals]);
-    assert_eq!(found.steps[2].text, "Only then remove what base no longer needs, where it was created, else:");
-    add_queue(&mut survey, "karpenter-unknown", &[("ClusterName", "other")]);
-    let found = discovery(&survey).unwrap();
-    assert!(commands(&found)[2].ends_with("Karpenter-shared"), "{found:?}");
-    assert!(commands(&found)[2].contains("--rule Karpenter-shared --ids 'a b' 2"), "{found:?}");
+    let own = ["Karpenter-base-Spot", "Karpenter-base-Rebalance"].map(|rule| [remove(rule, TEMPLATE), delete(rule)]);
+    let kept = [("shared", "'a b'"), ("unclear", "'a b'"), ("audit", "'a b'"), ("broad", "'a b' new")];
+    let removals: Vec<String> = own.into_iter().flatten().chain(kept.map(|(rule, ids)| remove(rule, ids))).collect();
+    let expected = [
+        "kibus add-cluster other --external",
+        "kibus add-cluster NAME",
+        "kibus verify --probe base other",
+        "kibus discover",
+        &removals.join("\n"),
+        "aws iam list-role-policies --role-name old-base",
+    ];
+    assert_eq!(commands(&found), expected);
+    assert_eq!(found.steps[3].text, "Then repeat this for the rules of other:");
+    assert_eq!(found.steps[4].text, "Only then remove what is no longer needed by base, where it was created, else:");
+
+    // A check judges the rules of the cluster's own queue in the same way.
+    let of_base = removals_of(&survey, "karpenter-base");
+    let broad = "its pattern also matches events that Karpenter does not know";
+    let others = format!("it has targets besides `new`: `{}`", arn("base"));
+    assert_eq!(of_base, [("broad".to_owned(), vec!["new".to_owned()], Some(others))]);
+    assert_eq!(found.rules[7].removal.as_ref().unwrap().kept.as_deref(), Some(broad));
+}
+
+fn removals_of(survey: &Survey, queue: &str) -> Vec<(String, Vec<String>, Option<String>)> {
+    let all = removals(survey, &queue.parse().unwrap()).into_iter();
+    all.map(|Removal { rule, targets, kept }| (rule.to_string(), targets, kept)).collect()
+}
+
+/// A queue of Karpenter's template or a guide, whose rule has taken another target.
+#[test]
+fn a_queue_of_karpenter_without_a_rule_is_found() {
+    let policy = |who: &str| json!({"Statement": [{"Effect": "Allow", "Principal": {"Service": who}, "Action": "sqs:SendMessage"}]});
+    for (case, queue, of_queue, sender, expected) in [
+        ("its name", "karpenter-delta", &[("ClusterName", "delta")][..], "events.amazonaws.com", Some(Some("delta"))),
+        ("no cluster", "eks-Karpenter-1", &[], "sqs.amazonaws.com", Some(None)),
+        ("EKS", "karpenter-prod", &[], "events.amazonaws.com.cn", Some(Some("prod"))),
+        ("no service may send", "karpenter-jobs", &[], "ec2.example.com", None),
+        ("another name", "products", &[], "events.amazonaws.com", None),
+        ("another bus", "karpenter-delta", &[("kibus:bus", "two")], "events.amazonaws.com", None),
+        ("the cluster's own", "karpenter-base", &[], "events.amazonaws.com", None),
+        ("one with a rule", "karpenter-rule", &[], "events.amazonaws.com", None),
+    ] {
+        let mut survey = with_hub();
+        add_queue(&mut survey, queue, of_queue);
+        let id = ResourceId::Queue(queue.parse().unwrap());
+        let found = survey.observed.resource(&id).and_then(Resource::as_queue).unwrap().clone();
+        let found = Queue { policy: Some(Document::new(policy(sender))), ..found };
+        survey.observed.insert(id, Fact::Present(Resource::Queue(found)));
+        survey.known.eks_clusters = Fact::Present(names(&["prod"]));
+        survey.known.queues.insert(String::new(), Fact::Present([queue.parse().unwrap()].into()));
+        add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("karpenter-rule"))]);
+        let found = discovery(&survey).unwrap();
+        let clusters: Vec<_> =
+            found.queues.iter().map(|queue| queue.cluster.as_ref().map(ClusterName::as_str)).collect();
+        assert_eq!(clusters, expected.into_iter().collect::<Vec<_>>(), "{case}");
+        // Without its targets, a rule may send to it.
+        survey.known.rule_targets.insert("scaling".parse().unwrap(), Fact::Unreadable(Fault::denied("x:Y")));
+        assert_eq!(discovery(&survey).unwrap().queues, [], "{case}");
+    }
+    let mut survey = empty();
+    survey.known.queues.insert(String::new(), Fact::Unreadable(Fault::denied("sqs:ListQueues")));
+    assert_eq!(discovery(&survey).unwrap().unread[0].0, "the names of queues");
 }
 
 #[test]

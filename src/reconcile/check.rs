@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocked::unanswered;
 use super::target::{Target, Wish, checked_by_queue, checked_clusters};
 use super::{Case, Say, clusters, external, hub, roles, router, traffic, unrecorded};
+use crate::discover::{Removal, removals};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
     ClusterName, ClusterRecord, DroppedEvents, Fact, Fault, FindingCode, LiveTest, ProbeResult, Probed, QueueName,
-    Resource, ResourceId, Scope, VersionState, counted, status::BUS_LIMIT,
+    Resource, ResourceId, RuleName, Scope, VersionState, counted, status::BUS_LIMIT,
 };
 use crate::plan::finding;
 use crate::survey::Survey;
@@ -142,6 +143,7 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         by_queue.iter().filter(|(_, cluster)| case.survey.record(cluster).is_some_and(ClusterRecord::has_own_queue));
     let finding = |(queue, cluster): (&QueueName, &ClusterName)| {
         let rules = case.survey.rules_of_queue(queue);
+        let rules: Vec<&RuleName> = rules.into_keys().collect();
         let named = match rules.len() {
             0 => return None,
             1 => format!("rule {}", listed(&rules)),
@@ -150,8 +152,14 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         };
         let (scope, message) = (&case.survey.scope, format!("rejects the events of {named}"));
         let finding = Message::finding(scope, FindingCode::DuplicateRule, queue.clone(), message);
-        let advice = "remove these rules where they were created; to see how:";
-        Some(finding.in_cluster(Some(cluster.clone())).fixed_by(Hint::command(advice, scope.kibus("discover"))))
+        let stays = |Removal { rule, targets, kept }: Removal| {
+            let targets = listed(targets.iter().map(|id| id.escape_debug()));
+            Some(Hint::text(format!("remove target {targets}, and keep rule `{rule}`: {}", kept?)))
+        };
+        let mut steps: Vec<Hint> = removals(case.survey, queue).into_iter().filter_map(stays).collect();
+        let how = "remove what this prints, where it was created:";
+        steps.push(Hint::command(how, scope.kibus("discover")));
+        Some(finding.in_cluster(Some(cluster.clone())).fixed_by(Fix::Advice(steps)))
     };
     own.filter_map(finding).collect()
 }

@@ -222,7 +222,7 @@ fn of_policy(case: &Case<'_>, record: &ClusterRecord, queue: &Queue) -> Vec<Mess
                 ),
         );
     }
-    let old_rules = survey.rules_of_queue(&queue.name);
+    let old_rules: Vec<_> = survey.rules_of_queue(&queue.name).into_keys().collect();
     for opening in live.map(|live| openings(live, &wanted, &scope.account)).unwrap_or_default() {
         findings.push(match opening {
             Opening::Foreign(who) => {

@@ -381,26 +381,17 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         let details =
             if roles.len() < READ_AT_ONCE { None } else { self.call(|| self.cloud.inline_policies(roles)).await.ok() };
         let Some(mut details) = details else {
-            return self.policies(roles, &prefix).await;
+            let reads = roles.iter().map(async |role| {
+                let read = self.role(role, &prefix).await;
+                (role.clone(), Fact::from_optional(read))
+            });
+            return join_all(reads).await;
         };
         let read = roles.iter().map(|role| {
             let found = details.remove(role).map(|found| named(found.into_iter(), &prefix));
             (role.clone(), Fact::from_optional(Ok(found)))
         });
         read.collect()
-    }
-
-    async fn all_policies(&self, _: &Survey, roles: &BTreeSet<RoleName>) -> Answers<RoleName, RolePolicies> {
-        self.policies(roles, "").await
-    }
-
-    /// The policies of each role whose names begin with this.
-    async fn policies(&self, roles: &BTreeSet<RoleName>, prefix: &str) -> Answers<RoleName, RolePolicies> {
-        let reads = roles.iter().map(async |role| {
-            let read = self.role(role, prefix).await;
-            (role.clone(), Fact::from_optional(read))
-        });
-        join_all(reads).await
     }
 
     async fn role(&self, role: &RoleName, prefix: &str) -> Result<Option<RolePolicies>, Fault> {

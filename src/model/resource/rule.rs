@@ -69,16 +69,15 @@ impl Scope {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
-    /// Whether a rule is one of a bus of kibus: by its name, and by its target, which is the hub queue of that bus.
-    pub fn is_rule_of_kibus<'a>(&self, rule: &RuleName, targets: impl IntoIterator<Item = &'a str>) -> bool {
+    /// The hub queues of the buses that a rule may be of, by its name. It is one of kibus if it sends to one of them.
+    pub fn hubs_of_rule(&self, rule: &RuleName) -> BTreeSet<String> {
         let bus = |signal: &Signal| {
             let name = rule.as_str().strip_suffix(signal.slug())?;
             name.strip_suffix('-')?.parse().ok()
         };
         let buses = Signal::ALL.iter().filter_map(bus);
         let scopes = buses.map(|bus| Self { bus, ..self.clone() });
-        let hubs: Vec<String> = scopes.map(|scope| scope.queue_arn(&scope.hub_queue())).collect();
-        targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
+        scopes.map(|scope| scope.queue_arn(&scope.hub_queue())).collect()
     }
 
     pub fn rule_arn(&self, rule: &RuleName) -> String {
@@ -133,8 +132,8 @@ mod tests {
             ("-spot-interruption", "-hub", false),
         ] {
             let targets = [arn("other"), arn(target)];
-            let found = scope().is_rule_of_kibus(&rule.parse().unwrap(), targets.iter().map(String::as_str));
-            assert_eq!(found, ours, "{rule} to {target}");
+            let hubs = scope().hubs_of_rule(&rule.parse().unwrap());
+            assert_eq!(targets.iter().any(|target| hubs.contains(target)), ours, "{rule} to {target}");
         }
     }
 }

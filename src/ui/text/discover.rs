@@ -1,4 +1,4 @@
-//! What others set up for Karpenter, as text: a line for each target of a rule, the steps, and which rules stay.
+//! What others set up for Karpenter, as text: a line for each target of a rule, the steps, and which rules stay or match nothing.
 
 use super::layout::{Style, Table, block, escape, indented, sentences, shortened};
 use crate::discover::{Discovery, FoundQueue, FoundRule, FoundTarget, Readership, Verdict};
@@ -12,27 +12,33 @@ const INDENT: usize = 2;
 const TAGS: usize = 60;
 /// What stands for a cluster or a target that is unknown.
 const UNKNOWN: &str = "?";
+/// What stands for the rule of a queue that has none.
+const NO_RULE: &str = "-";
 
 pub fn discovery(scope: &Scope, found: &Discovery, style: Style) -> String {
-    let table = (!found.rules.is_empty()).then(|| table(found, style.paint));
+    let has_rows = !found.rules.is_empty() || !found.queues.is_empty();
+    let table = has_rows.then(|| table(found, style.paint));
     let steps = (!found.steps.is_empty()).then(|| steps(&found.steps));
     let known = found.rules.iter().filter(|rule| !rule.targets.is_empty());
-    let kept = known.filter_map(|FoundRule { name, reason, .. }| {
-        Some(sentences(&format!("Keep rule `{name}`: {}.", escape(reason.as_ref()?)), style))
+    let notes = known.flat_map(|FoundRule { name, reason, matches_nothing, .. }| {
+        let nothing = matches_nothing.iter().map(move |why| format!("Rule `{name}` matches no event: {why}."));
+        nothing.chain(reason.iter().map(move |reason| format!("Keep rule `{name}`: {}.", escape(reason))))
     });
-    let kept: Vec<String> = kept.collect();
-    let kept = (!kept.is_empty()).then(|| kept.join("\n"));
-    let parts = [Some(super::heading(scope, style)), table, Some(block(&summary(found), style)), steps, kept];
+    let notes: Vec<String> = notes.map(|note| sentences(&note, style)).collect();
+    let notes = (!notes.is_empty()).then(|| notes.join("\n"));
+    let parts = [Some(super::heading(scope, style)), table, Some(block(&summary(found), style)), steps, notes];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
 /// Names stay whole, because people copy them.
 fn table(found: &Discovery, paint: Paint) -> String {
     let mut rows: Vec<_> = found.rules.iter().flat_map(|rule| rows(found, rule)).collect();
+    let without_rule = found.queues.iter().filter(|queue| !queue.has_rule);
+    rows.extend(without_rule.map(|queue| (None, queue.name.to_string(), Some(queue))));
     // By cluster, as people count; those without one last.
     rows.sort_by_key(|(rule, _, queue)| {
         let cluster = queue.and_then(|queue| queue.cluster.as_ref());
-        (cluster.is_none(), count_key(cluster.map_or("", ClusterName::as_str)), count_key(rule.name.as_str()))
+        (cluster.is_none(), count_key(cluster.map_or("", ClusterName::as_str)), count_key(name(*rule)))
     });
     let mut table = Table::default();
     table.row(["RULE", "TARGET QUEUE", "READ", "CLUSTER", "ON THE BUS", "TAGS"].map(|title| paint.dim(title)));
@@ -41,22 +47,25 @@ fn table(found: &Discovery, paint: Paint) -> String {
             let cluster = queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str);
             [read(queue.reader, paint), cluster.to_owned(), if queue.registered { "yes" } else { "no" }.to_owned()]
         });
-        let target = target.map_or(UNKNOWN.to_owned(), short);
-        table.row([rule.name.to_string(), target, read, cluster, registered, tags(rule, queue)]);
+        table.row([name(rule).to_owned(), target, read, cluster, registered, tags(rule, queue)]);
     }
     table.render(INDENT, None)
 }
 
-/// A rule with each of its targets, and the queue that this is.
-fn rows<'a>(
-    found: &'a Discovery,
-    rule: &'a FoundRule,
-) -> Vec<(&'a FoundRule, Option<&'a FoundTarget>, Option<&'a FoundQueue>)> {
+/// A rule, a target, and the queue that this is.
+type Row<'a> = (Option<&'a FoundRule>, String, Option<&'a FoundQueue>);
+
+/// A rule with each of its targets.
+fn rows<'a>(found: &'a Discovery, rule: &'a FoundRule) -> Vec<Row<'a>> {
     let queue = |target: &FoundTarget| found.queues.iter().find(|queue| Some(&queue.name) == target.queue.as_ref());
     match rule.targets.as_slice() {
-        [] => vec![(rule, None, None)],
-        targets => targets.iter().map(|target| (rule, Some(target), queue(target))).collect(),
+        [] => vec![(Some(rule), UNKNOWN.to_owned(), None)],
+        targets => targets.iter().map(|target| (Some(rule), short(target), queue(target))).collect(),
     }
+}
+
+fn name(rule: Option<&FoundRule>) -> &str {
+    rule.map_or(NO_RULE, |rule| rule.name.as_str())
 }
 
 /// A queue by its name, and another target by its service and what follows the account.
@@ -81,8 +90,8 @@ fn read(reader: Readership, paint: Paint) -> String {
 }
 
 /// The tags of the rule and the queue. Of those of CloudFormation, the name of the stack says all.
-fn tags(rule: &FoundRule, queue: Option<&FoundQueue>) -> String {
-    let mut all = rule.tags.clone();
+fn tags(rule: Option<&FoundRule>, queue: Option<&FoundQueue>) -> String {
+    let mut all = rule.map(|rule| rule.tags.clone()).unwrap_or_default();
     all.extend(queue.into_iter().flat_map(|queue| queue.tags.clone()));
     let tag = |(key, value): (String, String)| match key.strip_prefix("aws:cloudformation:") {
         None => Some(format!("{key}={value}")),
@@ -95,6 +104,7 @@ fn tags(rule: &FoundRule, queue: Option<&FoundQueue>) -> String {
 
 fn summary(found: &Discovery) -> String {
     let Discovery { rule_count, rule_limit, rules_of_kibus, rules, queues, .. } = found;
+    let rules: Vec<&FoundRule> = rules.iter().filter(|rule| rule.matches_nothing.is_none()).collect();
     let replaces = if rules.iter().any(|rule| rule.targets.is_empty()) {
         "which of these the hub replaces is unknown".to_owned()
     } else {
