@@ -2,13 +2,13 @@
 //! receives nothing from a queue.
 //!
 //! What a drill makes is found again without a file: the role has a computed name and the tags of the bus, and the template has those
-//! tags. The role is created first and deleted last, so it remembers the rest, and a second drill goes no further than it.
+//! tags and this role. The role is created first and deleted last, so it remembers the rest, and a second drill goes no further than it.
 
 pub mod choice;
 pub mod steps;
 
 use std::collections::BTreeMap;
-use std::mem::{replace, take};
+use std::mem::replace;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -27,6 +27,7 @@ use crate::model::{
     tags::CLUSTER,
 };
 use crate::plan::Change;
+use choice::RUNNING;
 use steps::{Step, StepReport, StepResult, Story};
 
 /// An experiment of FIS.
@@ -34,6 +35,9 @@ use steps::{Step, StepReport, StepResult, Story};
 #[serde(default)]
 pub struct Experiment {
     pub id: String,
+    /// The role that it runs as; empty in a list.
+    #[serde(rename = "roleArn")]
+    pub role: String,
     pub state: ExperimentState,
 }
 
@@ -42,7 +46,27 @@ pub struct Experiment {
 pub struct ExperimentState {
     /// FIS's word, like `running`.
     pub status: String,
+    /// A text that may change.
     pub reason: String,
+    pub error: ExperimentError,
+}
+
+/// What made an experiment fail (FIS API reference, `ExperimentError`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ExperimentError {
+    pub code: String,
+    pub location: String,
+}
+
+impl ExperimentState {
+    /// The code, the location and the reason, as far as FIS gives them.
+    fn why(&self) -> String {
+        let ExperimentError { code, location } = &self.error;
+        let code = if location.is_empty() { code.clone() } else { format!("{code} ({location})") };
+        let parts = [code.as_str(), &self.reason].into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(": ")
+    }
 }
 
 impl Experiment {
@@ -55,11 +79,14 @@ impl Experiment {
     }
 }
 
-/// A template of an experiment, in a list.
+/// A template of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Template {
     pub id: String,
+    /// The role of its experiments; empty in a list.
+    #[serde(rename = "roleArn")]
+    pub role: String,
     pub tags: BTreeMap<String, String>,
 }
 
@@ -73,6 +100,7 @@ pub trait DrillCloud: RouterLog + Probe {
     fn create_template(&self, template: &Document) -> impl Future<Output = Result<String, Fault>> + Send;
     /// All templates of the account and Region, whoever created them.
     fn templates(&self) -> impl Future<Output = Result<Vec<Template>, Fault>> + Send;
+    fn template(&self, id: &str) -> impl Future<Output = Result<Option<Template>, Fault>> + Send;
     /// What is absent is no fault.
     fn delete_template(&self, id: &str) -> impl Future<Output = Result<(), Fault>> + Send;
     /// Starts an experiment with these tags. With the same token, a repeated call starts no second one.
@@ -99,6 +127,8 @@ pub trait DrillCloud: RouterLog + Probe {
 #[derive(Clone, Debug)]
 pub struct Drill {
     pub scope: Scope,
+    /// Those of the hub: the role of the drill has its path, its boundary and its tags.
+    pub options: HubOptions,
     pub cluster: ClusterName,
     pub queue: QueueName,
     pub instance: InstanceId,
@@ -127,6 +157,8 @@ impl Ended {
 pub struct Left {
     pub role: Option<Role>,
     pub templates: Vec<String>,
+    /// Those of the templates that have not ended.
+    pub experiments: Vec<String>,
 }
 
 impl Left {
@@ -135,8 +167,13 @@ impl Left {
     }
 }
 
-/// How long FIS may be unable to assume a new role.
-const NOT_ASSUMABLE: Duration = Duration::from_secs(60);
+/// How long FIS may be unable to use a new role, or may fail by itself.
+const STARTS_IN: Duration = Duration::from_secs(2 * 60);
+/// How long a started experiment may say nothing.
+const BEGINS_IN: Duration = Duration::from_secs(60);
+/// FIS's codes for failures that pass: a role that may not do yet what its policy allows, and faults of AWS (FIS user guide,
+/// "Troubleshooting").
+const PASSING: [&str; 3] = ["AuthorizationFailure", "DependentServiceFailure", "InternalFailure"];
 /// How long an experiment may take to stop.
 const STOPS_IN: Duration = Duration::from_secs(5 * 60);
 /// The pause between two looks, and between those once only Karpenter is waited for.
@@ -158,15 +195,41 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
         }
         None => None,
     };
-    let is_ours = |template: &Template| Tags(template.tags.clone()).belong_to(&scope.bus);
-    let templates = cloud.templates().await?.into_iter().filter(is_ours);
-    Ok(Left { role, templates: templates.map(|template| template.id).collect() })
+    let mut left = Left { role, ..Left::default() };
+    for tagged in cloud.templates().await? {
+        // Anyone who may tag could name the template of another team. Its role shows who made it.
+        if Tags(tagged.tags).belong_to(&scope.bus)
+            && let Some(template) = cloud.template(&tagged.id).await?
+            && is_of_drill(scope, &template.role)
+        {
+            left.experiments.extend(running(cloud, scope, &template.id).await?.into_iter().map(|one| one.id));
+            left.templates.push(template.id);
+        }
+    }
+    Ok(left)
+}
+
+/// Whether a template or an experiment with this role is one of a drill of this bus.
+fn is_of_drill(scope: &Scope, role: &str) -> bool {
+    scope.own_role(role) == Some(scope.drill_role())
+}
+
+/// The experiments of a drill's template that have not ended.
+async fn running(cloud: &impl DrillCloud, scope: &Scope, template: &str) -> Result<Vec<Experiment>, Fault> {
+    let mut running = Vec::new();
+    for listed in cloud.experiments(template).await? {
+        if !listed.has_ended() {
+            running.push(cloud.experiment(&listed.id).await?);
+        }
+    }
+    running.retain(|one| !one.has_ended() && is_of_drill(scope, &one.role));
+    Ok(running)
 }
 
 /// Removes what is left of drills: stops the experiments and waits for their end, and deletes the templates, then the role.
 pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Result<(), Fault> {
     for template in &left.templates {
-        for experiment in cloud.experiments(template).await? {
+        for experiment in running(cloud, scope, template).await? {
             stop(cloud, experiment).await?;
         }
         cloud.delete_template(template).await?;
@@ -186,10 +249,8 @@ pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Resu
 
 async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(), Fault> {
     let clock = Instant::now();
-    if !experiment.has_ended() {
-        cloud.stop_experiment(&experiment.id).await?;
-        experiment = cloud.experiment(&experiment.id).await?;
-    }
+    cloud.stop_experiment(&experiment.id).await?;
+    experiment = cloud.experiment(&experiment.id).await?;
     while !experiment.has_ended() {
         if clock.elapsed() >= STOPS_IN {
             let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
@@ -218,7 +279,7 @@ pub async fn run(
         ended.fault = Some(fault);
         return ended;
     }
-    let mut left = Left { role: Some(role), templates: Vec::new() };
+    let mut left = Left { role: Some(role), ..Left::default() };
     // An earlier warning of the instance does not belong to this drill, nor does a message that is already in flight.
     let old = lines(cloud, drill, cloud.clock()).await.unwrap_or_default();
     let held = cloud.depth(&drill.queue).await.unwrap_or_default().unwrap_or_default();
@@ -241,7 +302,7 @@ pub async fn run(
     ended
 }
 
-/// Makes what the experiment needs, and starts it. FIS may not be able to assume a new role for a while.
+/// Makes what the experiment needs, and starts it. FIS may not be able to use a new role for a while.
 async fn begin<'a>(
     cloud: &impl DrillCloud,
     drill: &'a Drill,
@@ -252,23 +313,39 @@ async fn begin<'a>(
     cloud.change(&policy, waiting).await?;
     let (clock, mut is_reported) = (Instant::now(), false);
     loop {
-        let started = start(cloud, drill, left).await;
-        let why = match &started {
-            Ok(story) => &story.experiment.state.reason,
-            Err(fault) => &fault.message,
+        let started = start(cloud, drill, left, waiting).await;
+        let (why, passes) = match &started {
+            Ok(story) => {
+                let state = &story.experiment.state;
+                (state.why(), state.status == "failed" && PASSING.contains(&state.error.code.as_str()))
+            }
+            Err(fault) => (fault.message.clone(), false),
         };
-        if !why.to_lowercase().contains("assume") || clock.elapsed() >= NOT_ASSUMABLE {
+        let passes = passes || why.to_lowercase().contains("assume");
+        // An experiment that has interrupted the instance is not repeated.
+        if !passes || clock.elapsed() >= STARTS_IN || (started.is_ok() && state(cloud, drill).await? != RUNNING) {
             return started;
         }
         if !replace(&mut is_reported, true) {
-            waiting.report("FIS cannot assume the new role yet");
+            waiting.report(&format!("FIS cannot start the experiment yet: {}", why.trim_end_matches('.')));
         }
         pause(PAUSE, waiting).await?;
     }
 }
 
+/// EC2's word for the state of the instance; empty if there is no instance.
+async fn state(cloud: &impl DrillCloud, drill: &Drill) -> Result<String, Fault> {
+    let found = cloud.instances(("instance-id", drill.instance.as_str())).await?.into_iter();
+    Ok(found.filter(|one| one.id == drill.instance).map(|one| one.state).next().unwrap_or_default())
+}
+
 /// Creates the template, unless it exists, and starts the experiment. Gives it as soon as it says whether it begins.
-async fn start<'a>(cloud: &impl DrillCloud, drill: &'a Drill, left: &mut Left) -> Result<Story<'a>, Fault> {
+async fn start<'a>(
+    cloud: &impl DrillCloud,
+    drill: &'a Drill,
+    left: &mut Left,
+    waiting: Waiting<'_>,
+) -> Result<Story<'a>, Fault> {
     if left.templates.is_empty() {
         let template = cloud.create_template(&drill.template(cloud.clock())).await?;
         left.templates.push(template);
@@ -276,8 +353,8 @@ async fn start<'a>(cloud: &impl DrillCloud, drill: &'a Drill, left: &mut Left) -
     let (clock, begun) = (Instant::now(), cloud.clock());
     let (template, token) = (&left.templates[0], begun.to_string());
     let mut experiment = cloud.start_experiment(template, token, &drill.tags()).await?;
-    while !experiment.has_begun() && clock.elapsed() < PAUSE * 5 {
-        sleep(PAUSE / 2).await;
+    while !experiment.has_begun() && clock.elapsed() < BEGINS_IN {
+        pause(PAUSE / 2, waiting).await?;
         experiment = cloud.experiment(&experiment.id).await?;
     }
     Ok(Story::new(drill, begun, experiment))
@@ -327,9 +404,10 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
         story.experiment = experiment;
     }
     if story.awaits(Step::Terminated) {
-        let found = cloud.instances(("instance-id", drill.instance.as_str())).await;
-        let found = found.map_err(&mut known).unwrap_or_default().into_iter().find(|one| one.id == drill.instance);
-        story.state = found.map_or(take(&mut story.state), |one| one.state);
+        let found = state(cloud, drill).await.map_err(&mut known).unwrap_or_default();
+        if !found.is_empty() {
+            story.state = found;
+        }
     }
     if story.awaits(Step::Warning) {
         let lines = lines(cloud, drill, story.begun).await;
@@ -352,15 +430,15 @@ async fn look(cloud: &impl DrillCloud, story: &mut Story<'_>) {
 
 impl Drill {
     fn tags(&self) -> Tags {
-        Tags::of_bus(&self.scope.bus).with(CLUSTER, self.cluster.as_str())
+        Tags::of_bus(&self.scope.bus).with_all(&self.options.tags()).with(CLUSTER, self.cluster.as_str())
     }
 
-    fn role(&self) -> Role {
+    pub fn role(&self) -> Role {
         Role {
             name: self.scope.drill_role(),
-            path: HubOptions::default().role_path(),
+            path: self.options.role_path(),
             trust: drill_trust(&self.scope),
-            permissions_boundary: None,
+            permissions_boundary: Some(self.scope.drill_boundary(&self.options)),
             tags: self.tags(),
         }
     }
@@ -375,7 +453,7 @@ impl Drill {
 
     /// The template of the experiment (FIS API reference, `CreateExperimentTemplate`).
     fn template(&self, clock: i64) -> Document {
-        let role = self.scope.roles_arn(self.scope.drill_role().as_str());
+        let role = self.scope.role_arn(&self.options.role_path(), &self.scope.drill_role());
         let values = [
             ("token", format!("{}-{clock}", self.instance).into()),
             ("cluster", self.cluster.as_str().into()),

@@ -14,6 +14,7 @@ mod many_clusters;
 mod parameters;
 mod queue_locks;
 mod reference;
+mod stand_alone;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -137,6 +138,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
 
     let alarms = operator.document("policy operator --for alarms").await;
     account.allow("operator", "kibus-alarms", &alarms).await;
+    let heartbeat = operator.document("policy operator --for heartbeat").await;
+    account.allow("operator", "kibus-heartbeat", &heartbeat).await;
     account.allow("operator", "emulators-own-of-alarms", &emulators_own::of_alarms(arn)).await;
     let topic = account.topic("pager").await;
     let options = format!(
@@ -152,7 +155,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus(&format!("bootstrap-hub --yes --kms-key {key}")).await;
     operator.kibus("add-cluster base --yes").await;
     let reads_of_alarms = operator.document("policy operator --for alarms --read-only").await;
-    reads_need_the_read_only_document(&mut operator, &reads_of_alarms).await;
+    let reads_of_heartbeat = operator.document("policy operator --for heartbeat --read-only").await;
+    reads_need_the_read_only_document(&mut operator, &[&reads_of_alarms, &reads_of_heartbeat]).await;
     operator.kibus("rollback --yes").await;
     operator.kibus("bootstrap-hub --yes").await;
     operator.kibus("add-cluster base --yes --tag team=b").await;
@@ -204,7 +208,7 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
 
 /// `verify`, `status` and `list` run with the read-only document, and call each action in it, and one that it denies: whoever
 /// may invoke the router may route any event. Of other buses, `list` may read nothing but the names.
-async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, alarms: &Value) {
+async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, [alarms, heartbeat]: &[&Value; 2]) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
     let mut reader = Operator { account, keys: account.user("reader").await, called: BTreeSet::new() };
@@ -212,6 +216,7 @@ async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, alarms: 
     account.allow("reader", "kibus-reader", &document).await;
     account.allow("reader", "kibus-clusters-reader", &clusters).await;
     account.allow("reader", "kibus-alarms-reader", alarms).await;
+    account.allow("reader", "kibus-heartbeat-reader", heartbeat).await;
     for (name, own) in [
         ("emulators-own-of-reader", emulators_own::of_reader(arn)),
         ("emulators-own-of-alarms-reader", emulators_own::of_alarms(arn)),

@@ -74,6 +74,13 @@ impl DrillCloud for AwsCloud {
         self.fis_list(fis::LIST_EXPERIMENT_TEMPLATES, TEMPLATES, &[]).await
     }
 
+    async fn template(&self, id: &str) -> Result<Option<Template>, Fault> {
+        let (action, path) = (fis::GET_EXPERIMENT_TEMPLATE, [TEMPLATES, id]);
+        let send = || self.fis.get("GetExperimentTemplate", &path, &[]);
+        let found = if_present(self.call(action, send).await)?;
+        found.map(|answer| member(action, answer, "experimentTemplate")).transpose()
+    }
+
     async fn delete_template(&self, id: &str) -> Result<(), Fault> {
         let path = [TEMPLATES, id];
         let send = || self.fis.delete("DeleteExperimentTemplate", &path);

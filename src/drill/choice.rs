@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{
-    ClusterName, Instance, InstanceId, NamedCluster,
-    instance::{cluster, is_of_karpenter, node_pool},
+    ClusterName, Instance, InstanceId,
+    instance::{JOINED, is_of_karpenter, joined, node_pool},
     parse_time, time_text,
 };
 
@@ -27,10 +27,9 @@ pub struct DrillInstance {
 }
 
 /// The named instance, or the newest running Spot instance that Karpenter launched for the cluster and that is not the only one of
-/// its node pool. Gives why there is none.
+/// its node pool. Only instances that have joined the cluster count: others may set every other tag. Gives why there is none.
 pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) -> Result<DrillInstance, String> {
-    let is_of_cluster =
-        |one: &&Instance| is_of_karpenter(&one.tags) && cluster(&one.tags) == NamedCluster::One(of.clone());
+    let is_of_cluster = |one: &&Instance| is_of_karpenter(&one.tags) && joined(&one.tags).as_ref() == Some(of);
     let running: Vec<&Instance> = all.iter().filter(is_of_cluster).filter(|one| one.state == RUNNING).collect();
     let nodes = |of: &Instance| {
         let pool = node_pool(&of.tags);
@@ -46,7 +45,7 @@ pub fn choose(all: &[Instance], of: &ClusterName, named: Option<&InstanceId>) ->
             let spot = || running.iter().copied().filter(|one| one.is_spot);
             let newest = spot().filter(|one| nodes(one) > 1).max_by_key(|one| (&one.launched, &one.id));
             newest.ok_or_else(|| match spot().next() {
-                None => format!("no Spot instance that Karpenter launched for cluster `{of}` is running"),
+                None => format!("no Spot instance that Karpenter launched runs in cluster `{of}` (tag `{JOINED}`)"),
                 Some(_) => format!("each Spot instance of cluster `{of}` is the only node of its node pool"),
             })?
         }
@@ -67,19 +66,13 @@ pub(super) const RUNNING: &str = "running";
 /// Why a drill of the cluster cannot be about a named instance.
 fn unfit(one: &Instance, of: &ClusterName) -> Option<String> {
     let id = &one.id;
-    match cluster(&one.tags) {
+    match joined(&one.tags) {
         _ if !is_of_karpenter(&one.tags) => Some(format!("instance `{id}` was not launched by Karpenter")),
-        NamedCluster::One(other) if other != *of => {
-            Some(format!("instance `{id}` is of cluster `{other}`, not of `{of}`"))
-        }
-        NamedCluster::None | NamedCluster::Several => {
-            Some(format!("the tags of instance `{id}` do not name one cluster"))
-        }
-        NamedCluster::One(_) if one.state != RUNNING => Some(format!("instance `{id}` is {}, not running", one.state)),
-        NamedCluster::One(_) if !one.is_spot => {
-            Some(format!("instance `{id}` is an On-Demand instance, which is not interrupted"))
-        }
-        NamedCluster::One(_) => None,
+        None => Some(format!("instance `{id}` has not joined a cluster: EKS has not set its tag `{JOINED}`")),
+        Some(other) if other != *of => Some(format!("instance `{id}` is of cluster `{other}`, not of `{of}`")),
+        Some(_) if one.state != RUNNING => Some(format!("instance `{id}` is {}, not running", one.state)),
+        Some(_) if !one.is_spot => Some(format!("instance `{id}` is an On-Demand instance, which is not interrupted")),
+        Some(_) => None,
     }
 }
 
@@ -94,6 +87,7 @@ mod tests {
         let is = |word: &str| words.contains(&word);
         let of = if is("of-other") { "other" } else { "base" };
         let tags = Tags::default().with("eks:eks-cluster-name", of);
+        let tags = if is("tagged") { tags } else { tags.with(JOINED, of) };
         Instance {
             id: words[0].parse().unwrap(),
             host: format!("ip-{}", words[0]),
@@ -123,9 +117,26 @@ mod tests {
                 "no Spot instance",
                 &pool[2..3],
                 None,
-                Err("no Spot instance that Karpenter launched for cluster `base` is running"),
+                Err("no Spot instance that Karpenter launched runs in cluster `base` (tag `aws:eks:cluster-name`)"),
             ),
-            ("nothing", &[], None, Err("no Spot instance that Karpenter launched for cluster `base` is running")),
+            (
+                "only tagged, which others can do",
+                &["i-1 blue 01 tagged", "i-2 blue 02 tagged"],
+                None,
+                Err("no Spot instance that Karpenter launched runs in cluster `base` (tag `aws:eks:cluster-name`)"),
+            ),
+            (
+                "tagged ones do not count",
+                &["i-1 blue 01 tagged", "i-2 blue 02"],
+                None,
+                Err("each Spot instance of cluster `base` is the only node of its node pool"),
+            ),
+            (
+                "only tagged, and named",
+                &["i-1 blue 01 tagged"],
+                Some("i-1"),
+                Err("instance `i-1` has not joined a cluster: EKS has not set its tag `aws:eks:cluster-name`"),
+            ),
             (
                 "one that stops does not count",
                 &["i-1 blue 01", "i-2 blue 02 stopping"],

@@ -186,7 +186,7 @@ impl<'a> Story<'a> {
             }
             // What the experiment says after the instance is being terminated is no news.
             "failed" | "cancelled" | "stopped" if self.state == RUNNING => {
-                let message = format!("experiment {}: {}", state.status, state.reason);
+                let message = format!("experiment {}: {}", state.status, state.why());
                 Some((StepResult::Failed, at, message.trim_end_matches(": ").to_owned()))
             }
             _ => None,

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::events::LogPage;
-use crate::model::{Depth, LogGroupName, scope::tests::scope};
+use crate::model::{Depth, LogGroupName, OrNone, scope::tests::scope};
 use crate::plan::Action;
 
 /// The time of the local clock when a test begins.
@@ -39,6 +39,8 @@ struct Fake {
     killed_at: Option<usize>,
     status: At<&'static str>,
     reason: &'static str,
+    /// FIS's code of an experiment that failed.
+    code: &'static str,
     state: At<&'static str>,
     /// The message and the signal of lines of the log.
     lines: At<&'static [(&'static str, &'static str)]>,
@@ -60,6 +62,7 @@ impl Fake {
                 _ => "completed",
             },
             reason: "",
+            code: "",
             state: |at| match at {
                 0..120 => "running",
                 120..150 => "shutting-down",
@@ -99,8 +102,12 @@ impl Fake {
         let state = ExperimentState {
             status: status.to_owned(),
             reason: if matches!(status, "failed" | "cancelled") { self.reason } else { "" }.to_owned(),
+            error: ExperimentError {
+                code: if status == "failed" { self.code } else { "" }.to_owned(),
+                location: String::new(),
+            },
         };
-        Experiment { id: number.to_string(), state }
+        Experiment { id: number.to_string(), role: ROLE.to_owned(), state }
     }
 
     fn left(&self) -> (bool, bool, usize, bool) {
@@ -198,9 +205,16 @@ impl DrillCloud for Fake {
     async fn templates(&self) -> Result<Vec<Template>, Fault> {
         self.call("templates").await?;
         let ids = self.account.lock().unwrap().templates.clone().into_iter();
-        let foreign = Template { id: "EXT2".to_owned(), tags: BTreeMap::new() };
+        let listed = |id: String, tags| Template { id, tags, ..Template::default() };
         let tags = drill().tags().0;
-        Ok(ids.map(|id| Template { id, tags: tags.clone() }).chain([foreign]).collect())
+        let foreign = [listed("EXT2".to_owned(), BTreeMap::new()), listed(TAGGED.to_owned(), tags.clone())];
+        Ok(ids.map(|id| listed(id, tags.clone())).chain(foreign).collect())
+    }
+
+    async fn template(&self, id: &str) -> Result<Option<Template>, Fault> {
+        self.call("template").await?;
+        let role = if id == TAGGED { "arn:aws:iam::111122223333:role/payments" } else { ROLE }.to_owned();
+        Ok(Some(Template { id: id.to_owned(), role, tags: drill().tags().0 }))
     }
 
     async fn delete_template(&self, id: &str) -> Result<(), Fault> {
@@ -246,9 +260,18 @@ impl DrillCloud for Fake {
     }
 }
 
+/// A template of another team, which somebody has tagged.
+const TAGGED: &str = "EXT3";
+const ROLE: &str = "arn:aws:iam::111122223333:role/platform/kibus-drill-us-west-2";
+
 fn drill() -> Drill {
     Drill {
         scope: scope(),
+        options: HubOptions {
+            role_path: "/platform/".parse().ok(),
+            tag: Some(vec!["team=a".parse().unwrap()]),
+            ..HubOptions::default()
+        },
         cluster: "base".parse().unwrap(),
         queue: "karpenter-base".parse().unwrap(),
         instance: "i-0a458f323d52c9380".parse().unwrap(),
@@ -444,15 +467,29 @@ async fn a_role_that_cannot_be_assumed_yet_is_waited_for() {
             cloud.account.lock().unwrap().refused.insert(call, vec![refusal(); times]);
             let (ended, steps, waits) = undisturbed(&cloud).await;
             assert_eq!((ended.fault.is_none(), !steps.is_empty()), (begins, begins), "{call} {times}");
-            assert_eq!(waits.first().map(String::as_str), Some("FIS cannot assume the new role yet"));
+            let why = "FIS cannot start the experiment yet: FIS is not able to assume the role";
+            assert_eq!(waits.first().map(String::as_str), Some(why));
             assert_eq!(cloud.left(), NOTHING);
         }
     }
-    let cloud = Fake { status: |_| "failed", reason: "Unable to assume role", ..Fake::healthy() };
-    let (ended, steps, _) = undisturbed(&cloud).await;
-    assert_eq!(steps, ["0 Failed experiment failed: Unable to assume role"]);
-    assert!(ended.has_failed() && cloud.account.lock().unwrap().experiments.len() > 10);
-    assert_eq!(cloud.left(), NOTHING);
+    let status: At<&str> = |at| if at < 12 { "initiating" } else { "failed" };
+    for (code, reason, state, repeats) in [
+        ("", "Unable to assume role", "running", true),
+        ("AuthorizationFailure", "Not authorized to perform the required action.", "running", true),
+        ("InternalFailure", "", "running", true),
+        ("AuthorizationFailure", "", "shutting-down", false),
+        ("ResourceNotFound", "no target", "running", false),
+    ] {
+        let state: At<&str> = if state == "running" { |_| "running" } else { |_| "shutting-down" };
+        let cloud = Fake { status, code, reason, state, lines: |_| &[], ..Fake::healthy() };
+        let (_, steps, waits) = undisturbed(&cloud).await;
+        let why = [code, reason].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        let failed = format!("Failed experiment failed: {why}");
+        let begun = cloud.account.lock().unwrap().experiments.len();
+        assert_eq!((begun > 5, !waits.is_empty()), (repeats, repeats), "{code} {begun} {waits:?}");
+        assert!(steps[0].ends_with(&failed), "{steps:?}");
+        assert_eq!(cloud.left(), NOTHING);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -504,6 +541,7 @@ async fn what_a_killed_drill_left_is_found_and_removed() {
         cloud.killed_at = None;
         let left = find(&cloud, &scope()).await.unwrap();
         assert_eq!(left.is_empty(), at == 1, "{at}");
+        assert_eq!(left.experiments.len(), usize::from(cloud.left().3), "{at}: {left:?}");
         remove(&cloud, &scope(), &left).await.unwrap();
         assert_eq!(cloud.left(), NOTHING, "{at}");
         assert!(find(&cloud, &scope()).await.unwrap().is_empty());
@@ -525,10 +563,19 @@ fn the_documents_name_one_instance() {
     let template = drill.template(NOW);
     assert_eq!(template.value()["targets"]["node"]["resourceArns"], json!([arn]));
     assert_eq!(template.value()["actions"]["interrupt"]["parameters"]["durationBeforeInterruption"], "PT2M");
-    assert_eq!(template.value()["tags"], json!({"kibus:bus": "kibus", "kibus:cluster": "base"}));
-    assert_eq!(template.value()["roleArn"], "arn:aws:iam::111122223333:role/kibus-drill-us-west-2");
-    assert_eq!(drill.policy().document.statements()[0]["Resource"], arn);
-    let trust = drill.role().trust;
-    let condition = &trust.statements()[0]["Condition"];
+    assert_eq!(template.value()["tags"], json!({"kibus:bus": "kibus", "kibus:cluster": "base", "team": "a"}));
+    assert_eq!(template.value()["roleArn"], ROLE);
+    let policy = drill.policy().document;
+    let may: Vec<_> = policy.statements().iter().map(|one| (one["Action"].clone(), one["Resource"].clone())).collect();
+    let finds = (json!("ec2:DescribeInstances"), json!("*"));
+    assert_eq!(may, [finds, (json!("ec2:SendSpotInstanceInterruptions"), json!(arn))]);
+    let role = drill.role();
+    assert_eq!((role.path.as_str(), &role.tags), ("/platform/", &drill.tags()));
+    let boundary = |role: Role| role.permissions_boundary.unwrap().to_string();
+    assert_eq!(boundary(role.clone()), "arn:aws:iam::aws:policy/service-role/AWSFaultInjectionSimulatorEC2Access");
+    let of_hub = "arn:aws:iam::111122223333:policy/platform";
+    let options = HubOptions { permissions_boundary: Some(OrNone(of_hub.parse().ok())), ..drill.options.clone() };
+    assert_eq!(boundary(Drill { options, ..drill.clone() }.role()), of_hub);
+    let condition = &role.trust.statements()[0]["Condition"];
     assert_eq!(condition["StringEquals"]["aws:SourceAccount"], "111122223333");
 }

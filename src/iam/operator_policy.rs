@@ -25,6 +25,10 @@
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
 //!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:CreateRole` and
 //!   `iam:UpdateAssumeRolePolicy` have no condition on the trust policy.
+//! - `fis:TagResource` has `aws:ResourceTag`, which a request that creates a resource with tags has too (IAM user guide, "AWS global
+//!   condition context keys"). Whoever could tag any template could start it with the role that it has.
+//! - `cloudwatch:PutMetricAlarm` has `cloudwatch:AlarmActions`, an array, for all three lists of actions (CloudWatch user guide, "Using
+//!   condition keys to limit alarm actions"). An alarm may also terminate an instance.
 //! - `iam:PassRole` has `iam:PassedToService`, which no other call has (IAM user guide, "IAM and AWS STS condition context
 //!   keys"): it has a statement of its own, whose condition a request without the key does not meet.
 //! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
@@ -34,6 +38,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::ValueEnum;
 use serde_json::Value;
 
+use super::grants::matches;
 use crate::model::{
     Document, Fault, FaultKind, HubOptions, RoleName, Scope, Signal,
     calls::{Access, call_of},
@@ -70,11 +75,7 @@ pub fn operator(scope: &Scope, options: &HubOptions) -> Document {
     let mut policy = of_bus(scope, ORDINARY, &values);
     let absent_role = scope.roles_arn(scope.router_role().as_str());
     values.push(("absent_role_arn", absent_role.into()));
-    // IAM knows no path of a role that does not exist yet.
-    if options.role_path().as_str() != "/" {
-        let find = include_str!("../../templates/policies/operator-role-at-path.json");
-        replace_statements(&mut policy, &[], &of_bus(scope, find, &values));
-    }
+    find_absent_role(&mut policy, scope, options, &values);
     if let Some(boundary) = options.boundary() {
         values.extend([("boundary", boundary.as_str().into()), ("tag_keys", tag_keys(options).into())]);
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
@@ -96,6 +97,14 @@ pub fn operator(scope: &Scope, options: &HubOptions) -> Document {
         }
     }
     policy
+}
+
+/// IAM knows no path of a role that does not exist yet.
+fn find_absent_role(policy: &mut Document, scope: &Scope, options: &HubOptions, values: &[(&str, Value)]) {
+    if options.role_path().as_str() != "/" {
+        let find = include_str!("../../templates/policies/operator-role-at-path.json");
+        replace_statements(policy, &[], &of_bus(scope, find, values));
+    }
 }
 
 /// The policy of an operator of clusters: the controller roles with these ARNs, or patterns of ARNs, probes and dead letters.
@@ -126,6 +135,12 @@ pub fn fitting(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<
     (0..controller_roles.len()).rev().find(fits)
 }
 
+/// The first of these ARNs, or patterns of ARNs, that has a role of kibus itself. Whoever writes its policy needs no boundary.
+pub fn own_role<'a>(scope: &Scope, options: &HubOptions, arns: &'a BTreeSet<String>) -> Option<&'a String> {
+    let own = [scope.router_role(), scope.drill_role()].map(|role| scope.role_arn(&options.role_path(), &role));
+    arns.iter().find(|arn| own.iter().any(|own| matches(arn, own)))
+}
+
 /// What needs an additional document, because that of the hub should not allow it, or has no space for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
@@ -140,7 +155,9 @@ pub enum Purpose {
     Eks,
     /// Run `discover`: read every rule of the bus, and their queues.
     Discover,
-    /// Give a hub alarms, a heartbeat or a dashboard; with `--read-only`, verify such a hub.
+    /// Give a hub a heartbeat, which alarms need. Opens the bus: the target of its rule can send any event to any cluster.
+    Heartbeat,
+    /// Give a hub alarms or a dashboard; with `--read-only`, verify such a hub.
     Alarms,
     /// Change the policies of controller roles; send and receive probes, and receive dead letters.
     Clusters,
@@ -153,21 +170,30 @@ impl Purpose {
             Self::ManyClusters => include_str!("../../templates/policies/operator-many-clusters.json"),
             Self::Eks => include_str!("../../templates/policies/operator-eks.json"),
             Self::Discover => include_str!("../../templates/policies/operator-discover.json"),
+            Self::Heartbeat => include_str!("../../templates/policies/operator-heartbeat.json"),
             Self::Alarms => include_str!("../../templates/policies/operator-alarms.json"),
             Self::Clusters => include_str!("../../templates/policies/operator-clusters.json"),
         }
     }
 }
 
-/// The additional document for a purpose that depends on no option.
-pub fn additional(scope: &Scope, purpose: Purpose) -> Document {
+/// The additional document for a purpose other than clusters. Only that of a drill depends on options: its role has the path, the boundary
+/// and the tags of the hub.
+pub fn additional(scope: &Scope, options: &HubOptions, purpose: Purpose) -> Document {
     let values = [
         ("heartbeat_arn", scope.rule_arn(&scope.rule(Signal::Heartbeat)).into()),
         ("probe_source", PROBE_SOURCE.into()),
         ("dashboard_arn", scope.dashboard_arn(&scope.dashboard()).into()),
-        ("drill_role_arn", scope.roles_arn(scope.drill_role().as_str()).into()),
+        ("drill_role_arn", scope.role_arn(&options.role_path(), &scope.drill_role()).into()),
+        ("absent_role_arn", scope.roles_arn(scope.drill_role().as_str()).into()),
+        ("boundary", scope.drill_boundary(options).as_str().into()),
+        ("tag_keys", tag_keys(options).into()),
     ];
-    of_bus(scope, purpose.template(), &values)
+    let mut policy = of_bus(scope, purpose.template(), &values);
+    if purpose == Purpose::Drill {
+        find_absent_role(&mut policy, scope, options, &values);
+    }
+    policy
 }
 
 /// The commands, without the program, that print the documents with these denied calls: the additional one that has the action, if
@@ -178,8 +204,11 @@ pub fn printing<'a>(scope: &Scope, denied: impl IntoIterator<Item = &'a Fault>) 
         let quoted = format!("\"{}\"", fault.action);
         let role = controller_role(scope, fault).filter(|_| Purpose::Clusters.template().contains(&quoted));
         let mut purposes = Purpose::value_variants().iter().rev();
-        let purpose = purposes
-            .find(|purpose| purpose.template().contains(&quoted) && (role.is_some() || !ORDINARY.contains(&quoted)));
+        let is_of_heartbeat = denied_on(fault).is_some_and(|on| on.ends_with(scope.rule(Signal::Heartbeat).as_str()));
+        let purpose = purposes.find(|purpose| match purpose {
+            Purpose::Heartbeat => is_of_heartbeat,
+            _ => purpose.template().contains(&quoted) && (role.is_some() || !ORDINARY.contains(&quoted)),
+        });
         let name = purpose.and_then(|purpose| purpose.to_possible_value());
         let command =
             name.map_or("policy operator".to_owned(), |name| format!("policy operator --for {}", name.get_name()));
@@ -191,10 +220,17 @@ pub fn printing<'a>(scope: &Scope, denied: impl IntoIterator<Item = &'a Fault>) 
     roles.into_iter().map(with_roles).collect()
 }
 
+/// What a call was denied on, if AWS says so.
+fn denied_on(fault: &Fault) -> Option<&str> {
+    match &fault.kind {
+        FaultKind::Denied { resource, .. } => resource.as_deref(),
+        _ => None,
+    }
+}
+
 /// The role that a call was denied on, if it is none of kibus's own. IAM gives its name or its ARN.
 fn controller_role(scope: &Scope, fault: &Fault) -> Option<RoleName> {
-    let FaultKind::Denied { resource: Some(resource), .. } = &fault.kind else { return None };
-    let (_, name) = resource.rsplit_once(['/', ' ']).filter(|(kind, _)| kind.contains("role"))?;
+    let (_, name) = denied_on(fault)?.rsplit_once(['/', ' ']).filter(|(kind, _)| kind.contains("role"))?;
     let role = name.parse().ok()?;
     (![scope.router_role(), scope.drill_role()].contains(&role)).then_some(role)
 }

@@ -6,8 +6,9 @@ use super::tags::Tags;
 const CLUSTER_V1: &str = "eks:eks-cluster-name";
 const MANAGED_BY: &str = "karpenter.sh/managed-by";
 /// The tag of Kubernetes, up to the name of the cluster. Every Karpenter sets it.
-pub const KUBERNETES_CLUSTER: &str = "kubernetes.io/cluster/";
-const JOINED: &str = "aws:eks:cluster-name";
+const KUBERNETES_CLUSTER: &str = "kubernetes.io/cluster/";
+/// EKS sets it when an instance joins a cluster, and nobody else can.
+pub const JOINED: &str = "aws:eks:cluster-name";
 const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 /// The longest value of a label in Kubernetes. Karpenter sets the same names as labels of the node.
@@ -56,6 +57,11 @@ pub fn cluster(tags: &Tags) -> NamedCluster {
     }
 }
 
+/// The cluster that the instance with these tags has joined, as only AWS can say.
+pub fn joined(tags: &Tags) -> Option<ClusterName> {
+    named(tags, JOINED)
+}
+
 /// The node pool, or the provisioner of a Karpenter before v0.32; empty if no tag has a name that Kubernetes accepts.
 pub fn node_pool(tags: &Tags) -> String {
     KARPENTER.iter().find_map(|key| label(tags, key)).unwrap_or_default()
@@ -76,7 +82,7 @@ fn label(tags: &Tags, key: &str) -> Option<String> {
 
 /// Whether a tag names another cluster than the tag that only AWS can write.
 pub fn contradicts(tags: &Tags) -> bool {
-    let Some(joined) = named(tags, JOINED) else {
+    let Some(joined) = joined(tags) else {
         return false;
     };
     let others = [named(tags, CLUSTER_V1), named(tags, MANAGED_BY)].into_iter().flatten().chain(owned(tags));

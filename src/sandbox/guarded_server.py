@@ -220,6 +220,11 @@ def steps_of(template):
     yield 3, "completed", lambda: change_state(id, 48, "terminated")
 
 
+def may_interrupt(arn):
+    policies = str(iam._roles.get(arn.rsplit("/", 1)[-1], {}).get("InlinePolicies", {}))
+    return all(action in policies for action in ("ec2:DescribeInstances", "ec2:SendSpotInstanceInterruptions"))
+
+
 async def interrupt(experiment, template):
     for seconds, status, act in list(steps_of(template)):
         await asyncio.sleep(seconds)
@@ -239,7 +244,11 @@ def fis_made(store, made):
     id = ("EXT" if store is TEMPLATES else "EXP") + uuid.uuid4().hex[:14]
     store[id] = {**made, "id": id}
     if template:
-        store[id]["state"] = {"status": "pending"}
+        store[id].update({"roleArn": template["roleArn"], "state": {"status": "pending"}})
+        if not may_interrupt(template["roleArn"]):
+            error, reason = {"code": "AuthorizationFailure", "location": "targets"}, "Not authorized"
+            store[id]["state"] = {"status": "failed", "reason": reason, "error": error}
+            return store[id]
         task = asyncio.create_task(interrupt(store[id], template))
         TASKS.add(task)
         task.add_done_callback(TASKS.discard)

@@ -15,7 +15,7 @@ pub(crate) mod tests;
 
 pub use dead_letters::{dead_letters, treated, treatment};
 pub use discover::discovery;
-pub use drill::{drill_instance, drill_step};
+pub use drill::{drill_left, drill_plan, drill_step};
 pub use events::{event_rows, events};
 pub use layout::{Style, Table, block, capitalized, escape, sentences};
 pub(super) use layout::{at_the_edge, json_text, name};

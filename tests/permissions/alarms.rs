@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use kibus::iam::operator_policy::{self, Purpose};
+use kibus::model::HubOptions;
 
 use super::{arn, scope};
 use crate::support::emulator::ACCOUNT;
@@ -10,7 +11,7 @@ use crate::support::policy_simulator::allows;
 
 #[test]
 fn an_operator_changes_the_alarms_and_the_dashboard_of_its_bus_alone() {
-    let document = operator_policy::additional(&scope(), Purpose::Alarms);
+    let document = operator_policy::additional(&scope(), &HubOptions::default(), Purpose::Alarms);
     let alarm = |name: &str| arn("cloudwatch", &format!("alarm:{name}"));
     // The name of the second begins like those of this bus.
     let (ours, other_bus, theirs) = (alarm("kibus-waiting"), alarm("kibus-prod-waiting"), alarm("waiting"));

@@ -11,7 +11,7 @@ use aws_sdk_sqs::Client as Sqs;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::Tags;
+use kibus::model::{HubOptions, Tags};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -135,6 +135,8 @@ impl Fis {
         }
         let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
         let sent = tagged("aws:RequestTag", &body["tags"]);
+        // A request that creates a resource with tags has these as the tags of the resource too.
+        let made: Context = sent.clone().into_iter().chain(tagged("aws:ResourceTag", &body["tags"])).collect();
         let path = request.uri().path().trim_matches('/');
         let (kind, id) = path.split_once('/').unwrap_or((path, ""));
         let none = Context::new();
@@ -149,7 +151,7 @@ impl Fis {
                     used.map(|one| new(make, &of_fis(&format!("action/{}", one["actionId"].as_str().unwrap())), &sent));
                 let rest = [
                     new(make, &of_fis("experiment-template/new"), &sent),
-                    new("fis:TagResource", &of_fis("experiment-template/new"), &sent),
+                    new("fis:TagResource", &of_fis("experiment-template/new"), &made),
                     new("iam:PassRole", body["roleArn"].as_str().unwrap(), &passed),
                 ];
                 used.chain(rest).collect()
@@ -160,7 +162,7 @@ impl Fis {
                 vec![
                     self.about("fis:StartExperiment", "experimentTemplates", template).await,
                     new("fis:StartExperiment", &of_fis("experiment/new"), &sent),
-                    new("fis:TagResource", &of_fis("experiment/new"), &sent),
+                    new("fis:TagResource", &of_fis("experiment/new"), &made),
                     // Of the first experiment of an account.
                     new(
                         "iam:CreateServiceLinkedRole",
@@ -170,6 +172,7 @@ impl Fis {
                 ]
             }
             (&Method::GET, "experiments", id) => vec![self.about("fis:GetExperiment", kind, id).await],
+            (&Method::GET, _, id) => vec![self.about("fis:GetExperimentTemplate", kind, id).await],
             (&Method::DELETE, "experiments", id) => vec![self.about("fis:StopExperiment", kind, id).await],
             (&Method::DELETE, _, id) => vec![self.about("fis:DeleteExperimentTemplate", kind, id).await],
             other => panic!("what is {other:?}?"),
@@ -237,14 +240,15 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
     }
     assert_eq!(inventory.all("").await.unwrap(), before);
 
-    let mut operator = fis.operator(&account, "operator", &[&reads, &own, &drill]).await;
+    let of_bounded = emulators_own::of_bounded(ROLE);
+    let mut operator = fis.operator(&account, "operator", &[&reads, &own, &drill, &of_bounded]).await;
     let killed = format!("drill base --instance {first} --yes");
     tokio::select! {
         ran = account.kibus(&operator.keys, &killed) => panic!("{}{}", ran.stdout, ran.stderr),
         () = fis.until("fis:POST/experiments") => {}
     }
-    let removed = operator.kibus("drill --clean").await;
-    assert!(removed.contains("experiment template EXT"), "{removed}");
+    let removed = operator.kibus("drill --clean --yes").await;
+    assert!(removed.contains("Removed experiment template EXT"), "{removed}");
 
     let line = format!("drill base --instance {second} --yes");
     let (story, ()) = tokio::join!(operator.kibus(&line), karpenter_takes_a_message(&fis, &account));
@@ -252,7 +256,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
         assert!(story.contains(step), "{story}");
     }
     assert_eq!(inventory.all("").await.unwrap(), before);
-    let removed = operator.kibus("drill --clean").await;
+    let removed = operator.kibus("drill --clean --yes").await;
     assert!(removed.contains("no drill has left anything"), "{removed}");
 
     each_action_is_needed(&drill, &operator.called, &fis.asked.lock().unwrap());
@@ -276,13 +280,16 @@ async fn hub_and_cluster(account: &Account) {
         let ran = account.kibus(&account.root_keys(), line).await;
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     };
-    tokio::join!(kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
+    // The emulator does not know the policies of AWS.
+    let boundary = account.managed("boundary", &everything()).await;
+    let bootstrap = format!("bootstrap-hub --yes --permissions-boundary {boundary}");
+    tokio::join!(kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
     kibus("add-cluster base --yes --no-controller-role").await;
 }
 
 /// Launches a Spot instance as Karpenter does, and gives its id.
 async fn launch(root: &SdkConfig) -> String {
-    let tags = [("eks:eks-cluster-name", "base"), ("karpenter.sh/nodepool", "blue")];
+    let tags = [("aws:eks:cluster-name", "base"), ("karpenter.sh/nodepool", "blue")];
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(root);
     let params = [
@@ -335,7 +342,7 @@ fn each_action_is_needed(document: &Value, called: &BTreeSet<String>, asked: &[Q
 
 #[test]
 fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
-    let document = operator_policy::additional(&scope(), Purpose::Drill);
+    let document = operator_policy::additional(&scope(), &HubOptions::default(), Purpose::Drill);
     let document = document.value();
     let [action, other_action] = [ACTION, "aws:ec2:terminate-instances"].map(|id| of_fis(&format!("action/{id}")));
     let [template, experiment] = ["experiment-template/EXT1", "experiment/EXP1"].map(of_fis);
@@ -344,6 +351,7 @@ fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
     let linked = |service: &str| role(&format!("aws-service-role/{service}.amazonaws.com/AWSServiceRoleForFIS"));
     let sent = |bus: &str| has("aws:RequestTag/kibus:bus", bus);
     let tagged = |bus: &str| has("aws:ResourceTag/kibus:bus", bus);
+    let made = || -> Context { sent("kibus").into_iter().chain(tagged("kibus")).collect() };
     let passed = |service: &str| has("iam:PassedToService", &format!("{service}.amazonaws.com"));
     let named = |service: &str| has("iam:AWSServiceName", &format!("{service}.amazonaws.com"));
     let none = Context::new();
@@ -355,11 +363,14 @@ fn an_operator_drills_with_what_has_the_tag_of_its_bus_alone() {
         ("fis:CreateExperimentTemplate", &template, none.clone(), false),
         ("fis:CreateExperimentTemplate", &elsewhere, sent("kibus"), false),
         ("fis:UpdateExperimentTemplate", &template, tagged("kibus"), false),
-        ("fis:TagResource", &template, sent("kibus"), true),
+        ("fis:TagResource", &template, made(), true),
+        ("fis:TagResource", &template, sent("kibus"), false),
         ("fis:TagResource", &template, tagged("kibus"), false),
-        ("fis:TagResource", &experiment, sent("kibus"), true),
+        ("fis:TagResource", &experiment, made(), true),
         ("fis:TagResource", &experiment, none.clone(), false),
         ("fis:UntagResource", &template, tagged("kibus"), false),
+        ("fis:GetExperimentTemplate", &template, tagged("kibus"), true),
+        ("fis:GetExperimentTemplate", &template, none.clone(), false),
         ("fis:StartExperiment", &template, tagged("kibus"), true),
         ("fis:StartExperiment", &template, tagged("kibus-prod"), false),
         ("fis:StartExperiment", &template, sent("kibus"), false),

@@ -97,7 +97,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("cloudwatch:GetMetricData", &[], &[]),
     ("cloudwatch:ListTagsForResource", &["alarm"], &[]),
     ("cloudwatch:PutDashboard", &["dashboard"], &[]),
-    ("cloudwatch:PutMetricAlarm", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("cloudwatch:PutMetricAlarm", &["alarm"], &["aws:RequestTag", "aws:TagKeys", "cloudwatch:AlarmActions"]),
     ("cloudwatch:TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
     ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
     ("sns:GetTopicAttributes", &["topic"], &[]),
@@ -107,6 +107,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("fis:CreateExperimentTemplate", &["action", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
     ("fis:DeleteExperimentTemplate", &["experiment-template"], &[]),
     ("fis:GetExperiment", &["experiment"], &[]),
+    ("fis:GetExperimentTemplate", &["experiment-template"], &[]),
     ("fis:ListExperimentTemplates", &[], &[]),
     ("fis:ListExperiments", &[], &[]),
     ("fis:StartExperiment", &["experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
@@ -237,11 +238,12 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             let mut documents = vec![
                 policy::router_policy(&scope, &options),
                 policy::controller_policy(&scope, &queue, options.key()),
-                operator_policy::additional(&scope, Purpose::ManyClusters),
-                operator_policy::additional(&scope, Purpose::Eks),
-                operator_policy::additional(&scope, Purpose::Discover),
-                operator_policy::additional(&scope, Purpose::Alarms),
-                operator_policy::additional(&scope, Purpose::Drill),
+                operator_policy::additional(&scope, &options, Purpose::ManyClusters),
+                operator_policy::additional(&scope, &options, Purpose::Eks),
+                operator_policy::additional(&scope, &options, Purpose::Discover),
+                operator_policy::additional(&scope, &options, Purpose::Alarms),
+                operator_policy::additional(&scope, &options, Purpose::Heartbeat),
+                operator_policy::additional(&scope, &options, Purpose::Drill),
             ];
             for roles in [0, 2] {
                 let roles: BTreeSet<String> = (0..roles).map(|n| scope.roles_arn(&format!("karpenter-{n}"))).collect();

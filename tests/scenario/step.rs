@@ -228,6 +228,7 @@ impl Scenario {
                     (format!("kubernetes.io/cluster/{cluster}"), "owned"),
                     ("eks:eks-cluster-name".to_owned(), cluster),
                     ("karpenter.sh/nodepool".to_owned(), pool),
+                    (if words.contains(&"tagged") { "name" } else { "aws:eks:cluster-name" }.to_owned(), cluster),
                 ];
                 let tag = |((key, value), n): (&(String, &str), usize)| {
                     format!("TagSpecification.1.Tag.{n}.Key={key} TagSpecification.1.Tag.{n}.Value={value}")

@@ -9,7 +9,7 @@ use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
-use crate::model::{ClusterName, Fault, FaultKind, InstanceId, instance::KUBERNETES_CLUSTER, now, parse_duration};
+use crate::model::{ClusterName, Fault, FaultKind, HubOptions, InstanceId, instance::JOINED, now, parse_duration};
 use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
@@ -19,6 +19,7 @@ use crate::ui::{Body, HubReport, Output, Ui, text};
 const CLEAN: &str = "drill --clean";
 /// The state after a drill.
 const REMOVED: &str = "everything that the drill made is removed";
+const UNCHANGED: &str = "Nothing is changed yet.";
 /// The permissions of a drill.
 const DOCUMENT: &str = "policy operator --for drill";
 
@@ -28,7 +29,8 @@ const DOCUMENT: &str = "policy operator --for drill";
 /// the end of the instance. Receives nothing from a queue. Removes everything that it makes, also after Ctrl-C. Exits with 2 if a step
 /// failed. To try a cluster without an interruption, use `verify --probe`.
 #[derive(Debug, clap::Args)]
-#[command(mut_args(|arg| if arg.get_id() == "yes" { arg.requires("instance") } else { arg }))]
+#[command(group(clap::ArgGroup::new("exact").args(["instance", "clean"])))]
+#[command(mut_args(|arg| if arg.get_id() == "yes" { arg.requires("exact") } else { arg }))]
 pub(in crate::cli) struct Args {
     /// Name of the EKS cluster.
     #[arg(required_unless_present = "clean", conflicts_with = "clean")]
@@ -39,7 +41,7 @@ pub(in crate::cli) struct Args {
     /// Time until the interruption, 2m to 15m. EC2 warns two minutes before it, and recommends a rebalance at the start.
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = minutes)]
     warning: u64,
-    /// Remove what drills have left: experiment, template and role.
+    /// Stop and delete what drills have left: experiment, template and role. Asks first.
     #[arg(long)]
     clean: bool,
     #[command(flatten)]
@@ -72,21 +74,25 @@ fn not_offered(hub: &ConnectedHub<'_>, cluster: Option<&ClusterName>) -> Error {
 /// Removes what drills have left.
 async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Error> {
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| failed(hub, &fault))?;
-    let sentence = match (left.is_empty(), consent.dry_run) {
-        (true, _) => "Nothing to remove: no drill has left anything.".to_owned(),
-        (false, true) => format!("Would remove {}.", what(&left)),
-        (false, false) => {
-            let _removing = hub.ui.spinner("removing what a drill has left");
-            let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
-            let (removed, signal) = hub.stop.during(hub.ui, removing).await?;
-            match removed {
-                Some(Ok(())) => format!("Removed {}.", what(&left)),
-                Some(Err(fault)) => return Err(unclean(hub, &fault)),
-                None => return Err(failure::cut_short(hub, signal)),
-            }
-        }
-    };
-    hub.ui.sentence(&sentence)?;
+    if left.is_empty() {
+        hub.ui.sentence("Nothing to remove: no drill has left anything.")?;
+        return Ok(HubReport::of(&hub.scope));
+    }
+    let ui = hub.ui;
+    show_line(ui, &text::drill_left(&hub.scope, &left, ui.result_style()))?;
+    if consent.dry_run {
+        ui.sentence(UNCHANGED)?;
+        return Ok(HubReport { differs: consent.differs(true), ..HubReport::of(&hub.scope) });
+    }
+    stages::ask(hub, consent, ("Stop and delete these?", ""), ("remove them", "")).await?;
+    let _removing = ui.spinner("removing what a drill has left");
+    let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
+    let (removed, signal) = hub.stop.during(ui, removing).await?;
+    match removed {
+        Some(Ok(())) => ui.sentence(&format!("Removed {}.", what(&left)))?,
+        Some(Err(fault)) => return Err(unclean(hub, &fault)),
+        None => return Err(failure::cut_short(hub, signal)),
+    }
     Ok(HubReport::of(&hub.scope))
 }
 
@@ -94,6 +100,15 @@ fn what(left: &Left) -> String {
     let role = left.role.as_ref().map(|role| format!("role {}", role.name));
     let templates = left.templates.iter().map(|id| format!("experiment template {id}"));
     templates.chain(role).collect::<Vec<_>>().join(", ")
+}
+
+/// The options of the hub, without which the role of the drill would be another one.
+fn known_options(hub: &ConnectedHub<'_>, survey: &Survey) -> Result<HubOptions, Error> {
+    survey.options().cloned().ok_or_else(|| {
+        let message =
+            "the settings of the hub are unknown, so the role of a drill cannot have its permissions boundary";
+        Error::new(ErrorKind::Refused, message).hint_command("to see why:", hub.scope.kibus("verify"))
+    })
 }
 
 /// Chooses an instance, asks, and interrupts it.
@@ -107,6 +122,7 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
     if !left.is_empty() {
         return Err(unchanged(another(hub, &what(&left))));
     }
+    let options = known_options(hub, &survey).map_err(unchanged)?;
     let instance = target_instance(hub, args, cluster).await.map_err(unchanged)?;
     let mut report = DrillReport {
         cluster: cluster.clone(),
@@ -115,22 +131,31 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
         steps: Vec::new(),
         left: false,
     };
-    let line = text::drill_instance(&report.instance, now());
-    show_line(hub.ui, &text::sentences(&line, hub.ui.result_style()))?;
+    let drill = Drill {
+        scope: hub.scope.clone(),
+        options,
+        cluster: cluster.clone(),
+        queue: report.queue.clone(),
+        instance: report.instance.id.clone(),
+        minutes: args.warning,
+    };
+    show_line(hub.ui, &text::drill_plan(&drill, &report.instance, now(), hub.ui.result_style()))?;
     let (mut error, mut differs) = (None, args.consent.differs(true));
-    if !args.consent.dry_run {
+    if args.consent.dry_run {
+        hub.ui.sentence(UNCHANGED)?;
+    } else {
         confirm(hub, args, &report).await?;
-        (error, differs) = interrupt(hub, args, &mut report).await?;
+        (error, differs) = interrupt(hub, &drill, &mut report).await?;
     }
     Ok(HubReport { error, differs, ..HubReport::with(&hub.scope, Body::Drill(report)) })
 }
 
-/// Writes a line of text, beside a JSON document if there is one.
+/// Writes lines of text, beside a JSON document if there is one.
 fn show_line(ui: &Ui, line: &str) -> Result<(), Error> {
     match ui.output {
         Output::Text => ui.out(line),
         Output::Json => {
-            ui.note(line, &[]);
+            line.lines().for_each(|line| ui.note(line, &[]));
             Ok(())
         }
     }
@@ -138,8 +163,8 @@ fn show_line(ui: &Ui, line: &str) -> Result<(), Error> {
 
 async fn target_instance(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterName) -> Result<DrillInstance, Error> {
     let _reading = hub.ui.spinner("reading the instances of the cluster");
-    let key = format!("{KUBERNETES_CLUSTER}{cluster}");
-    let mut filters = vec![("tag-key", key.as_str())];
+    let joined = format!("tag:{JOINED}");
+    let mut filters = vec![(joined.as_str(), cluster.as_str())];
     filters.extend(args.instance.as_ref().map(|id| ("instance-id", id.as_str())));
     let mut all = Vec::new();
     for filter in filters {
@@ -170,21 +195,14 @@ async fn confirm(hub: &ConnectedHub<'_>, args: &Args, report: &DrillReport) -> R
 /// Interrupts the instance, and shows each step. Gives the error to end with, and whether a step has failed.
 async fn interrupt(
     hub: &ConnectedHub<'_>,
-    args: &Args,
+    drill: &Drill,
     report: &mut DrillReport,
 ) -> Result<(Option<Error>, bool), Error> {
-    let drill = Drill {
-        scope: hub.scope.clone(),
-        cluster: report.cluster.clone(),
-        queue: report.queue.clone(),
-        instance: report.instance.id.clone(),
-        minutes: args.warning,
-    };
     // A closed stdout ends the command when the rest is written; what the drill made is removed first.
     let ui = hub.ui;
     let tell = |step: &StepReport| drop(show_line(ui, &text::drill_step(step, ui.result_style().paint)));
     let wait = |reason: &str| ui.note(&format!("waiting: {reason}"), &[]);
-    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, &drill, &tell, &wait, &stop).await;
+    let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, drill, &tell, &wait, &stop).await;
     let (ended, interrupted) = hub.stop.during(hub.ui, running).await?;
     let Some(ended) = ended else {
         report.left = true;

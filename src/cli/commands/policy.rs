@@ -23,6 +23,8 @@ const OF_ROUTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions", "notify
 const OF_OPERATORS: &[&str] = &["tag", "kms-key", "permissions-boundary", "role-path", "queue-name", "tag-conditions"];
 /// Those of an operator's document who may change nothing.
 const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-name"];
+/// Those of the document for a drill.
+const OF_DRILLS: &[&str] = &["tag", "permissions-boundary", "role-path"];
 /// Those of the document for clusters.
 const OF_CLUSTERS: &[&str] = &["kms-key", "queue-name", "tag-conditions"];
 
@@ -88,6 +90,12 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
         Party::Operator { purpose: Some(Purpose::Clusters), read_only, roles, given } => {
             let known = known_for_queues(hub, given, OF_CLUSTERS).await?;
             let roles = roles.arns(hub).await?;
+            if let Some(role) = operator_policy::own_role(&hub.scope, &known.options, &roles) {
+                let sentence = format!("`{role}` has a role of kibus itself, which is no controller role");
+                return Err(Error::usage(sentence).hint(
+                    "name controller roles, or a narrower pattern: this document requires no permissions boundary",
+                ));
+            }
             if let Some(most) = operator_policy::fitting(&hub.scope, &known.options, &roles) {
                 let count = roles.len();
                 let sentence = format!("{count} controller roles do not fit into one managed policy: {most} do");
@@ -106,8 +114,12 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
         Party::Operator { roles: RoleFlags { clusters, roles }, .. } if !clusters.is_empty() || !roles.is_empty() => {
             return Err(Error::usage("clusters and controller roles are in the document of `--for clusters` only"));
         }
-        Party::Operator { purpose: Some(purpose), read_only, .. } => {
-            let document = operator_policy::additional(&hub.scope, purpose);
+        Party::Operator { purpose: Some(purpose), read_only, given, .. } => {
+            let options = match purpose {
+                Purpose::Drill => known(hub, given, OF_DRILLS).await?.options,
+                _ => given,
+            };
+            let document = operator_policy::additional(&hub.scope, &options, purpose);
             if read_only { operator_policy::reads(document) } else { document }
         }
         Party::Operator { purpose: None, read_only, given, .. } => {

@@ -103,12 +103,13 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
     let besides = [
-        additional(&scope(), Purpose::ManyClusters),
+        additional(&scope(), &HubOptions::default(), Purpose::ManyClusters),
         of_clusters(1),
-        additional(&scope(), Purpose::Discover),
-        additional(&scope(), Purpose::Eks),
-        additional(&scope(), Purpose::Alarms),
-        additional(&scope(), Purpose::Drill),
+        additional(&scope(), &HubOptions::default(), Purpose::Discover),
+        additional(&scope(), &HubOptions::default(), Purpose::Eks),
+        additional(&scope(), &HubOptions::default(), Purpose::Alarms),
+        additional(&scope(), &HubOptions::default(), Purpose::Heartbeat),
+        additional(&scope(), &HubOptions::default(), Purpose::Drill),
     ]
     .map(|document| self::allowed(&document));
     needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
@@ -122,7 +123,7 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
 #[test]
 fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
     let all_roles = "iam:GetAccountAuthorizationDetails";
-    let besides = additional(&scope(), Purpose::ManyClusters);
+    let besides = additional(&scope(), &HubOptions::default(), Purpose::ManyClusters);
     assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
     assert!(called().contains(all_roles), "kibus calls it");
     for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
@@ -136,7 +137,7 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
 /// Each is about resources that are not of the bus.
 #[test]
 fn the_document_for_discover_has_its_reads() {
-    let besides = allowed(&additional(&scope(), Purpose::Discover));
+    let besides = allowed(&additional(&scope(), &HubOptions::default(), Purpose::Discover));
     let expected = [
         "events:ListRules",
         "events:ListTagsForResource",
@@ -336,7 +337,9 @@ fn every_rule_is_named_and_reads_no_other_source() {
     let heartbeat = BTreeSet::from([arn(Signal::Heartbeat)]);
     let rules: BTreeSet<String> = Signal::ALL.map(arn).into();
     let document = document();
-    for (document, rules) in [(&document, &rules - &heartbeat), (&additional(&scope(), Purpose::Alarms), heartbeat)] {
+    for (document, rules) in
+        [(&document, &rules - &heartbeat), (&additional(&scope(), &HubOptions::default(), Purpose::Alarms), heartbeat)]
+    {
         for statement in document.statements() {
             let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
             if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
@@ -399,6 +402,12 @@ fn a_denied_call_is_in_the_document_that_is_named() {
             "policy operator --for clusters --controller-role x",
         ),
         ("iam:ListRolePolicies", Some("role $(x)"), "policy operator --for clusters"),
+        (
+            "events:PutRule",
+            Some("arn:aws:events:us-west-2:111122223333:rule/kibus-heartbeat"),
+            "policy operator --for heartbeat",
+        ),
+        ("events:PutRule", Some("arn:aws:events:us-west-2:111122223333:rule/kibus-probe"), "policy operator"),
         ("x:Unknown", None, "policy operator"),
     ] {
         let kind = FaultKind::Denied { principal: None, resource: resource.map(Box::from) };

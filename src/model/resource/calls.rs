@@ -163,6 +163,7 @@ calls! {
         CREATE_EXPERIMENT_TEMPLATE = "fis:CreateExperimentTemplate", Change;
         DELETE_EXPERIMENT_TEMPLATE = "fis:DeleteExperimentTemplate", Change;
         GET_EXPERIMENT = "fis:GetExperiment", Read;
+        GET_EXPERIMENT_TEMPLATE = "fis:GetExperimentTemplate", Read;
         LIST_EXPERIMENT_TEMPLATES = "fis:ListExperimentTemplates", Read;
         LIST_EXPERIMENTS = "fis:ListExperiments", Read;
         START_EXPERIMENT = "fis:StartExperiment", Change;

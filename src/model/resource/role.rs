@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::last;
 use super::particulars::{Particulars, fields};
-use crate::model::{Document, PermissionsBoundary, RoleName, RolePath, Scope, Tags, principals, scope::fixed};
+use crate::model::{
+    Document, HubOptions, PermissionsBoundary, RoleName, RolePath, Scope, Tags, principals, scope::fixed,
+};
 
 fields! {
     RoleField of Role {
@@ -37,6 +39,16 @@ impl Scope {
     /// The role of a drill, which AWS FIS runs as. A second drill stops when it finds this role.
     pub fn drill_role(&self) -> RoleName {
         fixed(format!("{}-drill-{}", self.bus, self.region))
+    }
+
+    /// The permissions boundary of that role: the hub's, or AWS's own policy for experiments on EC2. Without one, whoever may create the role
+    /// could give FIS any permission.
+    pub fn drill_boundary(&self, options: &HubOptions) -> PermissionsBoundary {
+        let of_aws = || {
+            let policy = "policy/service-role/AWSFaultInjectionSimulatorEC2Access";
+            fixed(format!("arn:{}:iam::aws:{policy}", self.partition))
+        };
+        options.boundary().cloned().unwrap_or_else(of_aws)
     }
 
     pub fn role_arn(&self, path: &RolePath, role: &RoleName) -> String {

@@ -1,13 +1,15 @@
 //! A drill as text: the instance, and a line for each step.
 
-use super::layout::escape;
+use super::heading;
+use super::layout::{Style, escape, sentences};
 use crate::drill::choice::DrillInstance;
 use crate::drill::steps::{StepReport, StepResult};
-use crate::model::{counted, duration_text, parse_time};
+use crate::drill::{Drill, Left};
+use crate::model::{Resource, Scope, counted, duration_text, parse_time};
 use crate::ui::Paint;
 
 /// The instance on one line, with its age at this time in milliseconds of the Unix epoch.
-pub fn drill_instance(instance: &DrillInstance, now: i64) -> String {
+fn drill_instance(instance: &DrillInstance, now: i64) -> String {
     let host = instance.host.split('.').next().unwrap_or_default();
     let nodes = counted(instance.nodes, "node");
     let age = parse_time(&instance.launched).map(|launched| now.saturating_sub(launched).max(0) / 1000);
@@ -20,6 +22,37 @@ pub fn drill_instance(instance: &DrillInstance, now: i64) -> String {
     parts.extend(age.map(|seconds| format!("{} old", longest_unit(seconds.unsigned_abs()))));
     parts.retain(|part| !part.is_empty());
     escape(&parts.join(" · ")).into_owned()
+}
+
+/// What a drill interrupts and makes.
+pub fn drill_plan(drill: &Drill, instance: &DrillInstance, now: i64, style: Style) -> String {
+    let role = Resource::Role(drill.role());
+    let makes = [
+        (ROLE, drill.scope.drill_role().to_string(), role.particulars().summary()),
+        (TEMPLATE, String::new(), format!("interrupts the instance {}m after its start", drill.minutes)),
+    ];
+    let lines = makes.map(|(kind, name, about)| row(&style.paint.green("+"), kind, &name, &about));
+    let instance = sentences(&drill_instance(instance, now), style);
+    format!("{}\n{instance}\n{}", heading(&drill.scope, style), lines.join("\n"))
+}
+
+/// What is stopped and deleted of drills.
+pub fn drill_left(scope: &Scope, left: &Left, style: Style) -> String {
+    let experiments = left.experiments.iter().map(|id| ("experiment", id.as_str(), "runs now, and is stopped"));
+    let templates = left.templates.iter().map(|id| (TEMPLATE, id.as_str(), ""));
+    let role = left.role.iter().map(|role| (ROLE, role.name.as_str(), ""));
+    let rows = experiments.chain(templates).chain(role);
+    let rows = rows.map(|(kind, name, about)| row(&style.paint.red("-"), kind, name, about));
+    let lines: Vec<String> = std::iter::once(heading(scope, style)).chain(rows).collect();
+    lines.join("\n")
+}
+
+const ROLE: &str = "role";
+const TEMPLATE: &str = "experiment template";
+
+fn row(sign: &str, kind: &str, name: &str, about: &str) -> String {
+    let parts = [name, about].into_iter().filter(|part| !part.is_empty()).map(escape);
+    format!("  {sign} {kind:<19}  {}", parts.collect::<Vec<_>>().join("  "))
 }
 
 /// The line of a step.
