@@ -48,24 +48,16 @@ pub struct ExperimentState {
     pub status: String,
     /// A text that may change.
     pub reason: String,
-    pub error: ExperimentError,
-}
-
-/// What made an experiment fail (FIS API reference, `ExperimentError`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub struct ExperimentError {
-    pub code: String,
-    pub location: String,
+    /// The `code` of a failure and its `location` (FIS API reference, `ExperimentError`).
+    pub error: BTreeMap<String, String>,
 }
 
 impl ExperimentState {
-    /// The code, the location and the reason, as far as FIS gives them.
+    /// Why it failed, as far as FIS says: the code, the location and the reason.
     fn why(&self) -> String {
-        let ExperimentError { code, location } = &self.error;
-        let code = if location.is_empty() { code.clone() } else { format!("{code} ({location})") };
-        let parts = [code.as_str(), &self.reason].into_iter().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(": ")
+        let error = ["code", "location"].into_iter().filter_map(|member| self.error.get(member));
+        let parts = error.chain([&self.reason]).filter(|part| !part.is_empty());
+        parts.map(String::as_str).collect::<Vec<_>>().join(": ")
     }
 }
 
@@ -162,8 +154,11 @@ pub struct Left {
 }
 
 impl Left {
-    pub fn is_empty(&self) -> bool {
-        self.role.is_none() && self.templates.is_empty()
+    /// What it is and its name, in the order in which it is removed.
+    pub fn parts(&self) -> Vec<(&'static str, &str)> {
+        let experiments = self.experiments.iter().map(|id| ("running experiment", id.as_str()));
+        let templates = self.templates.iter().map(|id| ("experiment template", id.as_str()));
+        experiments.chain(templates).chain(self.role.iter().map(|role| ("role", role.name.as_str()))).collect()
     }
 }
 
@@ -171,9 +166,9 @@ impl Left {
 const STARTS_IN: Duration = Duration::from_secs(2 * 60);
 /// How long a started experiment may say nothing.
 const BEGINS_IN: Duration = Duration::from_secs(60);
-/// FIS's codes for failures that pass: a role that may not do yet what its policy allows, and faults of AWS (FIS user guide,
-/// "Troubleshooting").
-const PASSING: [&str; 3] = ["AuthorizationFailure", "DependentServiceFailure", "InternalFailure"];
+/// What FIS says of failures that pass: codes for a role that may not do yet what its policy allows, and for faults of AWS (FIS user guide,
+/// "Troubleshooting"); and the word with which it refuses a role that it does not know yet.
+const PASSING: [&str; 4] = ["AuthorizationFailure", "DependentServiceFailure", "InternalFailure", "assume"];
 /// How long an experiment may take to stop.
 const STOPS_IN: Duration = Duration::from_secs(5 * 60);
 /// The pause between two looks, and between those once only Karpenter is waited for.
@@ -202,7 +197,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
             && let Some(template) = cloud.template(&tagged.id).await?
             && is_of_drill(scope, &template.role)
         {
-            left.experiments.extend(running(cloud, scope, &template.id).await?.into_iter().map(|one| one.id));
+            left.experiments.extend(running(cloud, scope, &template.id).await?);
             left.templates.push(template.id);
         }
     }
@@ -215,14 +210,13 @@ fn is_of_drill(scope: &Scope, role: &str) -> bool {
 }
 
 /// The experiments of a drill's template that have not ended.
-async fn running(cloud: &impl DrillCloud, scope: &Scope, template: &str) -> Result<Vec<Experiment>, Fault> {
+async fn running(cloud: &impl DrillCloud, scope: &Scope, template: &str) -> Result<Vec<String>, Fault> {
     let mut running = Vec::new();
     for listed in cloud.experiments(template).await? {
-        if !listed.has_ended() {
-            running.push(cloud.experiment(&listed.id).await?);
+        if !listed.has_ended() && is_of_drill(scope, &cloud.experiment(&listed.id).await?.role) {
+            running.push(listed.id);
         }
     }
-    running.retain(|one| !one.has_ended() && is_of_drill(scope, &one.role));
     Ok(running)
 }
 
@@ -230,7 +224,7 @@ async fn running(cloud: &impl DrillCloud, scope: &Scope, template: &str) -> Resu
 pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Result<(), Fault> {
     for template in &left.templates {
         for experiment in running(cloud, scope, template).await? {
-            stop(cloud, experiment).await?;
+            stop(cloud, &experiment).await?;
         }
         cloud.delete_template(template).await?;
     }
@@ -247,20 +241,20 @@ pub async fn remove(cloud: &impl DrillCloud, scope: &Scope, left: &Left) -> Resu
     cloud.change(&delete, Waiting::unattended()).await
 }
 
-async fn stop(cloud: &impl DrillCloud, mut experiment: Experiment) -> Result<(), Fault> {
+async fn stop(cloud: &impl DrillCloud, id: &str) -> Result<(), Fault> {
     let clock = Instant::now();
-    cloud.stop_experiment(&experiment.id).await?;
-    experiment = cloud.experiment(&experiment.id).await?;
-    while !experiment.has_ended() {
+    cloud.stop_experiment(id).await?;
+    loop {
+        let experiment = cloud.experiment(id).await?;
+        if experiment.has_ended() {
+            return Ok(());
+        }
         if clock.elapsed() >= STOPS_IN {
-            let message = format!("experiment {} is still {}", experiment.id, experiment.state.status);
-            let kind = FaultKind::Unsettled;
-            return Err(Fault::new(kind, fis::GET_EXPERIMENT, message));
+            let message = format!("experiment {id} is still {}", experiment.state.status);
+            return Err(Fault::new(FaultKind::Unsettled, fis::GET_EXPERIMENT, message));
         }
         sleep(PAUSE).await;
-        experiment = cloud.experiment(&experiment.id).await?;
     }
-    Ok(())
 }
 
 /// Interrupts the instance, watches until every step is known, and removes what it made. `tell` takes each step, `wait` the reason
@@ -314,14 +308,11 @@ async fn begin<'a>(
     let (clock, mut is_reported) = (Instant::now(), false);
     loop {
         let started = start(cloud, drill, left, waiting).await;
-        let (why, passes) = match &started {
-            Ok(story) => {
-                let state = &story.experiment.state;
-                (state.why(), state.status == "failed" && PASSING.contains(&state.error.code.as_str()))
-            }
-            Err(fault) => (fault.message.clone(), false),
+        let why = match &started {
+            Ok(story) => story.experiment.state.why(),
+            Err(fault) => fault.message.clone(),
         };
-        let passes = passes || why.to_lowercase().contains("assume");
+        let passes = PASSING.iter().any(|text| why.contains(text));
         // An experiment that has interrupted the instance is not repeated.
         if !passes || clock.elapsed() >= STARTS_IN || (started.is_ok() && state(cloud, drill).await? != RUNNING) {
             return started;

@@ -59,9 +59,12 @@ async fn a_template_of_fis_is_created_once_and_deleted_on_moto() {
     assert_eq!(bench.cloud.create_template(&template("one")).await, Ok(id.clone()));
     let other = bench.cloud.create_template(&template("two")).await.unwrap();
     assert_ne!(other, id);
+    let found = bench.cloud.template(&id).await.unwrap().unwrap();
+    assert_eq!((&found.id, found.role.ends_with("role/kibus-drill-us-west-2")), (&id, true));
     for id in [&id, &other, &id] {
         bench.cloud.delete_template(id).await.unwrap();
     }
+    assert_eq!(bench.cloud.template(&id).await, Ok(None));
 }
 
 #[test]

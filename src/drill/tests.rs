@@ -102,10 +102,7 @@ impl Fake {
         let state = ExperimentState {
             status: status.to_owned(),
             reason: if matches!(status, "failed" | "cancelled") { self.reason } else { "" }.to_owned(),
-            error: ExperimentError {
-                code: if status == "failed" { self.code } else { "" }.to_owned(),
-                location: String::new(),
-            },
+            error: (status == "failed").then(|| ("code".to_owned(), self.code.to_owned())).into_iter().collect(),
         };
         Experiment { id: number.to_string(), role: ROLE.to_owned(), state }
     }
@@ -540,11 +537,11 @@ async fn what_a_killed_drill_left_is_found_and_removed() {
         assert!(killed.is_err(), "it ended before call {at}");
         cloud.killed_at = None;
         let left = find(&cloud, &scope()).await.unwrap();
-        assert_eq!(left.is_empty(), at == 1, "{at}");
+        assert_eq!(left.parts().is_empty(), at == 1, "{at}");
         assert_eq!(left.experiments.len(), usize::from(cloud.left().3), "{at}: {left:?}");
         remove(&cloud, &scope(), &left).await.unwrap();
         assert_eq!(cloud.left(), NOTHING, "{at}");
-        assert!(find(&cloud, &scope()).await.unwrap().is_empty());
+        assert!(find(&cloud, &scope()).await.unwrap().parts().is_empty());
     }
 }
 

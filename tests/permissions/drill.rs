@@ -248,7 +248,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
         () = fis.until("fis:POST/experiments") => {}
     }
     let removed = operator.kibus("drill --clean --yes").await;
-    assert!(removed.contains("Removed experiment template EXT"), "{removed}");
+    assert!(removed.contains("- experiment template  EXT"), "{removed}");
 
     let line = format!("drill base --instance {second} --yes");
     let (story, ()) = tokio::join!(operator.kibus(&line), karpenter_takes_a_message(&fis, &account));

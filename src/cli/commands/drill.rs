@@ -9,7 +9,7 @@ use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
-use crate::model::{ClusterName, Fault, FaultKind, HubOptions, InstanceId, instance::JOINED, now, parse_duration};
+use crate::model::{ClusterName, Fault, FaultKind, InstanceId, instance::JOINED, now, parse_duration};
 use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
@@ -74,7 +74,7 @@ fn not_offered(hub: &ConnectedHub<'_>, cluster: Option<&ClusterName>) -> Error {
 /// Removes what drills have left.
 async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Error> {
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| failed(hub, &fault))?;
-    if left.is_empty() {
+    if left.parts().is_empty() {
         hub.ui.sentence("Nothing to remove: no drill has left anything.")?;
         return Ok(HubReport::of(&hub.scope));
     }
@@ -89,7 +89,7 @@ async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Er
     let removing = async |_| drill::remove(&hub.cloud, &hub.scope, &left).await;
     let (removed, signal) = hub.stop.during(ui, removing).await?;
     match removed {
-        Some(Ok(())) => ui.sentence(&format!("Removed {}.", what(&left)))?,
+        Some(Ok(())) => ui.sentence("All of it is removed.")?,
         Some(Err(fault)) => return Err(unclean(hub, &fault)),
         None => return Err(failure::cut_short(hub, signal)),
     }
@@ -97,18 +97,7 @@ async fn clean(hub: &ConnectedHub<'_>, consent: Consent) -> Result<HubReport, Er
 }
 
 fn what(left: &Left) -> String {
-    let role = left.role.as_ref().map(|role| format!("role {}", role.name));
-    let templates = left.templates.iter().map(|id| format!("experiment template {id}"));
-    templates.chain(role).collect::<Vec<_>>().join(", ")
-}
-
-/// The options of the hub, without which the role of the drill would be another one.
-fn known_options(hub: &ConnectedHub<'_>, survey: &Survey) -> Result<HubOptions, Error> {
-    survey.options().cloned().ok_or_else(|| {
-        let message =
-            "the settings of the hub are unknown, so the role of a drill cannot have its permissions boundary";
-        Error::new(ErrorKind::Refused, message).hint_command("to see why:", hub.scope.kibus("verify"))
-    })
+    left.parts().into_iter().map(|(kind, name)| format!("{kind} {name}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Chooses an instance, asks, and interrupts it.
@@ -119,10 +108,13 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
     let (survey, checked) = stages::survey(hub, |_| Query::default(), pass).await?;
     checked.map_err(|blocked| unchanged(Error::from(blocked)))?;
     let left = drill::find(&hub.cloud, &hub.scope).await.map_err(|fault| unchanged(failed(hub, &fault)))?;
-    if !left.is_empty() {
+    if !left.parts().is_empty() {
         return Err(unchanged(another(hub, &what(&left))));
     }
-    let options = known_options(hub, &survey).map_err(unchanged)?;
+    let unknown =
+        || Error::new(ErrorKind::Refused, "the settings of the hub are unknown, and so is the role of a drill");
+    let unknown = || unchanged(unknown().hint_command("to see why:", hub.scope.kibus("verify")));
+    let options = survey.options().cloned().ok_or_else(unknown)?;
     let instance = target_instance(hub, args, cluster).await.map_err(unchanged)?;
     let mut report = DrillReport {
         cluster: cluster.clone(),

@@ -27,32 +27,21 @@ fn drill_instance(instance: &DrillInstance, now: i64) -> String {
 /// What a drill interrupts and makes.
 pub fn drill_plan(drill: &Drill, instance: &DrillInstance, now: i64, style: Style) -> String {
     let role = Resource::Role(drill.role());
-    let makes = [
-        (ROLE, drill.scope.drill_role().to_string(), role.particulars().summary()),
-        (TEMPLATE, String::new(), format!("interrupts the instance {}m after its start", drill.minutes)),
-    ];
-    let lines = makes.map(|(kind, name, about)| row(&style.paint.green("+"), kind, &name, &about));
+    let role = format!("{}  {}", drill.scope.drill_role(), role.particulars().summary());
+    let template = format!("interrupts the instance {}m after its start", drill.minutes);
+    let makes = [("role", role.as_str()), ("experiment template", &template)];
     let instance = sentences(&drill_instance(instance, now), style);
-    format!("{}\n{instance}\n{}", heading(&drill.scope, style), lines.join("\n"))
+    [heading(&drill.scope, style), instance, rows(&style.paint.green("+"), &makes)].join("\n")
 }
 
 /// What is stopped and deleted of drills.
 pub fn drill_left(scope: &Scope, left: &Left, style: Style) -> String {
-    let experiments = left.experiments.iter().map(|id| ("experiment", id.as_str(), "runs now, and is stopped"));
-    let templates = left.templates.iter().map(|id| (TEMPLATE, id.as_str(), ""));
-    let role = left.role.iter().map(|role| (ROLE, role.name.as_str(), ""));
-    let rows = experiments.chain(templates).chain(role);
-    let rows = rows.map(|(kind, name, about)| row(&style.paint.red("-"), kind, name, about));
-    let lines: Vec<String> = std::iter::once(heading(scope, style)).chain(rows).collect();
-    lines.join("\n")
+    [heading(scope, style), rows(&style.paint.red("-"), &left.parts())].join("\n")
 }
 
-const ROLE: &str = "role";
-const TEMPLATE: &str = "experiment template";
-
-fn row(sign: &str, kind: &str, name: &str, about: &str) -> String {
-    let parts = [name, about].into_iter().filter(|part| !part.is_empty()).map(escape);
-    format!("  {sign} {kind:<19}  {}", parts.collect::<Vec<_>>().join("  "))
+fn rows(sign: &str, rows: &[(&str, &str)]) -> String {
+    let row = |(kind, about): &(&str, &str)| format!("  {sign} {kind:<19}  {}", escape(about));
+    rows.iter().map(row).collect::<Vec<_>>().join("\n")
 }
 
 /// The line of a step.
