@@ -63,7 +63,7 @@ fn forbidden() -> Vec<Asked<'static>> {
     let (theirs, other_bus) = (("aws:ResourceTag/team", "payments"), ("aws:ResourceTag/kibus:bus", "kibus-prod"));
     let another = ("iam:PermissionsBoundary", "arn:aws:iam::aws:policy/AdministratorAccess");
     let mut all = vec![
-        // A role that may do more than the boundary, and whose it is.
+        // A role that may do more than the boundary, and who may assume it.
         ("iam:PutRolePolicy", role("deploy"), vec![]),
         ("iam:CreateRole", role(CONTROLLER), vec![]),
         ("iam:CreateRole", role("kibus-drill-eu-west-1"), vec![]),
@@ -108,8 +108,8 @@ fn forbidden() -> Vec<Asked<'static>> {
         ("events:PutRule", heartbeat.clone(), vec![]),
         ("events:PutRule", rule.clone(), vec![("events:source", "aws.s3")]),
         ("events:PutRule", heartbeat.clone(), vec![("events:source", "aws.ec2")]),
-        ("events:PutTargets", rule, vec![("events:TargetArn", &OTHER_QUEUE)]),
-        ("events:PutTargets", heartbeat, vec![("events:TargetArn", &OTHER_QUEUE)]),
+        ("events:PutTargets", rule, vec![("events:TargetArn", OTHER_QUEUE)]),
+        ("events:PutTargets", heartbeat, vec![("events:TargetArn", OTHER_QUEUE)]),
         ("events:PutEvents", arn("events", "event-bus/default"), vec![("events:source", "custom")]),
         ("sqs:SendMessage", cluster_queue.clone(), vec![]),
         ("sqs:SendMessage", hub_queue.clone(), vec![]),
