@@ -53,7 +53,7 @@ pub use resource::{
     FunctionMapping, FunctionPermission, FunctionSettings, Kind, LogGroup, LogGroupField, Logging, MappingField,
     NoRollbackVersion, Observed, Other, Ownership, Parameter, ParameterField, ParameterName, Particulars, PolicyName,
     Queue, QueueField, Record, RecordField, Redrive, Resource, ResourceId, Role, RoleField, RolePolicy, Rule,
-    RuleField, RuleTarget, Standing, Unit, calls,
+    RuleField, RuleTarget, Standing, Unit, WARM_UP, calls,
 };
 pub use router_batch::{RouterAnswer, RouterDecision, SqsAttributes, SqsEvent, SqsRecord};
 pub use router_function::{LiveTest, RouterHandler, SelfTestProblem, SelfTestReport};

@@ -317,6 +317,8 @@ fn updates(cluster: Option<ClusterName>, before: Resource, after: Resource, fiel
 /// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that
 /// kibus did not set, those with the keys `untagged` are removed.
 pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
+    let comparable = wanted.particulars().comparable(observed);
+    let wanted = comparable.as_ref().unwrap_or(wanted);
     let observed_fields = observed.fields().into_iter();
     let mut left: BTreeMap<String, FieldValue> = observed_fields.map(|field| (field.path, field.value)).collect();
     let mut changes = Vec::new();

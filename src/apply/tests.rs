@@ -16,6 +16,8 @@ fn resource(change: usize) -> Resource {
     Resource::LogGroup(LogGroup {
         name: format!("g{change}").parse().unwrap(),
         retention_days: None,
+        account_policy: None,
+        protected: false,
         tags: Default::default(),
     })
 }

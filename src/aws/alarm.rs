@@ -7,19 +7,32 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, still_absent};
 use crate::cloud::Fault;
-use crate::model::{Alarm, AlarmField, AlarmName, Document, ResourceId, Tags, calls::cloudwatch};
+use crate::model::{Alarm, AlarmField, AlarmName, Document, ResourceId, Tags, WARM_UP, calls::cloudwatch};
 
-/// The members of an answer that are not of the request that made the alarm (CloudWatch API reference, `MetricAlarm`).
-const OF_THE_ANSWER: [&str; 9] = [
-    "AlarmName",
-    "AlarmArn",
-    "AlarmConfigurationUpdatedTimestamp",
-    "EvaluationState",
-    "StateReason",
-    "StateReasonData",
-    "StateTransitionedTimestamp",
-    "StateUpdatedTimestamp",
-    "StateValue",
+/// The members of an answer that are compared: those that kibus sends, and others that change when the alarm goes off or whom it
+/// notifies (CloudWatch API reference, `MetricAlarm`). CloudWatch gains members, and may answer with their defaults.
+const COMPARED: [&str; 21] = [
+    "ActionsEnabled",
+    "AlarmActions",
+    "AlarmDescription",
+    "ComparisonOperator",
+    "DatapointsToAlarm",
+    "Dimensions",
+    "EvaluationPeriods",
+    "EvaluationWindow",
+    "ExtendedStatistic",
+    "InsufficientDataActions",
+    "MetricName",
+    "Metrics",
+    "Namespace",
+    "OKActions",
+    "Period",
+    "Statistic",
+    "Threshold",
+    "ThresholdMetricId",
+    "TreatMissingData",
+    "Unit",
+    WARM_UP,
 ];
 
 pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Alarm>, Fault> {
@@ -42,12 +55,15 @@ pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Al
     Ok(Some(Alarm { name: name.clone(), definition: Document::new(definition(alarm)), tags: tags.collect() }))
 }
 
-/// The request that makes an alarm like the one in an answer. What is empty was not given.
+/// The request that makes an alarm like the one in an answer. What is empty, and a window that is the default, was not given.
 fn definition(mut alarm: Map<String, Value>) -> Value {
     alarm.retain(|member, value| {
         let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        !is_empty && !OF_THE_ANSWER.contains(&member.as_str())
+        !is_empty && value.get("SlidingWindow").is_none() && COMPARED.contains(&member.as_str())
     });
+    if let Some(Value::Object(warm_up)) = alarm.get_mut(WARM_UP) {
+        warm_up.retain(|member, _| member == "WarmUpPeriodDurationInMinutes");
+    }
     // CloudWatch has a fraction in every threshold.
     if let Some(threshold) = alarm.get_mut("Threshold")
         && let Some(number) = threshold.as_f64().and_then(|number| format!("{number}").parse::<i64>().ok())
@@ -98,4 +114,42 @@ async fn put(cloud: &Writing<'_>, alarm: &Alarm) -> Result<(), Fault> {
 fn listed(tags: &Tags) -> Vec<Value> {
     let tags = tags.0.iter();
     tags.map(|(key, value)| json!({ "Key": key, "Value": value })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Resource, scope::tests::scope, watch::reader_alarm};
+    use crate::plan::diff;
+
+    /// A6: CloudWatch adds members to its answers, and may not know one of the request.
+    #[test]
+    fn what_cloudwatch_adds_or_leaves_out_is_no_difference() {
+        let (base, queue) = ("base".parse().unwrap(), "q".parse().unwrap());
+        let wanted = reader_alarm(&scope(), &Default::default(), &base, &queue).unwrap();
+        for (more, same) in [
+            (json!({}), true),
+            (json!({"StateValue": "OK", "Invented": 1, "InsufficientDataActions": [], "Threshold": 1.0}), true),
+            (json!({"EvaluationWindow": {"SlidingWindow": {}}, "EvaluationInterval": 60}), true),
+            (json!({"WarmUpConfiguration": null}), true),
+            (
+                json!({"WarmUpConfiguration": {
+                    "WarmUpPeriodDurationInMinutes": 60, "OnlyStartEvaluatingAfterWarmUpPeriodEnds": false,
+                }}),
+                true,
+            ),
+            (json!({"WarmUpConfiguration": {"WarmUpPeriodDurationInMinutes": 2880}}), false),
+            (json!({"EvaluationWindow": {"WallClockWindow": {}}}), false),
+            (json!({"ActionsEnabled": false}), false),
+            (json!({"InsufficientDataActions": ["arn"]}), false),
+            (json!({"Unit": "Bytes"}), false),
+            (json!({"Threshold": null, "WarmUpConfiguration": null}), false),
+        ] {
+            let mut answer = wanted.definition.value().as_object().unwrap().clone();
+            answer.extend(more.as_object().unwrap().clone());
+            let seen = Alarm { definition: Document::new(definition(answer)), ..wanted.clone() };
+            let changes = diff(&Resource::Alarm(wanted.clone()), &Resource::Alarm(seen), &Default::default());
+            assert_eq!(changes.is_empty(), same, "{more}: {changes:?}");
+        }
+    }
 }

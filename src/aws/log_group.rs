@@ -24,6 +24,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
     Ok(Some(LogGroup {
         name: name.clone(),
         retention_days: group["retentionInDays"].as_u64().and_then(|days| days.try_into().ok()),
+        account_policy: group["retentionPolicyName"].as_str().map(str::to_owned),
+        protected: group["deletionProtectionEnabled"] == true,
         tags: tags.into_iter().flatten().filter_map(text).collect(),
     }))
 }
@@ -36,7 +38,7 @@ async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Value
 }
 
 pub(super) async fn create(cloud: &Writing<'_>, group: &LogGroup) -> Result<(), Fault> {
-    let LogGroup { name, retention_days, tags } = group;
+    let LogGroup { name, retention_days, tags, .. } = group;
     let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
     accepted(cloud, logs::CREATE_LOG_GROUP, &input).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and

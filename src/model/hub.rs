@@ -82,6 +82,8 @@ impl Hub {
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
                 retention_days: Some(self.options().log_retention().days()),
+                account_policy: None,
+                protected: false,
                 tags: self.tags(),
             }),
             Resource::Function(Function {
@@ -261,7 +263,7 @@ pub fn live_options(scope: &Scope, live: &Observed) -> HubOptions {
     let role = live.role(scope.router_role());
     let router_policy = live.role_policy(scope.router_role(), scope.router_policy());
     let function = live.function(scope.router_function());
-    let log_group = live.log_group(scope.router_log_group());
+    let log_group = live.log_group(scope.router_log_group()).filter(|group| group.account_policy.is_none());
     let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
     let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
     tags.retain(|key, _| is_of_user(key));

@@ -23,7 +23,7 @@ mod rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-pub use alarm::{Alarm, AlarmField, AlarmName};
+pub use alarm::{Alarm, AlarmField, AlarmName, WARM_UP};
 pub use alias::{Alias, AliasField, NoRollbackVersion};
 pub use dashboard::{Dashboard, DashboardField, DashboardName};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::target::{HubSetting, Target, Wish};
 use super::{Case, OPTIONS, Rule, Say, clusters, hub, router, topics};
 use crate::error::{listed, quoted};
-use crate::message::{Fix, Message, Subject};
+use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
-    ClusterName, ClusterRecord, FindingCode, HubOptions, QueueTemplate, Record, Resource, ResourceId, Scope, Settings,
+    ClusterName, ClusterRecord, FindingCode, HubOptions, LogGroup, QueueTemplate, Record, Resource, ResourceId, Scope, Settings,
     default_queue_template, settings::LONGEST,
 };
 use crate::plan;
@@ -28,6 +28,7 @@ pub(super) const OF_PLAN: &[Rule] = &[
     }),
     (Target::is_any, too_long_documents),
     (|target| target.is_check() && target.checks_all() || matches!(target.hub, Wish::Remove), drill_left),
+    (|target| matches!(target.hub, Wish::Remove), protected_log),
 ];
 
 /// The refusals that need no plan. A request with one is not planned, unless it is a check.
@@ -123,6 +124,22 @@ fn drill_left(case: &Case<'_>, say: &mut Say) {
         let refusal = Message::refusal(FindingCode::DrillLeft, id, message);
         say.refusals.push(refusal.fixed_by(Fix::Command(scope.kibus("drill --clean"))));
     }
+}
+
+/// A log group that CloudWatch Logs does not delete.
+fn protected_log(case: &Case<'_>, say: &mut Say) {
+    let deleted = case.plan.changes.iter().filter_map(|change| change.before.as_ref()?.as_log_group());
+    let refusal = |group: &LogGroup| {
+        let id = ResourceId::LogGroup(group.name.clone());
+        let sentence = format!("{id} is protected from being deleted");
+        let end = format!(
+            "logs put-log-group-deletion-protection --log-group-identifier {} --no-deletion-protection-enabled",
+            group.name
+        );
+        Message::new(MessageKind::Refused, id, sentence)
+            .then("check why; to end the protection:", case.survey.scope.aws(&end))
+    };
+    say.refusals.extend(deleted.filter(|group| group.protected).map(refusal));
 }
 
 /// A key that SQS does not accept.

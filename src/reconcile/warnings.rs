@@ -8,7 +8,7 @@ use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorde
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{
-    ClusterName, Depth, Fact, Kind, Queue, Resource, duration_text, hub::MAXIMUM_CONCURRENCY, policy::KEPT_DATA_KEY,
+    Alarm, ClusterName, Depth, Fact, Kind, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY, policy::KEPT_DATA_KEY,
     rule_limit,
 };
 use crate::plan::{Action, Change};
@@ -21,6 +21,8 @@ pub(super) const WARNINGS: &[Rule] = &[
     (Target::sets_hub, quotas),
     (Target::plans_hub, invoke_permissions),
     (Target::checks_all, dropped_events),
+    (Target::plans_hub, log_retention),
+    (Target::is_any, first_minutes_of_alarms),
     (Target::plans_hub, key_of_the_queues),
     (Target::is_any, clusters_in_eks),
     (Target::is_any, own_role),
@@ -123,6 +125,40 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
         }
         Fact::Present(_) | Fact::Absent | Fact::NotAsked => {}
     }
+}
+
+/// A retention policy of the account wins over the setting of a log group.
+fn log_retention(case: &Case<'_>, say: &mut Say) {
+    let scope = &case.survey.scope;
+    let wanted = case.after.options.log_retention().days();
+    let Some(group) = case.observed.log_group(scope.router_log_group()) else { return };
+    if let (Some(policy), days) = (&group.account_policy, group.retention_days)
+        && days != Some(wanted)
+    {
+        let kept = days.map_or("without limit".to_owned(), |days| format!("for {days} days"));
+        say.warn(Hint::text(format!(
+            "the router's log is kept {kept}, not for {wanted}: policy `{policy}` decides the retention in this account"
+        )));
+    }
+}
+
+/// CloudWatch evaluates a new alarm over periods before it existed, unless it knows the warm-up.
+fn first_minutes_of_alarms(case: &Case<'_>, say: &mut Say) {
+    let new = case.applied().filter(|change| change.action == Action::Create);
+    let alarms = new.filter_map(|change| change.resource().as_alarm().map(|alarm| (alarm, &change.id)));
+    let can_fire = |alarm: &Alarm| {
+        let definition = alarm.definition.value();
+        definition.get(WARM_UP).is_some() && definition.get("AlarmActions").is_some()
+    };
+    let ids: Vec<_> = alarms.filter(|(alarm, _)| can_fire(alarm)).map(|(_, id)| id).collect();
+    let which = match ids.as_slice() {
+        [] => return,
+        [one] => one.to_string(),
+        several => format!("each of {} new alarms", several.len()),
+    };
+    say.warn(Hint::text(format!(
+        "{which} has a warm-up; where CloudWatch ignores it, the alarm may fire once, minutes after it is created"
+    )));
 }
 
 fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {

@@ -53,7 +53,7 @@ questions! {
         | "MissingAuthenticationToken" | "MissingAuthenticationTokenException" | "RequestTimeTooSkewed";
     is_not_subscribed: "OptInRequired";
     is_throttled:
-        "Throttling" | "ThrottlingException" | "ThrottledException" | "RequestThrottled"
+        "Throttling" | "ThrottlingException" | "Throttled" | "ThrottledException" | "RequestThrottled"
         | "RequestThrottledException" | "RequestLimitExceeded" | "TooManyRequestsException"
         | "BandwidthLimitExceeded" | "EC2ThrottledException" | "SlowDown" | "PriorRequestNotComplete"
         | "KMS.ThrottlingException";
@@ -71,8 +71,8 @@ questions! {
     /// Whether the resource is not the revision that the call names.
     is_other_revision: "PreconditionFailedException";
     is_limit:
-        "LimitExceeded" | "LimitExceededException" | "OverLimit" | "CodeStorageExceededException"
-        | "ServiceQuotaExceededException";
+        "LimitExceeded" | "LimitExceededException" | "LimitExceededFault" | "OverLimit" | "CodeStorageExceededException"
+        | "ParameterLimitExceeded" | "ParameterMaxVersionLimitExceeded" | "ServiceQuotaExceededException";
     is_too_long: "BatchRequestTooLong";
     /// Whether Lambda does not accept a parameter.
     is_invalid_parameter: "InvalidParameterValueException";

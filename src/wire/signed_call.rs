@@ -43,12 +43,14 @@ pub(crate) struct Service {
     fips_is_prefix: bool,
     /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
     gov_is_fips: bool,
+    /// Whether those with two stacks are too.
+    gov_dual_stack_is_fips: bool,
 }
 
 impl Service {
     /// A service whose FIPS endpoints are named like those of most services.
     pub(crate) const fn of(id: &'static str, name: &'static str) -> Self {
-        Self { id, name, fips_is_prefix: false, gov_is_fips: true }
+        Self { id, name, fips_is_prefix: false, gov_is_fips: true, gov_dual_stack_is_fips: false }
     }
 
     #[cfg(feature = "cli")]
@@ -59,6 +61,11 @@ impl Service {
     #[cfg(any(feature = "cli", test))]
     pub(crate) const fn with_fips_endpoints_in_gov(self) -> Self {
         Self { gov_is_fips: false, ..self }
+    }
+
+    #[cfg(any(feature = "cli", test))]
+    pub(crate) const fn with_fips_endpoints_of_two_stacks_in_gov(self) -> Self {
+        Self { gov_dual_stack_is_fips: true, ..self }
     }
 }
 
@@ -195,11 +202,9 @@ pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     let region = config.region().map_or("us-east-1", |region| region.as_ref());
     let (partition, [domain, dual_stack_domain]) = partition_of(region);
     let dual_stack = config.use_dual_stack() == Some(true);
-    let (regular_is_fips, domain) = if dual_stack {
-        (false, dual_stack_domain)
-    } else {
-        (service.gov_is_fips && partition == "aws-us-gov", domain)
-    };
+    let (gov_is_fips, domain) =
+        if dual_stack { (service.gov_dual_stack_is_fips, dual_stack_domain) } else { (service.gov_is_fips, domain) };
+    let regular_is_fips = gov_is_fips && partition == "aws-us-gov";
     let name = service.name;
     let host = if config.use_fips() != Some(true) || regular_is_fips {
         name.to_owned()
@@ -239,6 +244,7 @@ mod tests {
     #[test]
     fn endpoints_have_two_stacks_where_it_is_set() {
         const KMS: Service = Service::of("KMS", "kms").with_fips_endpoints_in_gov();
+        const METRICS: Service = Service::of("CloudWatch", "monitoring").with_fips_endpoints_of_two_stacks_in_gov();
         for (service, region, fips, expected) in [
             (KMS, "us-west-2", false, "https://kms.us-west-2.api.aws"),
             (KMS, "us-west-2", true, "https://kms-fips.us-west-2.api.aws"),
@@ -248,6 +254,8 @@ mod tests {
             (KMS, "us-isob-east-1", false, "https://kms.us-isob-east-1.api.aws.scloud"),
             (EC2, "us-west-2", false, "https://ec2.us-west-2.api.aws"),
             (EC2, "us-gov-west-1", true, "https://ec2-fips.us-gov-west-1.api.aws"),
+            (METRICS, "us-gov-west-1", true, "https://monitoring.us-gov-west-1.api.aws"),
+            (METRICS, "us-west-2", true, "https://monitoring-fips.us-west-2.api.aws"),
         ] {
             let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(true).build();
             assert_eq!(endpoint(&config, service), expected);

@@ -55,10 +55,17 @@ fn a_limit_of_concurrency_is_a_limit() {
 fn a_limit_has_advice_of_its_call() {
     for (action, text) in [
         ("events:PutTargets", "a rule has at most 5"),
+        ("cloudwatch:PutMetricAlarm", "request more in Service Quotas"),
+        ("ssm:PutParameter", "request more in Service Quotas"),
         ("iam:PutRolePolicy", "delete those that the role does not need, or replace them with managed policies"),
         ("x:Y", "remove what is not needed"),
     ] {
-        let advice = refusal(action, Some("LimitExceeded"), "").advice;
+        let code = match action {
+            "cloudwatch:PutMetricAlarm" => "com.amazonaws.cloudwatch.v2010_08_01#LimitExceededFault",
+            "ssm:PutParameter" => "ParameterLimitExceeded",
+            _ => "LimitExceeded",
+        };
+        let advice = refusal(action, Some(code), "").advice;
         assert!(advice.is_some_and(|advice| advice.contains(text)), "{action}: {advice:?}");
     }
 }

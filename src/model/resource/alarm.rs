@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::particulars::{Edge, Particulars, Tie, fields};
 use super::record::follows_record;
-use super::{PolicyName, ResourceId};
+use super::{PolicyName, Resource, ResourceId};
 use crate::model::{
     ClusterName, Document, Scope, Tags, duration_text,
     name::{all, names},
@@ -38,6 +38,10 @@ pub struct Alarm {
     pub tags: Tags,
 }
 
+/// The member with the time that a new or changed alarm has until it judges missing data (CloudWatch API reference,
+/// `PutMetricAlarm`).
+pub const WARM_UP: &str = "WarmUpConfiguration";
+
 impl Scope {
     pub fn alarm_arn(&self, alarm: &AlarmName) -> String {
         self.arn("cloudwatch", &format!("alarm:{alarm}"))
@@ -55,6 +59,13 @@ impl Particulars for Alarm {
         }
         let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
         vec![Tie::Needs.to(mapping, "an alarm on a hub that does not work yet, or no longer, wakes somebody")]
+    }
+
+    /// Where CloudWatch has no warm-up yet, it ignores the member, and answers without it.
+    fn comparable(&self, observed: &Resource) -> Option<Resource> {
+        let mut without = self.clone();
+        without.definition.value_mut().as_object_mut()?.remove(WARM_UP)?;
+        (without.definition == observed.as_alarm()?.definition).then_some(Resource::Alarm(without))
     }
 
     fn summary(&self) -> String {

@@ -1,12 +1,14 @@
 //! CloudWatch log groups.
 
 use super::particulars::{Particulars, Unit, fields};
-use crate::model::{LogGroupName, Scope, Tags, scope::fixed};
+use crate::model::{LogGroupName, Resource, Scope, Tags, scope::fixed};
 
 fields! {
     LogGroupField of LogGroup {
         name: _, // names the resource
         retention_days,
+        account_policy: _, // decides the retention if there is one
+        protected: _, // keeps it from being deleted
         tags: _, // compared key by key
     } {
         RetentionDays = "retention_days": retention_days.map(|days| (days, Unit::Days)),
@@ -18,6 +20,11 @@ pub struct LogGroup {
     pub name: LogGroupName,
     /// How long events are kept, in days; `None` means forever.
     pub retention_days: Option<u32>,
+    /// The retention policy of the account that decides this, whatever the setting of the group is (CloudWatch Logs API reference,
+    /// `LogGroup`).
+    pub account_policy: Option<String>,
+    /// Whether CloudWatch Logs refuses to delete it.
+    pub protected: bool,
     pub tags: Tags,
 }
 
@@ -34,6 +41,11 @@ impl Scope {
 }
 
 impl Particulars for LogGroup {
+    fn comparable(&self, observed: &Resource) -> Option<Resource> {
+        let observed = observed.as_log_group().filter(|observed| observed.account_policy.is_some())?;
+        Some(Resource::LogGroup(Self { retention_days: observed.retention_days, ..self.clone() }))
+    }
+
     fn summary(&self) -> String {
         match self.retention_days {
             Some(days) => Unit::Days.text(days.into()),

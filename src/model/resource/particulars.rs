@@ -29,6 +29,11 @@ pub trait Particulars {
         Vec::new()
     }
 
+    /// This resource as it is compared with an observed one, if AWS does not tell all of it, or lets something else decide a part.
+    fn comparable(&self, _observed: &Resource) -> Option<Resource> {
+        None
+    }
+
     /// Whether an update from `before` lets others do more.
     fn adds_to(&self, _before: &Resource) -> bool {
         false

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::model::{
-    Alarms,
+    Alarms, WARM_UP,
     hub::{BATCH_SIZE, MAXIMUM_CONCURRENCY},
     scope::tests::scope,
 };
@@ -38,7 +38,7 @@ fn the_ids_are_those_of_the_alarms() {
     }
 }
 
-/// Name, metric, dimension, statistic, when it goes off, and what no data means.
+/// Name, metric, dimension, statistic, when it goes off, and what no data means. An alarm on missing data has minutes of a warm-up.
 #[test]
 fn each_alarm_has_its_definition() {
     let of_hub = "
@@ -49,7 +49,7 @@ fn each_alarm_has_its_definition() {
         throttles      AWS/Lambda Throttles FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
         foreign-queue  Kibus DroppedQueueNotOurs bus=kibus Sum > 0 1/1x60 notBreaching
         queue-denied   Kibus RetriedQueueDenied bus=kibus Sum > 0 3/5x60 notBreaching
-        heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching";
+        heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching 20";
     let of_rules = Signal::ALL.map(|signal| {
         let signal = signal.slug();
         [
@@ -77,7 +77,7 @@ fn line(alarm: &Alarm) -> String {
     let dimensions = definition["Dimensions"].as_array().unwrap();
     assert_eq!(dimensions.len(), 1, "{}", alarm.name);
     format!(
-        "{} {} {} {}={} {} {} {} {}/{}x{} {}",
+        "{} {} {} {}={} {} {} {} {}/{}x{} {}{}",
         alarm.name.as_str().strip_prefix("kibus-").unwrap(),
         text("Namespace"),
         text("MetricName"),
@@ -94,6 +94,7 @@ fn line(alarm: &Alarm) -> String {
         definition["EvaluationPeriods"],
         definition["Period"],
         text("TreatMissingData"),
+        definition.get(WARM_UP).map_or(String::new(), |of| format!(" {}", of["WarmUpPeriodDurationInMinutes"])),
     )
 }
 

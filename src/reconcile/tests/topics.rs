@@ -159,6 +159,7 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
     let definition = alarm.definition.value();
     assert_eq!(definition.get("Period"), None);
     assert_eq!(definition["TreatMissingData"], "breaching");
+    assert_eq!(definition["WarmUpConfiguration"]["WarmUpPeriodDurationInMinutes"], 60);
     assert_eq!(definition["Metrics"][2]["Expression"], "FILL(empty, 0) + FILL(full, 0)");
     assert_eq!(Resource::Alarm(alarm).particulars().summary(), "receives below 1, 3 of 3 times in 15m");
 }
