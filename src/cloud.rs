@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::model::{
     Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping, FunctionName,
-    FunctionPermission, FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName,
-    Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Status, Tags, Topic, TopicAttributes,
-    policy::InlinePolicy,
+    FunctionPermission, FunctionSettings, KmsKey, LastHeartbeat, ListedTarget, LiveTest, ParameterName, QueueActivity,
+    QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Status, Tags, Topic, TopicAttributes,
+    TopicKey, policy::InlinePolicy,
 };
 use crate::plan::Change;
 
@@ -60,8 +60,7 @@ macro_rules! questions {
                 function_permissions -> BTreeSet<FunctionPermission>;
                 /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
                 dropped_clusters -> DroppedClusters;
-                /// When the router last counted a heartbeat, in seconds of the Unix epoch; absent if not in the last day.
-                last_heartbeat -> u64;
+                last_heartbeat -> LastHeartbeat;
                 /// All rules of the default event bus, whoever created them.
                 event_rules -> Vec<EventRule>;
                 /// What the live version of the router says of itself, without waiting for anything that is in progress; absent if
@@ -79,6 +78,8 @@ macro_rules! questions {
                 oidc_issuers(ClusterName) -> String;
                 key_policies(KmsKey) -> Document;
                 topics(Topic) -> TopicAttributes;
+                /// A key by its id, its ARN or an alias.
+                topic_keys(String) -> TopicKey;
                 /// The settings that a version of the router was published with.
                 versions(u64) -> FunctionSettings;
             }

@@ -267,12 +267,12 @@ impl EventReport {
                 let cluster = clusters.entry(line.cluster.to_string()).or_default();
                 let items = line.items.max(1);
                 cluster.name = line.cluster.to_string();
-                cluster.events += items;
+                cluster.events = cluster.events.saturating_add(items);
                 if line.signal.as_deref() == Some(Signal::SpotInterruption.slug()) {
-                    cluster.spot_interruptions += items;
+                    cluster.spot_interruptions = cluster.spot_interruptions.saturating_add(items);
                 }
                 if line.message == DROPPED {
-                    cluster.dropped += items;
+                    cluster.dropped = cluster.dropped.saturating_add(items);
                 }
                 // Clocks differ, so an event may seem to be of the future.
                 cluster.slowest_delivery = cluster.slowest_delivery.max(line.delay.filter(|delay| *delay >= 0));

@@ -29,7 +29,7 @@ pub mod tags;
 pub mod watch;
 mod words;
 
-pub use answer::{Fact, Fault, FaultKind, MOST_PAGES, Slowdown, TopicAttributes, slowed_by};
+pub use answer::{Fact, Fault, FaultKind, MOST_PAGES, Slowdown, TopicAttributes, TopicKey, slowed_by};
 pub use document::{Document, fill_template, principals, texts};
 pub use event_rule::{EventRule, ListedTarget, RulePattern, rule_limit};
 pub use hub::{Hub, default_queue_template};
@@ -63,6 +63,7 @@ pub(crate) use scope::{dns_suffix, partition_of};
 pub use settings::{BadDocument, Moment, Settings};
 pub use signal::{Signal, SubjectMember, sample_event, short_name};
 pub use status::{
-    Depth, DroppedClusters, DroppedEvents, MappingState, ProbeResult, Probed, QueueActivity, Status, VersionState,
+    Depth, DroppedClusters, DroppedEvents, LastHeartbeat, MappingState, ProbeResult, Probed, QueueActivity, Status,
+    VersionState,
 };
 pub use tags::Tags;

@@ -141,7 +141,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let heartbeat = operator.document("policy operator --for heartbeat").await;
     account.allow("operator", "kibus-heartbeat", &heartbeat).await;
     account.allow("operator", "emulators-own-of-alarms", &emulators_own::of_alarms(arn)).await;
-    let topic = account.topic("pager").await;
+    let topic = account.topic("pager", &key).await;
     let options = format!(
         "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance --alarms={topic} \
          --dashboard --reserved-concurrency 5 --permissions-boundary {boundary}"

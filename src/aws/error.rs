@@ -236,6 +236,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if is_empty => Some(NOT_FROM_AWS),
         SdkError::ResponseError(_) if kind == FaultKind::Rejected => Some(NOT_FROM_AWS),
         _ if kind == FaultKind::Unreachable && action == tag::GET_RESOURCES => Some(NO_FIPS),
+        _ if kind == FaultKind::Unreachable && action.starts_with("fis:") => Some(NO_FIS),
         _ => None,
     };
     let message = texts[texts.len().saturating_sub(telling)..].join(": ");
@@ -245,6 +246,9 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
 /// The tagging API has no FIPS endpoint in any partition.
 const NO_FIPS: &str = "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for \
                        this command";
+
+/// The newest Regions, and some partitions, have no endpoint of AWS FIS. No list of Regions says which.
+const NO_FIS: &str = "check the network; AWS FIS may not be offered in this Region";
 
 /// The texts of an error and of its causes, outermost first.
 pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {

@@ -23,8 +23,8 @@ use super::{AwsCloud, record, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::{
     Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping, FunctionPermission,
-    FunctionSettings, KmsKey, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName, Record, ResourceId,
-    RoleName, RuleName, Tags, Topic, TopicAttributes,
+    FunctionSettings, KmsKey, LastHeartbeat, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName, Record,
+    ResourceId, RoleName, RuleName, Tags, Topic, TopicAttributes, TopicKey,
     calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, tag},
     karpenter::SERVICE_ACCOUNT,
     now,
@@ -218,19 +218,22 @@ pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str
     Ok(whole(series.iter().flat_map(|series| numbers(series, "Values")).sum()))
 }
 
-/// The begin of the newest period with a heartbeat.
-async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<u64>, Fault> {
+/// The begins of the newest periods with a heartbeat, and with a message sent to the probe queue.
+async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<LastHeartbeat>, Fault> {
     let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);
     let metric = json!({"Namespace": "Kibus", "MetricName": "Heartbeat", "Dimensions": dimensions});
-    let query = json!({"Id": "heartbeat", "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": "Sum"}});
+    let counted = json!({"Id": "counted", "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": "Sum"}});
+    let sent = query("sent".to_owned(), "NumberOfMessagesSent", &cloud.scope.probe_queue(), PERIOD);
     let now = cloud.now();
     // The end is not included, and a metric of this second counts.
-    Ok(newest(&metrics(cloud, vec![query], now.saturating_sub(DAY), now + 60).await?))
+    let series = metrics(cloud, vec![counted, sent], now.saturating_sub(DAY), now + 60).await?;
+    let newest = |id: &str| newest(series.iter().filter(|series| series["Id"] == id));
+    Ok(Some(LastHeartbeat { counted: newest("counted"), sent: newest("sent") }))
 }
 
 /// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
-fn newest(series: &[Value]) -> Option<u64> {
-    let periods = series.iter().flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
+fn newest<'a>(series: impl IntoIterator<Item = &'a Value>) -> Option<u64> {
+    let periods = series.into_iter().flat_map(|series| numbers(series, "Timestamps").zip(numbers(series, "Values")));
     let periods = periods.filter(|(_, count)| *count > 0.0);
     periods.map(|(time, _)| whole(time)).max()
 }
@@ -339,6 +342,19 @@ async fn topics(cloud: &AwsCloud, topic: &Topic) -> Result<Option<TopicAttribute
         None => Err(rejected(action, "the answer holds no attributes")),
     };
     if_present(answer)?.map(attributes).transpose()
+}
+
+#[expect(clippy::ptr_arg, reason = "this is the key of the question")]
+async fn topic_keys(cloud: &AwsCloud, key: &String) -> Result<Option<TopicKey>, Fault> {
+    let action = kms::DESCRIBE_KEY;
+    let answer: Option<Value> = if_present(cloud.json(&cloud.kms, action, json!({ "KeyId": key })).await)?;
+    let found = |answer: Value| {
+        let facts = &answer["KeyMetadata"];
+        let key = facts["Arn"].as_str().and_then(|arn| arn.parse().ok());
+        let key = key.ok_or_else(|| rejected(action, "the answer holds no key"))?;
+        Ok(TopicKey { key, of_aws: facts["KeyManager"] == "AWS" })
+    };
+    answer.map(found).transpose()
 }
 
 async fn unreserved_concurrency(cloud: &AwsCloud) -> Result<Option<u32>, Fault> {

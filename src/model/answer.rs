@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use crate::model::Document;
+use crate::model::{Document, KmsKey};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
@@ -166,6 +166,14 @@ pub struct TopicAttributes {
     pub policy: Option<Document>,
     /// The key that encrypts it: an id, an ARN or an alias.
     pub key: Option<String>,
+}
+
+/// What KMS says of the key of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicKey {
+    pub key: KmsKey,
+    /// Whether it is managed by AWS. Every publisher of its account may use it, services may not, and nobody can change that.
+    pub of_aws: bool,
 }
 
 #[cfg(test)]

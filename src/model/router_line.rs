@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::name::{all, names};
 
@@ -47,6 +47,7 @@ pub struct RouterLine<'a> {
     /// Not all of them, if there are many.
     pub instances: Vec<Cow<'a, str>>,
     /// How many messages or entities the line is about.
+    #[serde(deserialize_with = "counted")]
     pub items: usize,
     /// The time in the event, in RFC 3339.
     pub time: Option<Cow<'a, str>>,
@@ -58,6 +59,13 @@ pub struct RouterLine<'a> {
     pub message_id: Cow<'a, str>,
     #[serde(borrow)]
     pub request: Cow<'a, str>,
+}
+
+/// The most items of a line. A batch of the router has fewer; others may write lines that claim more.
+const MOST_ITEMS: usize = 100_000;
+
+fn counted<'de, D: Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    Ok(usize::deserialize(from)?.min(MOST_ITEMS))
 }
 
 impl<'a> RouterLine<'a> {

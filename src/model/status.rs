@@ -78,6 +78,15 @@ pub struct QueueActivity {
     pub receives_of_last_hour: Option<u64>,
 }
 
+/// When a heartbeat last went through the bus, in seconds of the Unix epoch, within the last day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastHeartbeat {
+    /// As the router counted it, in a metric that others may write too.
+    pub counted: Option<u64>,
+    /// When SQS counted a message sent to the probe queue: only the router may send one.
+    pub sent: Option<u64>,
+}
+
 /// Reasons of drops that may cost a Karpenter an event, as the router's log has them.
 pub const REASONS: [&str; 2] = ["unregistered", "queue not ours"];
 
@@ -109,7 +118,7 @@ impl DroppedClusters {
             let reason = REASONS.into_iter().find(|reason| line.reason.as_deref() == Some(reason));
             if let (Some(reason), Ok(cluster)) = (reason, line.cluster.parse()) {
                 let events = clusters.entry(cluster).or_default();
-                events.count += line.items.max(1) as u64;
+                events.count = events.count.saturating_add(line.items.max(1) as u64);
                 events.reason = reason;
             }
         }
@@ -156,13 +165,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_drops_of_clusters_that_are_not_on_the_bus_count() {
+    fn only_drops_of_clusters_that_are_not_on_the_bus_count_and_none_without_bound() {
         let line = |message: &str, reason: &str, cluster: &str, items: u64| {
             json!({"message": message, "reason": reason, "cluster": cluster, "items": items}).to_string()
         };
         let lines = [
             line("dropped", "unregistered", "lost", 2),
             line("dropped", "queue not ours", "lost", 1),
+            line("dropped", "unregistered", "claimed", u64::MAX),
+            line("dropped", "unregistered", "claimed", u64::MAX - 2),
             line("retried", "unregistered", "retried", 1),
             line("dropped", "too large", "large", 1),
             line("dropped", "unregistered", "", 1),
@@ -171,6 +182,8 @@ mod tests {
         ];
         let read = DroppedClusters::read(lines.iter().map(String::as_str), true);
         let lost = DroppedEvents { count: 3, reason: "queue not ours" };
-        assert_eq!(read.clusters, [("lost".parse().unwrap(), lost)].into());
+        let claimed = DroppedEvents { count: 200_000, reason: "unregistered" };
+        let expected = [("lost", lost), ("claimed", claimed)].map(|(name, events)| (name.parse().unwrap(), events));
+        assert_eq!(read.clusters, expected.into());
     }
 }

@@ -103,7 +103,11 @@ fn dropped(survey: &Survey, findings: &[Message]) -> Vec<Message> {
         let events = counted(count, "event");
         let message = format!("the router dropped {events} of it in the last day: `{reason}`");
         Message::finding(&survey.scope, FindingCode::EventsDropped, name.clone(), message)
-            .fixed_by(Hint::command("if it belongs on this bus:", survey.scope.kibus("add-cluster NAME")))
+            // No command has a name from the log, where others may write.
+            .fixed_by(Hint::command(
+                "check the name, which is from the log; if the cluster belongs on this bus:",
+                survey.scope.kibus("add-cluster NAME"),
+            ))
     };
     lost.map(finding).collect()
 }

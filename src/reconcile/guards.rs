@@ -7,8 +7,8 @@ use super::{Case, OPTIONS, Rule, Say, clusters, hub, router, topics};
 use crate::error::{listed, quoted};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{
-    ClusterName, ClusterRecord, FindingCode, HubOptions, LogGroup, QueueTemplate, Record, Resource, ResourceId, Scope, Settings,
-    default_queue_template, settings::LONGEST,
+    ClusterName, ClusterRecord, FindingCode, HubOptions, LogGroup, QueueTemplate, Record, Resource, ResourceId, Scope,
+    Settings, default_queue_template, settings::LONGEST,
 };
 use crate::plan;
 use crate::survey::Survey;

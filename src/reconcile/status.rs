@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
 use crate::message::Message;
 use crate::model::{
-    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, MappingState, Moment, QueueName, ResourceId, RuleName,
-    Signal, hub,
+    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, LastHeartbeat, MappingState, Moment, QueueName,
+    ResourceId, RuleName, Signal, hub,
 };
 use crate::survey::{Query, Saved, Survey};
 
@@ -27,6 +27,9 @@ pub struct StatusReport {
     pub rules: Vec<RuleReport>,
     /// When the router last counted a heartbeat, of the last day. Null if there is none, or it is unknown.
     pub last_heartbeat: Option<String>,
+    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null if there is none, or
+    /// it is unknown.
+    pub last_sent_to_probe_queue: Option<String>,
     /// The last heartbeat in words; `None` for a hub without one.
     #[serde(skip)]
     pub heartbeat: Option<String>,
@@ -114,15 +117,21 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let unusable = clusters::unusable(survey).into_iter().map(|(_, message)| message.sentence);
     let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
     let last_heartbeat = has_heartbeat.then(|| survey.last_heartbeat());
-    let time = |seconds: &u64| String::from(Moment(*seconds));
-    let heartbeat = last_heartbeat.and_then(|last| match last {
-        Fact::Present(seconds) => Some(format!("the last at {}", time(seconds))),
-        Fact::Absent => Some("none in the last day".to_owned()),
+    let time = |seconds: u64| String::from(Moment(seconds));
+    let last = |seconds: Option<u64>| {
+        seconds.map_or("none in the last day".to_owned(), |at| format!("the last at {}", time(at)))
+    };
+    let heartbeat = last_heartbeat.and_then(|found| match found {
+        Fact::Present(LastHeartbeat { counted, sent }) => {
+            Some(format!("{}; sent to {} as SQS counts: {}", last(*counted), scope.probe_queue(), last(*sent)))
+        }
         Fact::Unreadable(fault) => Some(format!("unknown: {fault}")),
-        Fact::NotAsked => None,
+        Fact::Absent | Fact::NotAsked => None,
     });
+    let last_heartbeat = last_heartbeat.and_then(Fact::present).copied().unwrap_or_default();
     let report = StatusReport {
-        last_heartbeat: last_heartbeat.and_then(Fact::present).map(time),
+        last_heartbeat: last_heartbeat.counted.map(time),
+        last_sent_to_probe_queue: last_heartbeat.sent.map(time),
         heartbeat,
         dead_letter_queue: Some(scope.dead_letter_queue()),
         router: router(survey),

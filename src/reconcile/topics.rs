@@ -10,8 +10,9 @@ use crate::model::{
     Document, Fact, FindingCode, HubOptions, KmsKey, Resource, RouterHandler, Scope, Topic, TopicAttributes,
     fill_template, router_function::LONGEST_HANDLER, watch,
 };
+use crate::survey::Survey;
 
-/// The key of AWS for topics. Every publisher of its account may use it, services may not, and nobody can change that.
+/// The alias of the key of AWS for topics.
 const KEY_OF_AWS: &str = "alias/aws/sns";
 
 /// Refuses a topic of another account or Region, and one whose name does not fit into the handler, where the router finds it.
@@ -53,14 +54,43 @@ pub(super) fn of_notices(case: &Case<'_>, say: &mut Say) {
     let Some(topic) = case.after.options.topic() else {
         return;
     };
-    let key = asked(case, say, "notify", topic).and_then(|found| found.key.as_ref());
-    if let Some(key) = key.filter(|key| !key.ends_with(KEY_OF_AWS)) {
-        let sentence = format!(
-            "topic `{}` is encrypted with key `{key}`, which the router may not use: it publishes to topics without a key, and to \
-             those under `{KEY_OF_AWS}`",
-            topic.name()
-        );
-        say.refusals.push(refusal(&case.survey.scope, "notify", sentence));
+    let Some(key) = asked(case, say, "notify", topic).and_then(|found| found.key.as_ref()) else { return };
+    let name = topic.name();
+    match key_of(case.survey, key) {
+        TopicKeyIs::OfAws | TopicKeyIs::Asked => {}
+        TopicKeyIs::OfCustomer(_) => {
+            let sentence = format!(
+                "topic `{name}` is encrypted with key `{key}`, which the router may not use: it publishes to topics without a key, \
+                 and to those under `{KEY_OF_AWS}`"
+            );
+            say.refusals.push(refusal(&case.survey.scope, "notify", sentence));
+        }
+        TopicKeyIs::Unknown(why) => say.warn(Hint::text(format!(
+            "unknown whether the router may use key `{key}` of topic `{name}`{why}. It may if AWS manages the key, or notices fail"
+        ))),
+    }
+}
+
+/// The key of a topic, as far as it is known.
+enum TopicKeyIs<'a> {
+    OfAws,
+    OfCustomer(&'a KmsKey),
+    /// Why, as it follows a sentence.
+    Unknown(String),
+    /// It will be known in the next pass.
+    Asked,
+}
+
+fn key_of<'a>(survey: &'a Survey, key: &String) -> TopicKeyIs<'a> {
+    if key.ends_with(KEY_OF_AWS) {
+        return TopicKeyIs::OfAws;
+    }
+    match survey.topic_keys(key) {
+        Fact::Present(found) if found.of_aws => TopicKeyIs::OfAws,
+        Fact::Present(found) => TopicKeyIs::OfCustomer(&found.key),
+        Fact::Absent => TopicKeyIs::Unknown(": the key does not exist".to_owned()),
+        Fact::Unreadable(fault) => TopicKeyIs::Unknown(format!(": {fault}")),
+        Fact::NotAsked => TopicKeyIs::Asked,
     }
 }
 
@@ -98,38 +128,30 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
         judge(say, "its policy", policy, Need::AlarmsPublish);
     }
     let Some(key) = &found.key else { return };
-    if key.ends_with(KEY_OF_AWS) {
-        let sentence = format!(
-            "topic `{name}` is encrypted with `{KEY_OF_AWS}`, whose policy does not let CloudWatch in, and nobody can change it: its \
-             alarms would notify nobody. Encrypt it with a customer key that does, or not at all"
-        );
-        say.refusals.push(refusal(scope, "alarms", sentence));
-        return;
-    }
-    match key_of(scope, key).map(|key| case.survey.key_policies(&key)) {
-        Some(Fact::Present(policy)) => {
-            judge(say, &format!("the policy of its key `{key}`"), policy, Need::AlarmsUseKey)
+    let unknown = match key_of(case.survey, key) {
+        TopicKeyIs::OfAws => {
+            let sentence = format!(
+                "topic `{name}` is encrypted with the key of AWS for topics, `{KEY_OF_AWS}`, whose policy does not let CloudWatch in, \
+                 and nobody can change it: its alarms would notify nobody. Encrypt it with a customer key that does, or not at all"
+            );
+            say.refusals.push(refusal(scope, "alarms", sentence));
+            return;
         }
-        Some(Fact::NotAsked) => {}
-        unread => {
-            let fault = unread.and_then(Fact::fault).map(|fault| format!(": {fault}"));
-            say.warn(Hint::text(format!(
-                "unknown whether key `{key}` of topic `{name}` lets CloudWatch in{}. Its policy must allow \
-                 `cloudwatch.amazonaws.com`, or alarms notify nobody",
-                fault.unwrap_or_default()
-            )));
-        }
-    }
-}
-
-/// The key of a topic, unless it is given by an alias, whose policy cannot be read.
-fn key_of(scope: &Scope, key: &str) -> Option<KmsKey> {
-    let Scope { partition, region, account, .. } = scope;
-    if key.contains(['/', ':']) {
-        key.parse().ok()
-    } else {
-        format!("arn:{partition}:kms:{region}:{account}:key/{key}").parse().ok()
-    }
+        TopicKeyIs::OfCustomer(customer) => match case.survey.key_policies(customer) {
+            Fact::Present(policy) => {
+                return judge(say, &format!("the policy of its key `{key}`"), policy, Need::AlarmsUseKey);
+            }
+            Fact::NotAsked => return,
+            Fact::Absent => String::new(),
+            Fact::Unreadable(fault) => format!(": {fault}"),
+        },
+        TopicKeyIs::Unknown(why) => why,
+        TopicKeyIs::Asked => return,
+    };
+    say.warn(Hint::text(format!(
+        "unknown whether key `{key}` of topic `{name}` lets CloudWatch in{unknown}. Its policy must allow \
+         `cloudwatch.amazonaws.com`, or alarms notify nobody"
+    )));
 }
 
 /// What SNS says of the topic of an option. Without an answer, or a topic, this says so.

@@ -8,8 +8,8 @@ use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorde
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{
-    Alarm, ClusterName, Depth, Fact, Kind, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY, policy::KEPT_DATA_KEY,
-    rule_limit,
+    Alarm, ClusterName, Depth, Fact, Kind, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY,
+    policy::KEPT_DATA_KEY, rule_limit,
 };
 use crate::plan::{Action, Change};
 

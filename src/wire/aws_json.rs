@@ -51,8 +51,11 @@ pub const TAGGING: JsonService = json(
 );
 
 /// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
-pub const METRICS: JsonService =
-    json(Service::of("CloudWatch", "monitoring").with_fips_endpoints_of_two_stacks_in_gov(), VERSION_1_0, "GraniteServiceVersion20100801");
+pub const METRICS: JsonService = json(
+    Service::of("CloudWatch", "monitoring").with_fips_endpoints_of_two_stacks_in_gov(),
+    VERSION_1_0,
+    "GraniteServiceVersion20100801",
+);
 
 /// EKS, whose protocol is REST JSON.
 pub const EKS: JsonService = json(Service::of("EKS", "eks").with_fips_prefix(), REST, "");

@@ -161,7 +161,7 @@ impl Account {
             "Version": "2012-10-17",
             "Statement": [{
                 "Effect": "Allow",
-                "Principal": {"Service": "events.amazonaws.com"},
+                "Principal": {"Service": ["events.amazonaws.com", "cloudwatch.amazonaws.com"]},
                 "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
                 "Resource": "*",
             }],
@@ -170,10 +170,11 @@ impl Account {
         kms_key::make(&account, Some(&policy)).await
     }
 
-    /// Creates a topic with the policy of a new one and returns its ARN.
-    pub(super) async fn topic(&self, name: &str) -> String {
+    /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
+    pub(super) async fn topic(&self, name: &str, key: &str) -> String {
         let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
-        account.call("sns", "CreateTopic", &format!("Name={name}")).await;
+        let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId&Attributes.entry.1.value={key}");
+        account.call("sns", "CreateTopic", &format!("Name={name}&{attribute}")).await;
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 

@@ -88,6 +88,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("logs:TagResource", &["log-group"], &["aws:RequestTag", "aws:TagKeys"]),
     ("logs:UntagResource", &["log-group"], &["aws:TagKeys"]),
     ("kms:Decrypt", &["key"], &["kms:ViaService"]),
+    ("kms:DescribeKey", &["key"], &["kms:ViaService"]),
     ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
     ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
     ("cloudwatch:DeleteAlarms", &["alarm"], &[]),

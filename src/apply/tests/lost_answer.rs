@@ -4,7 +4,13 @@ use crate::apply::*;
 use crate::model::{HubOptions, LogGroup, Parameter, Tags, scope::tests::scope};
 
 fn group(days: Option<u32>, tags: Tags) -> Resource {
-    Resource::LogGroup(LogGroup { name: "/aws/lambda/kibus-router".parse().unwrap(), retention_days: days, account_policy: None, protected: false, tags })
+    Resource::LogGroup(LogGroup {
+        name: "/aws/lambda/kibus-router".parse().unwrap(),
+        retention_days: days,
+        account_policy: None,
+        protected: false,
+        tags,
+    })
 }
 
 #[test]

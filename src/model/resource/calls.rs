@@ -134,6 +134,7 @@ calls! {
     }
     kms {
         DECRYPT = "kms:Decrypt", Change;
+        DESCRIBE_KEY = "kms:DescribeKey", Read;
         GENERATE_DATA_KEY = "kms:GenerateDataKey", Change;
         GET_KEY_POLICY = "kms:GetKeyPolicy", Read;
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{Fault, FaultKind, FindingCode, KmsKey, QueueActivity, Signal, Topic, TopicAttributes};
+use crate::model::{Fault, FaultKind, FindingCode, KmsKey, QueueActivity, Signal, Topic, TopicAttributes, TopicKey};
 
 fn topic(statements: &Value, key: Option<&str>) -> Fact<TopicAttributes> {
     Fact::Present(TopicAttributes {
@@ -38,7 +38,13 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
             "the key of AWS",
             topic(&cloudwatch, Some("alias/aws/sns")),
             "",
-            "refused: topic `t` is encrypted with `alias/aws/sns`",
+            "refused: topic `t` is encrypted with the key of AWS",
+        ),
+        (
+            "the key of AWS by its id",
+            topic(&cloudwatch, Some("3")),
+            "",
+            "refused: topic `t` is encrypted with the key of AWS",
         ),
         (
             "a customer key that lets alarms in",
@@ -52,11 +58,12 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
             "refused: topic `t` is encrypted with key",
             "refused: topic `t` cannot be notified by alarms: the policy of its key",
         ),
+        ("an alias", topic(&cloudwatch, Some("alias/x")), "refused: topic `t` is encrypted with key `alias/x`", ""),
         (
-            "an alias",
-            topic(&cloudwatch, Some("alias/x")),
-            "refused: topic `t` is encrypted with key `alias/x`",
-            "unknown whether key `alias/x`",
+            "a key of which KMS tells nothing",
+            topic(&cloudwatch, Some("4")),
+            "unknown whether the router may use key `4`",
+            "unknown whether key `4`",
         ),
         (
             "a policy of others",
@@ -70,6 +77,13 @@ fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
             let mut survey = survey_of(options);
             let topic: Topic = "t".parse().unwrap();
             survey.known.topics.insert(topic, answer.clone());
+            let unread = Fact::Unreadable(Fault::denied("kms:DescribeKey"));
+            survey.known.topic_keys.insert("4".to_owned(), unread);
+            for (name, number) in [("1", "/1"), ("alias/x", "/1"), (&KEY.replace("/1", "/2"), "/2"), ("3", "/3")] {
+                let key = KEY.replace("/1", number).parse().unwrap();
+                let found = TopicKey { key, of_aws: name == "3" };
+                survey.known.topic_keys.insert(name.to_owned(), Fact::Present(found));
+            }
             for (key, policy) in [("/1", &cloudwatch), ("/2", &lets("x"))] {
                 let key: KmsKey = KEY.replace("/1", key).parse().unwrap();
                 let policy = Document::new(json!({ "Statement": policy }));
