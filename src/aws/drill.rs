@@ -118,4 +118,8 @@ impl DrillCloud for AwsCloud {
     async fn deleted(&self, queue: &QueueName, since: i64) -> Result<u64, Fault> {
         metric_sum(self, queue, "NumberOfMessagesDeleted", since).await
     }
+
+    async fn sent(&self, queue: &QueueName, since: i64) -> Result<u64, Fault> {
+        metric_sum(self, queue, "NumberOfMessagesSent", since).await
+    }
 }

@@ -8,7 +8,7 @@ use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorde
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{
-    Alarm, ClusterName, Depth, Fact, Kind, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY,
+    ClusterName, Depth, Fact, Kind, LogGroup, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY,
     policy::KEPT_DATA_KEY, rule_limit,
 };
 use crate::plan::{Action, Change};
@@ -131,34 +131,27 @@ fn dropped_events(case: &Case<'_>, say: &mut Say) {
 fn log_retention(case: &Case<'_>, say: &mut Say) {
     let scope = &case.survey.scope;
     let wanted = case.after.options.log_retention().days();
-    let Some(group) = case.observed.log_group(scope.router_log_group()) else { return };
-    if let (Some(policy), days) = (&group.account_policy, group.retention_days)
-        && days != Some(wanted)
-    {
+    let group = case.observed.log_group(scope.router_log_group());
+    let warning = |group: &LogGroup| {
+        let (policy, days) = (group.account_policy.as_ref()?, group.retention_days);
         let kept = days.map_or("without limit".to_owned(), |days| format!("for {days} days"));
-        say.warn(Hint::text(format!(
-            "the router's log is kept {kept}, not for {wanted}: policy `{policy}` decides the retention in this account"
-        )));
-    }
+        let text = format!(
+            "the router's log is kept {kept}, not for {wanted}: retention policy `{policy}` of the account decides"
+        );
+        (days != Some(wanted)).then(|| Hint::text(text))
+    };
+    say.warn_all(group.and_then(warning));
 }
 
 /// CloudWatch evaluates a new alarm over periods before it existed, unless it knows the warm-up.
 fn first_minutes_of_alarms(case: &Case<'_>, say: &mut Say) {
-    let new = case.applied().filter(|change| change.action == Action::Create);
-    let alarms = new.filter_map(|change| change.resource().as_alarm().map(|alarm| (alarm, &change.id)));
-    let can_fire = |alarm: &Alarm| {
-        let definition = alarm.definition.value();
-        definition.get(WARM_UP).is_some() && definition.get("AlarmActions").is_some()
-    };
-    let ids: Vec<_> = alarms.filter(|(alarm, _)| can_fire(alarm)).map(|(_, id)| id).collect();
-    let which = match ids.as_slice() {
-        [] => return,
-        [one] => one.to_string(),
-        several => format!("each of {} new alarms", several.len()),
-    };
-    say.warn(Hint::text(format!(
-        "{which} has a warm-up; where CloudWatch ignores it, the alarm may fire once, minutes after it is created"
-    )));
+    let mut new = case.applied().filter(|change| change.action == Action::Create);
+    let can_fire = new.any(|change| {
+        let definition = change.resource().as_alarm().map(|alarm| alarm.definition.value());
+        definition.is_some_and(|members| [WARM_UP, "AlarmActions"].iter().all(|member| members.get(member).is_some()))
+    });
+    let text = "where CloudWatch ignores the warm-up of an alarm on missing data, it may fire once, minutes after it is created";
+    say.warn_all(can_fire.then(|| Hint::text(text)));
 }
 
 fn key_of_the_queues(case: &Case<'_>, say: &mut Say) {

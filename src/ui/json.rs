@@ -317,6 +317,8 @@ pub struct DrillReport {
     pub instance: DrillInstance,
     /// The steps, in the order in which they were seen. Empty if nothing was interrupted.
     pub steps: Vec<StepReport>,
+    /// How many messages SQS has counted as sent to the queue since the start, minutes late. Null if it is unknown.
+    pub sent: Option<u64>,
     /// Whether something that the drill made is left.
     pub left: bool,
 }

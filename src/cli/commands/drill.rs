@@ -9,7 +9,7 @@ use crate::drill::choice::{DrillInstance, choose};
 use crate::drill::steps::{Step, StepReport};
 use crate::drill::{self, Drill, DrillCloud, Ended, Left};
 use crate::error::{Error, ErrorKind, Hint};
-use crate::model::{ClusterName, Fault, FaultKind, InstanceId, instance::JOINED, now, parse_duration};
+use crate::model::{ClusterName, Fault, FaultKind, InstanceId, counted, instance::JOINED, now, parse_duration};
 use crate::reconcile::{check_log, check_names};
 use crate::survey::{Query, Survey};
 use crate::ui::json::DrillReport;
@@ -121,6 +121,7 @@ async fn interrupt_one(hub: &ConnectedHub<'_>, args: &Args, cluster: &ClusterNam
         queue: survey.cluster_queue(cluster),
         instance,
         steps: Vec::new(),
+        sent: None,
         left: false,
     };
     let drill = Drill {
@@ -194,6 +195,7 @@ async fn interrupt(
     let ui = hub.ui;
     let tell = |step: &StepReport| drop(show_line(ui, &text::drill_step(step, ui.result_style().paint)));
     let wait = |reason: &str| ui.note(&format!("waiting: {reason}"), &[]);
+    let begun = now() / 1_000;
     let running = async |stop: watch::Receiver<bool>| drill::run(&hub.cloud, drill, &tell, &wait, &stop).await;
     let (ended, interrupted) = hub.stop.during(hub.ui, running).await?;
     let Some(ended) = ended else {
@@ -208,6 +210,14 @@ async fn interrupt(
         return Ok((Some(error), false));
     }
     hub.ui.sentence("Everything that the drill made is removed.")?;
+    report.sent = hub.cloud.sent(&drill.queue, begun).await.ok();
+    if let Some(sent) = report.sent {
+        let sent = counted(sent, "message");
+        hub.ui.sentence(&format!(
+            "SQS has counted {sent} sent to {} since the start; it is minutes late.",
+            drill.queue
+        ))?;
+    }
     if ended.steps.iter().any(|step| step.step == Step::Warning) {
         let logs = "kubectl logs -n kube-system -l app.kubernetes.io/name=karpenter";
         hub.ui.next_steps(&[Hint::command("To see what Karpenter did:", logs)])?;

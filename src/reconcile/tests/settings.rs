@@ -264,3 +264,25 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
         assert_eq!(after, expected, "{name}");
     }
 }
+
+/// A8: kibus undoes no decision of an account about its logs.
+#[test]
+fn an_account_decides_about_its_logs() {
+    let mut survey = survey();
+    let mut group = survey.observed.log_group(scope().router_log_group()).unwrap().clone();
+    for (days, said) in [
+        (Some(365), "the router's log is kept for 365 days, not for 14: retention policy `org` of the account decides"),
+        (None, "the router's log is kept without limit, not for 14: retention policy `org` of the account decides"),
+        (Some(14), ""),
+    ] {
+        (group.retention_days, group.account_policy, group.protected) = (days, Some("org".to_owned()), true);
+        see(&mut survey, Resource::LogGroup(group.clone()));
+        let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
+        assert!(intent.plan.is_empty() && intent.refusals.is_empty(), "{intent:?}");
+        assert_eq!(warned(&intent), said);
+        assert_eq!(found_in(&survey), Vec::<String>::new());
+    }
+    let refused = reconcile(&survey, &Target::teardown()).unwrap().refusals;
+    let [refusal] = refused.as_slice() else { panic!("{refused:?}") };
+    assert_eq!(refusal.sentence, "log group `/aws/lambda/kibus-router` is protected from being deleted");
+}
