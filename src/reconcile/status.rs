@@ -123,7 +123,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     };
     let heartbeat = last_heartbeat.and_then(|found| match found {
         Fact::Present(LastHeartbeat { counted, sent }) => {
-            Some(format!("{}; sent to {} as SQS counts: {}", last(*counted), scope.probe_queue(), last(*sent)))
+            Some(format!("{}; messages to {}, counted by SQS: {}", last(*counted), scope.probe_queue(), last(*sent)))
         }
         Fact::Unreadable(fault) => Some(format!("unknown: {fault}")),
         Fact::Absent | Fact::NotAsked => None,

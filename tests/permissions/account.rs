@@ -173,8 +173,8 @@ impl Account {
     /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
     pub(super) async fn topic(&self, name: &str, key: &str) -> String {
         let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
-        let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId&Attributes.entry.1.value={key}");
-        account.call("sns", "CreateTopic", &format!("Name={name}&{attribute}")).await;
+        let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId Attributes.entry.1.value={key}");
+        account.call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 
