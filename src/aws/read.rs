@@ -344,7 +344,6 @@ async fn topics(cloud: &AwsCloud, topic: &Topic) -> Result<Option<TopicAttribute
     if_present(answer)?.map(attributes).transpose()
 }
 
-#[expect(clippy::ptr_arg, reason = "this is the key of the question")]
 async fn topic_keys(cloud: &AwsCloud, key: &String) -> Result<Option<TopicKey>, Fault> {
     let action = kms::DESCRIBE_KEY;
     let answer: Option<Value> = if_present(cloud.json(&cloud.kms, action, json!({ "KeyId": key })).await)?;

@@ -57,41 +57,33 @@ pub(super) fn of_notices(case: &Case<'_>, say: &mut Say) {
     let Some(key) = asked(case, say, "notify", topic).and_then(|found| found.key.as_ref()) else { return };
     let name = topic.name();
     match key_of(case.survey, key) {
-        TopicKeyIs::OfAws | TopicKeyIs::Asked => {}
-        TopicKeyIs::OfCustomer(_) => {
+        Ok(None) => {}
+        Ok(Some(_)) => {
             let sentence = format!(
                 "topic `{name}` is encrypted with key `{key}`, which the router may not use: it publishes to topics without a key, \
                  and to those under `{KEY_OF_AWS}`"
             );
             say.refusals.push(refusal(&case.survey.scope, "notify", sentence));
         }
-        TopicKeyIs::Unknown(why) => say.warn(Hint::text(format!(
+        Err(why) => say.warn(Hint::text(format!(
             "unknown whether the router may use key `{key}` of topic `{name}`{why}. It may if AWS manages the key, or notices fail"
         ))),
     }
 }
 
-/// The key of a topic, as far as it is known.
-enum TopicKeyIs<'a> {
-    OfAws,
-    OfCustomer(&'a KmsKey),
-    /// Why, as it follows a sentence.
-    Unknown(String),
-    /// It will be known in the next pass.
-    Asked,
-}
-
-fn key_of<'a>(survey: &'a Survey, key: &String) -> TopicKeyIs<'a> {
+/// The key of a topic, unless AWS manages it; or why it is unknown, as it follows a sentence.
+fn key_of<'a>(survey: &'a Survey, key: &String) -> Result<Option<&'a KmsKey>, String> {
     if key.ends_with(KEY_OF_AWS) {
-        return TopicKeyIs::OfAws;
+        return Ok(None);
     }
     match survey.topic_keys(key) {
-        Fact::Present(found) if found.of_aws => TopicKeyIs::OfAws,
-        Fact::Present(found) => TopicKeyIs::OfCustomer(&found.key),
-        Fact::Absent => TopicKeyIs::Unknown(": the key does not exist".to_owned()),
-        Fact::Unreadable(fault) => TopicKeyIs::Unknown(format!(": {fault}")),
-        Fact::NotAsked => TopicKeyIs::Asked,
+        Fact::Present(found) => Ok((!found.of_aws).then_some(&found.key)),
+        unread => Err(why(unread)),
     }
+}
+
+fn why<T>(unread: &Fact<T>) -> String {
+    unread.fault().map_or(String::new(), |fault| format!(": {fault}"))
 }
 
 /// The topic of alarms: its policy and that of its key must let CloudWatch in.
@@ -129,7 +121,7 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
     }
     let Some(key) = &found.key else { return };
     let unknown = match key_of(case.survey, key) {
-        TopicKeyIs::OfAws => {
+        Ok(None) => {
             let sentence = format!(
                 "topic `{name}` is encrypted with the key of AWS for topics, `{KEY_OF_AWS}`, whose policy does not let CloudWatch in, \
                  and nobody can change it: its alarms would notify nobody. Encrypt it with a customer key that does, or not at all"
@@ -137,16 +129,13 @@ pub(super) fn of_alarms(case: &Case<'_>, say: &mut Say) {
             say.refusals.push(refusal(scope, "alarms", sentence));
             return;
         }
-        TopicKeyIs::OfCustomer(customer) => match case.survey.key_policies(customer) {
+        Ok(Some(customer)) => match case.survey.key_policies(customer) {
             Fact::Present(policy) => {
                 return judge(say, &format!("the policy of its key `{key}`"), policy, Need::AlarmsUseKey);
             }
-            Fact::NotAsked => return,
-            Fact::Absent => String::new(),
-            Fact::Unreadable(fault) => format!(": {fault}"),
+            unread => why(unread),
         },
-        TopicKeyIs::Unknown(why) => why,
-        TopicKeyIs::Asked => return,
+        Err(why) => why,
     };
     say.warn(Hint::text(format!(
         "unknown whether key `{key}` of topic `{name}` lets CloudWatch in{unknown}. Its policy must allow \

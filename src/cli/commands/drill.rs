@@ -210,8 +210,11 @@ async fn interrupt(
         return Ok((Some(error), false));
     }
     hub.ui.sentence("Everything that the drill made is removed.")?;
-    report.sent = hub.cloud.sent(&drill.queue, begun).await.ok();
-    if let Some(sent) = report.sent {
+    // The sandbox has no metrics of queues.
+    if !hub.scope.options.sandbox
+        && let Ok(sent) = hub.cloud.sent(&drill.queue, begun).await
+    {
+        report.sent = Some(sent);
         let sent = counted(sent, "message");
         hub.ui.sentence(&format!(
             "SQS has counted {sent} sent to {} since the start; it is minutes late.",
