@@ -20,6 +20,10 @@ fn main() {
     if target.contains("-linux-") {
         println!("cargo::rustc-link-arg-bin=kibus-router=-Wl,--strip-all");
     }
+    // Rust links with lld there. A debug build has each generic function many times, and most commands of the tests pack it.
+    if target == "x86_64-unknown-linux-gnu" && std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
+        println!("cargo::rustc-link-arg-bin=kibus-router=-Wl,--icf=all");
+    }
     // A path that does not exist would make every build a new one. Commits on the same branch do not: a development build
     // may name an earlier commit.
     if Path::new(".git/HEAD").is_file() {

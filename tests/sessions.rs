@@ -9,8 +9,10 @@ use kibus::aws::Connect;
 use kibus::error::ErrorKind;
 use kibus::model::GlobalOptions;
 
+use crate::aws_like::Server;
 use crate::support::emulator::{ACCOUNT, Emulator, Kind};
-use crate::support::proxy::Port;
+use crate::support::proxy::{Port, forward};
+use crate::support::tls::Authority;
 
 #[tokio::test]
 async fn a_session_knows_account_region_and_partition() {
@@ -88,6 +90,83 @@ fn calls_follow_the_proxies_of_the_environment() {
         let _ = kibus.kill();
         kibus.wait().unwrap();
         assert_eq!(received.as_deref(), expected, "{variables:?} {endpoint}");
+    }
+}
+
+/// The certificates to trust come from where the AWS CLI takes them, and from the system otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn kibus_sends_only_to_a_server_that_it_trusts() {
+    let (known, unknown) = (Authority::new("known"), Authority::new("unknown"));
+    let files = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = files.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let bundle = write("bundle.pem", &format!("{}{}", unknown.pem(), known.pem()));
+    let other = write("other.pem", &Authority::new("other").pem());
+    let (empty, damaged) = (write("empty.pem", "no certificate"), write("damaged.pem", &known.pem().replace('M', "A")));
+    let config = write("config", &format!("[default]\nca_bundle = {bundle}\n[profile broken]\nca_bundle = {empty}\n"));
+    let emulator = Server::shared().port();
+    let server = Port::open().await.serve(move |request| forward(emulator, request));
+    let server = server.trim_start_matches("http://");
+    let (valid, expired) = (known.front(2999, server).await, known.front(2020, server).await);
+    let (trusted, untrusted) = ("No buses in us-west-2", "is not trusted\n");
+    for (variables, server, expected) in [
+        (vec![("SSL_CERT_FILE", bundle.as_str())], &valid, trusted),
+        (vec![("AWS_CA_BUNDLE", &bundle)], &valid, trusted),
+        (vec![("AWS_CA_BUNDLE", &bundle), ("SSL_CERT_FILE", &other)], &valid, trusted),
+        (vec![("AWS_CONFIG_FILE", &config)], &valid, trusted),
+        (vec![("AWS_CONFIG_FILE", &config), ("AWS_CA_BUNDLE", &other)], &valid, untrusted),
+        (vec![], &valid, untrusted),
+        (vec![("AWS_CA_BUNDLE", &bundle)], &expired, untrusted),
+        (vec![("AWS_CA_BUNDLE", &empty)], &valid, "cannot be used: it has no certificate in PEM\n"),
+        (vec![("AWS_CA_BUNDLE", &damaged)], &valid, "cannot be used: "),
+        (vec![("AWS_CA_BUNDLE", "/nonexistent")], &valid, "cannot be used: No such file"),
+        (vec![("AWS_CONFIG_FILE", &config), ("AWS_PROFILE", "broken")], &valid, "set by `ca_bundle` of the profile"),
+    ] {
+        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        kibus
+            .args(["list", "--endpoint-url", server])
+            .env_clear()
+            .env("HOME", "/nonexistent")
+            .env("AWS_REGION", "us-west-2");
+        kibus.env("AWS_ACCESS_KEY_ID", "300000000077").env("AWS_SECRET_ACCESS_KEY", "test");
+        let output = kibus.envs(variables.iter().copied()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(expected), "{variables:?} {server}: {said}");
+    }
+}
+
+/// Kibus asks for no code, and the SDK would assume the role without one, which AWS denies without a reason.
+#[test]
+fn a_profile_that_needs_a_code_is_refused() {
+    let files = tempfile::tempdir().unwrap();
+    let config = files.path().join("config");
+    let text = "[profile base]\nregion = us-west-2\n[profile admin]\nsource_profile = base\nrole_arn = arn:aws:iam::111122223333:role/admin\n\
+                mfa_serial = arn:aws:iam::111122223333:mfa/jane\n";
+    std::fs::write(&config, text).unwrap();
+    let keys = [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
+    let command = "eval \"$(aws configure export-credentials --profile admin --format env)\"";
+    for (arguments, variables, is_refused) in [
+        (&["--profile", "admin"][..], &[][..], true),
+        (&[], &[("AWS_PROFILE", "admin")], true),
+        (&["--profile", "admin"], &keys, true),
+        // These credentials are used instead.
+        (&[], &[("AWS_PROFILE", "admin"), keys[0], keys[1]], false),
+        (&["--profile", "base"], &keys, false),
+    ] {
+        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        kibus
+            .args(["list", "--region", "us-west-2", "--endpoint-url", "http://127.0.0.1:1"])
+            .args(arguments)
+            .env_clear();
+        let kibus =
+            kibus.env("HOME", "/nonexistent").env("AWS_CONFIG_FILE", &config).env("AWS_EC2_METADATA_DISABLED", "true");
+        let output = kibus.envs(variables.iter().copied()).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        let refused = message.starts_with("error: profile `admin` needs an MFA code") && message.contains(command);
+        assert_eq!(refused, is_refused, "{arguments:?} {variables:?}: {message}");
     }
 }
 

@@ -10,5 +10,6 @@ pub(crate) mod kms_key;
 pub(crate) mod policy_simulator;
 pub(crate) mod proxy;
 pub(crate) mod stage;
+pub(crate) mod tls;
 pub(crate) mod transcript;
 pub(crate) mod workbench;

@@ -14,18 +14,20 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, future};
 use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use aws_smithy_http_client::{Builder, Connector};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
 };
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_types::os_shim_internal::{Env, Fs};
 use http::Uri;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tokio::sync::watch;
 
 use super::error::{failed, rejected};
@@ -102,8 +104,8 @@ impl Connect {
         let config = if self.options.sandbox {
             self.isolated_config()
         } else {
-            require_profile(profile).await?;
-            checked(self.shared_config().await)
+            let trust = trust_of_profile(profile).await?;
+            checked(self.shared_config(trust).await)
         };
         if !self.allow_http
             && let Some((endpoint, service)) = plain_endpoint(&config)
@@ -134,11 +136,9 @@ impl Connect {
         Ok(Session { account: account.parse()?, partition, region, caller, ahead, config, pace })
     }
 
-    async fn shared_config(&self) -> SdkConfig {
-        let mut loader = aws_config::defaults(behavior()).retry_config(retries()).timeout_config(timeouts());
-        if let Some(client) = http_client() {
-            loader = loader.http_client(client);
-        }
+    async fn shared_config(&self, trust: TlsContext) -> SdkConfig {
+        let loader = aws_config::defaults(behavior()).retry_config(retries()).timeout_config(timeouts());
+        let mut loader = loader.http_client(http_client(trust));
         let GlobalOptions { region, profile, endpoint_url, .. } = &self.options;
         if let Some(region) = region {
             loader = loader.region(aws_config::Region::new(region.to_string()));
@@ -164,7 +164,7 @@ impl Connect {
             .retry_config(retries())
             .timeout_config(timeouts())
             .credentials_provider(SharedCredentialsProvider::new(credentials));
-        config.set_http_client(http_client());
+        config.set_http_client(Some(http_client(TlsContext::default())));
         config.set_region(self.options.region.as_ref().map(|region| aws_config::Region::new(region.to_string())));
         config.set_endpoint_url(self.options.endpoint_url.clone());
         config.build()
@@ -225,23 +225,54 @@ fn ahead_by(date: i64, asked: i64, answered: i64) -> i64 {
     if is_right { 0 } else { date - answered }
 }
 
-/// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A
-/// configuration that cannot be read is reported with the credentials.
-async fn require_profile(given: Option<&str>) -> Result<(), Error> {
-    let variable = std::env::var("AWS_PROFILE").ok().filter(|profile| !profile.is_empty());
-    let Some(profile) = given.or(variable.as_deref()) else {
-        return Ok(());
-    };
-    match profile_files().await {
-        Ok(profiles) if profiles.get_profile(profile).is_none() => {
-            let set = if given.is_some() { "" } else { "AWS_PROFILE is set to it; " };
-            let profile = profile.escape_debug();
-            Err(Error::usage(format!("no profile `{profile}` in the AWS configuration"))
-                .note(format!("{set}looked in the AWS config and credentials files"))
-                .hint_command("to list the profiles:", "aws configure list-profiles"))
-        }
-        _ => Ok(()),
+/// The CA certificates to trust, from `AWS_CA_BUNDLE` or the profile, as for the AWS CLI. Fails if the AWS configuration has no such
+/// profile, or not the one of `AWS_PROFILE`, which the SDK would ignore, or if its role needs an MFA code, which the SDK would
+/// leave out. A configuration that cannot be read is reported with the credentials.
+async fn trust_of_profile(given: Option<&str>) -> Result<TlsContext, Error> {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let variable = set("AWS_PROFILE");
+    let named = given.or(variable.as_deref());
+    let files = profile_files().await.ok();
+    let profile = files.as_ref().and_then(|files| files.get_profile(named.unwrap_or("default")));
+    if let (Some(named), Some(_), None) = (named, &files, profile) {
+        let set = if given.is_some() { "" } else { "AWS_PROFILE is set to it; " };
+        let named = named.escape_debug();
+        return Err(Error::usage(format!("no profile `{named}` in the AWS configuration"))
+            .note(format!("{set}looked in the AWS config and credentials files"))
+            .hint_command("to list the profiles:", "aws configure list-profiles"));
     }
+    let is_used = given.is_some() || set("AWS_ACCESS_KEY_ID").is_none();
+    if let Some(profile) = profile.filter(|profile| is_used && profile.get("mfa_serial").is_some()) {
+        let name = profile.name();
+        let log_in = format!("aws configure export-credentials --profile {} --format env", quoted(name));
+        return Err(Error::usage(format!(
+            "profile `{}` needs an MFA code, for which kibus does not ask",
+            name.escape_debug()
+        ))
+        .hint_command("get a session, and run again without --profile:", format!("eval \"$({log_in})\"")));
+    }
+    let bundle = set("AWS_CA_BUNDLE").map(|file| (file, "AWS_CA_BUNDLE"));
+    let of_profile = || profile?.get("ca_bundle").map(|file| (file.to_owned(), "`ca_bundle` of the profile"));
+    bundle.or_else(of_profile).map_or(Ok(TlsContext::default()), |(file, source)| trust_in(&file, source))
+}
+
+/// Trust in the certificates of a file alone, as the AWS CLI has it.
+fn trust_in(file: &str, source: &str) -> Result<TlsContext, Error> {
+    let unusable = |why: String| {
+        Error::usage(format!("the CA certificates of `{}` cannot be used: {why}", file.escape_debug()))
+            .note(format!("the file is set by {source}"))
+    };
+    let bytes = std::fs::read(file).map_err(|e| unusable(e.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&bytes) {
+        let certificate = certificate.map_err(|e| unusable(e.to_string()))?;
+        roots.add(certificate).map_err(|e| unusable(e.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(unusable("it has no certificate in PEM".to_owned()));
+    }
+    let trust = TlsContext::builder().with_trust_store(TrustStore::empty().with_pem_certificate(bytes)).build();
+    trust.map_err(|e| unusable(e.to_string()))
 }
 
 async fn profile_files() -> Result<ProfileSet, ProfileFileLoadError> {
@@ -317,19 +348,27 @@ fn timeouts() -> TimeoutConfig {
 }
 
 /// An HTTP client with connections of its own; one serves all services. It keeps idle connections without a limit of their
-/// number, so calls at the same time reuse them. The SDK's client takes the proxies of
-/// the environment; a server on the loopback interface, like the sandbox, is not behind them.
-fn http_client() -> Option<SharedHttpClient> {
-    let plugin = default_http_client_plugin_v2(behavior())?;
-    let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
-    let tls = Provider::rustls(CryptoMode::AwsLc);
-    let (remote, loopback) = (components.http_client()?, Builder::new().tls_provider(tls).build_https());
-    Some(http_client_fn(move |settings, components| {
+/// number, so calls at the same time reuse them. It takes the proxies of the environment; a server on the loopback interface, like
+/// the sandbox, is not behind them.
+fn http_client(trust: TlsContext) -> SharedHttpClient {
+    let client = |proxies: ProxyConfig| {
+        let trust = trust.clone();
+        Builder::new().build_with_connector_fn(move |settings, components| {
+            let tls = Provider::rustls(CryptoMode::Ring);
+            let mut builder =
+                Connector::builder().tls_provider(tls).tls_context(trust.clone()).proxy_config(proxies.clone());
+            builder.set_connector_settings(settings.cloned());
+            builder.set_sleep_impl(components.and_then(RuntimeComponents::sleep_impl));
+            builder.build()
+        })
+    };
+    let (remote, loopback) = (client(ProxyConfig::from_env()), client(ProxyConfig::disabled()));
+    http_client_fn(move |settings, components| {
         SharedHttpConnector::new(ConnectorByHost {
             remote: remote.http_connector(settings, components),
             loopback: loopback.http_connector(settings, components),
         })
-    }))
+    })
 }
 
 /// An endpoint of this configuration to which calls would go without encryption, and its service. On the loopback interface
@@ -392,7 +431,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             Error::failed(format!("the TLS certificate of {server} is not trusted"))
                 .note(&fault.message)
                 .hint("check the CA certificates of this system (package ca-certificates) and its clock")
-                .hint("for other CA certificates, such as those of a proxy, set SSL_CERT_FILE to their file")
+                .hint("for other CA certificates, such as those of a proxy, set AWS_CA_BUNDLE to their file")
         }
         FaultKind::Unreachable => match endpoint {
             Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))

@@ -21,6 +21,7 @@ use kibus::wire::ec2;
 use serde_json::{Value, json};
 
 use super::{Behavior, Proxy, Server, rates};
+use crate::support::emulator::plain_http;
 
 /// The clients of an account behind the proxy, without retries.
 struct Clients {
@@ -44,6 +45,7 @@ impl Clients {
         let sdk = aws_config::SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
             .region(aws_config::Region::new("us-west-2"))
+            .http_client(plain_http())
             .endpoint_url(&proxy.url)
             .credentials_provider(aws_sdk_sts::config::SharedCredentialsProvider::new(credentials))
             .retry_config(RetryConfig::disabled())

@@ -12,13 +12,14 @@ use tokio::sync::mpsc;
 
 use super::hub::{Hub, HubAnswer};
 use crate::support::proxy::{Answer, Broken, Port, json_answer};
+use crate::support::tls::Authority;
 
 /// The cluster that owns every instance.
 pub(super) const CLUSTER: &str = "base";
 
 /// How an invocation ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// With this answer.
     Answered(Value),
     /// With an error of this type.
@@ -26,7 +27,7 @@ pub(super) enum Ended {
 }
 
 /// A running router.
-pub(super) struct Function {
+pub(crate) struct Function {
     process: Child,
     events: mpsc::UnboundedSender<Bytes>,
     ended: mpsc::UnboundedReceiver<Ended>,
@@ -43,7 +44,13 @@ struct Services {
 
 impl Function {
     /// Starts the router with these further variables.
-    pub(super) async fn start(variables: &[(&str, &str)]) -> Self {
+    pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
+        Self::start_behind(None, variables).await
+    }
+
+    /// Starts the router; if so, the servers in place of EC2 and SQS have a certificate of this authority, valid until the end of
+    /// the year.
+    pub(crate) async fn start_behind(tls: Option<(&Authority, i32)>, variables: &[(&str, &str)]) -> Self {
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
         let (sent, hub) = (Arc::default(), Arc::default());
@@ -57,11 +64,16 @@ impl Function {
             let services = Arc::clone(&services);
             async move { services.answer(request).await }
         });
+        let address = url.trim_start_matches("http://");
+        let endpoint = match tls {
+            None => url.clone(),
+            Some((authority, until)) => authority.front(until, address).await,
+        };
         let process = Command::new(env!("CARGO_BIN_EXE_kibus-router"))
             .env_clear()
             .envs([
-                ("AWS_ENDPOINT_URL", url.as_str()),
-                ("AWS_LAMBDA_RUNTIME_API", url.trim_start_matches("http://")),
+                ("AWS_ENDPOINT_URL", endpoint.as_str()),
+                ("AWS_LAMBDA_RUNTIME_API", address),
                 ("AWS_ACCESS_KEY_ID", "key"),
                 ("AWS_SECRET_ACCESS_KEY", "secret"),
                 ("AWS_REGION", "us-east-2"),
@@ -86,7 +98,7 @@ impl Function {
     }
 
     /// Invokes the router with a payload.
-    pub(super) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
+    pub(crate) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
         self.events.send(payload.into()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
         let exited = self.process.try_wait().unwrap();
@@ -94,7 +106,7 @@ impl Function {
     }
 
     /// The messages that queues took since the last time.
-    pub(super) fn take_sent(&self) -> Vec<String> {
+    pub(crate) fn take_sent(&self) -> Vec<String> {
         std::mem::take(&mut self.sent.lock().unwrap())
     }
 
@@ -112,7 +124,7 @@ impl Function {
     }
 
     /// Stops the router and gives everything that it wrote.
-    pub(super) async fn log(mut self) -> String {
+    pub(crate) async fn log(mut self) -> String {
         self.process.start_kill().unwrap();
         let output = self.process.wait_with_output().await.unwrap();
         String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::function::{CLUSTER, Ended, Function};
+use crate::support::tls::Authority;
 
 /// The most entities that the router takes from one event.
 pub(super) const MOST: usize = 10_000;
@@ -54,6 +55,27 @@ pub(super) fn ids(sent: &[String]) -> Vec<String> {
     let mut ids: Vec<String> = sent.iter().map(id).collect();
     ids.sort();
     ids
+}
+
+/// The transport of production. A server that the router does not trust gets no event and no credentials.
+#[tokio::test]
+async fn the_router_sends_only_to_a_server_that_it_trusts() {
+    let (known, unknown) = (Authority::new("known"), Authority::new("unknown"));
+    let files = tempfile::tempdir().unwrap();
+    let bundle = files.path().join("bundle.pem");
+    std::fs::write(&bundle, known.pem()).unwrap();
+    let trust = [("SSL_CERT_FILE", bundle.to_str().unwrap())];
+    for (name, authority, until, is_trusted) in [
+        ("known", &known, 2999, true),
+        ("of an unknown authority", &unknown, 2999, false),
+        ("expired", &known, 2020, false),
+    ] {
+        let mut function = Function::start_behind(Some((authority, until)), &trust).await;
+        let ended = function.invoke(batch(&[spot("one")])).await;
+        let expected = if is_trusted { retried(&[]) } else { retried(&[0]) };
+        assert_eq!(ended, expected, "{name}");
+        assert_eq!(function.take_sent().len(), usize::from(is_trusted), "{name}");
+    }
 }
 
 #[tokio::test]

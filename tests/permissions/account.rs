@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{parameters, queue_locks};
-use crate::support::emulator::{ACCOUNT, private_server};
+use crate::support::emulator::{ACCOUNT, plain_http, private_server};
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
 use crate::support::{account, kms_key};
@@ -90,6 +90,7 @@ impl Account {
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new(self.region))
+            .http_client(plain_http())
             .endpoint_url(&self.endpoint)
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build()

@@ -1,15 +1,12 @@
 //! What several new connections to SQS read at the same time (S22).
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use futures_util::future::join_all;
 
 use super::observation::Seen;
 use super::run::Run;
 use super::sqs;
+use crate::support::emulator::https;
 
 /// How many connections read the queue in a round. A round is a second.
 const CONNECTIONS: usize = 6;
@@ -47,13 +44,7 @@ async fn rounds(run: &Run, url: &str) -> String {
 
 /// Whether a connection of its own finds the queue.
 async fn is_found(run: &Run, url: &str) -> bool {
-    let plugin = default_http_client_plugin_v2(BehaviorVersion::v2026_01_12());
-    let components = plugin.and_then(|plugin| {
-        let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("new connection"));
-        components.http_client()
-    });
-    let mut config = aws_sdk_sqs::config::Builder::from(&run.config).interceptor(run.recorder.clone());
-    config.set_http_client(components);
+    let config = aws_sdk_sqs::config::Builder::from(&run.config).interceptor(run.recorder.clone()).http_client(https());
     let sqs = aws_sdk_sqs::Client::from_conf(config.build());
     let read = sqs.get_queue_attributes().queue_url(url);
     read.attribute_names(Attribute::CreatedTimestamp).send().await.is_ok()

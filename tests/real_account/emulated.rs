@@ -16,6 +16,7 @@ use super::run::{Run, SECOND_VARIABLE};
 use super::{ACCOUNT_VARIABLE, RECORDINGS_VARIABLE, observation};
 use crate::aws_like::{Proxy, Server};
 use crate::recorded::Recording;
+use crate::support::emulator::plain_http;
 use crate::support::inventory::Found;
 
 /// An account on the emulator, which behaves like AWS.
@@ -83,6 +84,7 @@ impl Emulated {
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new("us-west-2"))
+            .http_client(plain_http())
             .endpoint_url(&self.proxy.url)
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build();

@@ -12,6 +12,7 @@ use super::run::Run;
 use super::sqs;
 use crate::aws_like::{Proxy, Server};
 use crate::recorded::Recording;
+use crate::support::emulator::plain_http;
 use crate::support::proxy::Port;
 
 const ACCOUNT: &str = "300000000004";
@@ -27,6 +28,7 @@ fn run(proxy: &Proxy) -> Run {
     let config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("us-west-2"))
+        .http_client(plain_http())
         .endpoint_url(&proxy.url)
         .credentials_provider(SharedCredentialsProvider::new(credentials));
     Run::with(&config.build(), ACCOUNT, "").with_second(Duration::from_millis(250))

@@ -15,6 +15,7 @@ use kibus::wire::aws_json::{JsonClient, TAGGING};
 use super::ACCOUNT_VARIABLE;
 use super::recorder::Recorder;
 use crate::recorded::Secrets;
+use crate::support::emulator::https;
 use crate::support::inventory::Inventory;
 
 /// How the name of every bus of this test begins.
@@ -75,7 +76,7 @@ impl Run {
     /// The variable is missing, or these credentials belong to another account. Nothing is changed then.
     pub(super) async fn new(wanted: Option<String>) -> Result<Self, String> {
         let wanted = wanted_account(wanted.as_deref())?;
-        let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
+        let config = aws_config::defaults(BehaviorVersion::v2026_01_12()).http_client(https()).load().await;
         config.region().ok_or("No Region is set. Set AWS_REGION.")?;
         let sts = aws_sdk_sts::Client::new(&config);
         let caller = sts.get_caller_identity().send().await;

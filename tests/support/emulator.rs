@@ -8,6 +8,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
+use aws_smithy_http_client::tls::Provider;
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
 use tempfile::TempDir;
@@ -38,6 +41,16 @@ pub(crate) fn secret(port: u16) -> Option<String> {
 }
 
 static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
+
+/// An HTTP client of the SDK for servers of the tests.
+pub(crate) fn plain_http() -> SharedHttpClient {
+    aws_smithy_http_client::Builder::new().build_http()
+}
+
+/// An HTTP client of the SDK for AWS.
+pub(crate) fn https() -> SharedHttpClient {
+    aws_smithy_http_client::Builder::new().tls_provider(Provider::rustls(CryptoMode::Ring)).build_https()
+}
 
 /// A running server. Dropping it stops it.
 pub(crate) struct Emulator {
@@ -92,6 +105,7 @@ impl Emulator {
         aws_config::SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
             .region(aws_config::Region::new("us-west-2"))
+            .http_client(plain_http())
             .endpoint_url(&self.endpoint)
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build()

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::Account;
-use super::emulator::secret;
+use super::emulator::{plain_http, secret};
 
 const LOG_GROUPS: &str = "/aws/lambda/";
 
@@ -235,6 +235,7 @@ impl Account {
         let config = SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new(self.region.clone()))
+            .http_client(plain_http())
             .endpoint_url(format!("http://127.0.0.1:{}", self.server))
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build();
