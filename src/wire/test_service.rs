@@ -59,6 +59,7 @@ pub(super) fn config(endpoint: &str) -> SdkConfig {
         .behavior_version(behavior())
         .region(Region::new("us-west-2"))
         .endpoint_url(endpoint)
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test")))
         .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
         .build()

@@ -83,7 +83,8 @@ impl Clients {
 
     /// A client that shares no connection with another one.
     fn other_connection(&self) -> aws_sdk_sqs::Client {
-        aws_sdk_sqs::Client::new(&self.sdk)
+        let config = aws_sdk_sqs::config::Builder::from(&self.sdk).http_client(plain_http());
+        aws_sdk_sqs::Client::from_conf(config.build())
     }
 
     fn url(&self, queue: &str) -> String {
