@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::owner::{InstanceOwner, Placement};
+use super::owner::{InstanceOwner, NO_INSTANCE, Placement};
 use crate::model::InstanceId;
 
 /// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
@@ -66,17 +66,16 @@ impl Owners {
         let (owner, seen) = self.instances.get(id)?;
         let valid = match owner {
             InstanceOwner::Cluster(_) => CLUSTER,
-            InstanceOwner::Foreign(_) => FOREIGN,
-            InstanceOwner::NoTags => Duration::ZERO,
+            InstanceOwner::Foreign(_) | InstanceOwner::NoTags => FOREIGN,
         };
         (now.saturating_duration_since(*seen) < valid).then(|| owner.clone())
     }
 
-    /// Caches an owner. `NoTags` is never cached.
+    /// Caches an owner. `NoTags` is not cached, except that of a heartbeat, which whoever may put events can forge.
     pub(super) fn remember(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
         match owner {
-            InstanceOwner::NoTags => {}
-            InstanceOwner::Foreign(_) => self.instances.put(id, (owner, now)),
+            InstanceOwner::NoTags if id.as_str() != NO_INSTANCE => {}
+            InstanceOwner::NoTags | InstanceOwner::Foreign(_) => self.instances.put(id, (owner, now)),
             InstanceOwner::Cluster(placement) => {
                 let owner = InstanceOwner::Cluster(self.shared(placement));
                 self.instances.put(id, (owner, now));
@@ -124,17 +123,20 @@ mod tests {
         let later = |seconds| start + Duration::from_secs(seconds);
         let cluster = cluster("x");
         let foreign = InstanceOwner::Foreign(DropReason::NoKarpenterMarker);
-        for (owner, after, known) in [
-            (&cluster, 0, true),
-            (&cluster, 299, true),
-            (&cluster, 300, false),
-            (&foreign, 59, true),
-            (&foreign, 60, false),
-            (&InstanceOwner::NoTags, 0, false),
+        let of_heartbeat: InstanceId = NO_INSTANCE.parse().unwrap();
+        for (id, owner, after, known) in [
+            (id(1), &cluster, 0, true),
+            (id(1), &cluster, 299, true),
+            (id(1), &cluster, 300, false),
+            (id(1), &foreign, 59, true),
+            (id(1), &foreign, 60, false),
+            (id(1), &InstanceOwner::NoTags, 0, false),
+            (of_heartbeat.clone(), &InstanceOwner::NoTags, 59, true),
+            (of_heartbeat, &InstanceOwner::NoTags, 60, false),
         ] {
             let mut cache = Owners::new(4);
-            cache.remember(id(1), owner.clone(), start);
-            let got = cache.owner(&id(1), later(after));
+            cache.remember(id.clone(), owner.clone(), start);
+            let got = cache.owner(&id, later(after));
             assert_eq!(got, known.then(|| owner.clone()), "{owner:?} after {after} s");
         }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::decision::DropReason;
 use crate::model::{ClusterName, NamedCluster, Tags, instance, instance::is_of_karpenter};
 
+/// An id that no instance has, which a heartbeat asks for. EC2 has no tags for it, and no error.
+pub(super) const NO_INSTANCE: &str = "i-00000000000000000";
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,14 +11,11 @@ use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::{DecodedEvent, EventSubject, decode};
 use super::deliver::{Outgoing, SendResult, deliver};
 use super::locate::{InstanceOwners, locate, retry};
-use super::owner::{InstanceOwner, Placement};
+use super::owner::{InstanceOwner, NO_INSTANCE, Placement};
 use super::registry::Destination;
 use super::services::Services;
 use super::{InvocationContext, Router, locked};
 use crate::model::{InstanceId, Scope, Signal};
-
-/// An id that no instance has. EC2 has no tags for it, and no error.
-pub(super) const NO_INSTANCE: &str = "i-00000000000000000";
 
 pub(super) async fn route<S: Services, C: Clock>(
     context: &Arc<InvocationContext<S, C>>,

@@ -3,8 +3,8 @@
 
 use super::clock::{Backoff, Clock, Deadline};
 use super::decision::RetryReason;
+use super::owner::NO_INSTANCE;
 use super::report::CallCounts;
-use super::route::NO_INSTANCE;
 use super::services::{CallError, CallFailure, Services};
 use crate::model::{
     InstanceId, QueueName, RouterHandler, Scope, SelfTestProblem, SelfTestReport, Tags,
