@@ -88,7 +88,7 @@ import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
 from ministack.core import lambda_runtime, router  # noqa: E402
 from ministack.core.responses import AccountRegionScopedDict, get_account_id, get_region, request_scope  # noqa: E402
-from ministack.services import ec2, eks, eventbridge, iam, lambda_svc, sqs  # noqa: E402
+from ministack.services import cloudwatch, cloudwatch_logs, ec2, eks, eventbridge, iam, lambda_svc, sqs  # noqa: E402
 
 
 # The emulator lacks this call of SQS.
@@ -115,6 +115,30 @@ def list_clusters(query):
 
 
 eks._list_clusters = list_clusters
+
+
+# Of an alarm, the emulator keeps what it evaluates, and adds a period and a statistic to metrics of a calculation.
+def put_metric_alarm(params, alarm, is_cbor, is_json=False, put=cloudwatch._put_metric_alarm):
+    answer = put(params, alarm, is_cbor, is_json)
+    kept = cloudwatch._alarms.get(alarm.get("AlarmName"))
+    if kept:
+        kept.update({"Period": None, "Statistic": None} if "Metrics" in alarm else {})
+        kept.update({member: value for member, value in alarm.items() if member != "Tags"})
+    return answer
+
+
+cloudwatch._put_metric_alarm = put_metric_alarm
+
+
+# The role of a router may create no log group, which the emulator does not ask.
+def emit_logs(function, *about, emit=lambda_svc._emit_lambda_logs, **more):
+    config = function.get("config") or function
+    is_router = config.get("Role", "").endswith(f"-router-{get_region()}")
+    if not is_router or f"/aws/lambda/{config.get('FunctionName')}" in cloudwatch_logs._log_groups:
+        emit(function, *about, **more)
+
+
+lambda_svc._emit_lambda_logs = emit_logs
 
 
 # The emulator would end functions of this name in all accounts and Regions when one of them is updated.

@@ -37,6 +37,13 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
         return Ok(python_of(&venv));
     }
 
+    let mut version = isolated(Path::new(PYTHON), home.path());
+    version.args(["-c", "import sys; sys.exit('%d.%d' % sys.version_info[:2] if sys.version_info < (3, 10) else 0)"]);
+    if let Some(found) = failure(version).await? {
+        let error =
+            Error::failed(format!("the sandbox needs Python 3.10 or newer; the first `python3` in PATH is {found}"));
+        return Err(with_python(error));
+    }
     tell("Installing the local AWS emulator from the package index of pip. This happens once and takes a few seconds.");
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
@@ -59,7 +66,6 @@ pub(super) async fn install(home: &Home, _held: &Lock, tell: Tell<'_>) -> Result
         .arg(&requirements);
     if let Some(output) = failure(pip).await? {
         return Err(with_lines(Error::failed("installing the local AWS emulator failed"), &output)
-            .note("the emulator needs Python 3.10 or newer; kibus runs the first `python3` in PATH")
             .note("the incomplete installation is not used; the next run starts over")
             .hint("`pip` downloads the emulator from its configured package index; check `PIP_INDEX_URL` and the proxy and certificate settings"));
     }
