@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::{
     ClusterName, ClusterRecord, Document, Encryption, Maker, Moment, Queue, RoleName, Scope, Settings, Signal, Tags,
-    fill_template, hub, policy, tags::CLUSTER,
+    document::yaml, fill_template, hub, policy, tags::CLUSTER,
 };
 
 /// The language of an export.
@@ -154,7 +154,7 @@ impl<'a> Contract<'a> {
         ];
         values.extend(self.attributes().map(|(name, value)| (name, rewritten(&value, &write))));
         let template = include_str!("../templates/export/cluster.cloudformation.json");
-        yaml(&fill_template(template, &values))
+        yaml(&without_nulls(fill_template(template, &values).value()))
     }
 
     /// The attributes of the queue besides its name, its policy and its tags. It has no dead-letter queue.
@@ -245,10 +245,6 @@ fn own_account(scope: &Scope, text: &str, data: &str) -> Option<String> {
     let account = format!(":{}:", scope.account);
     let is_own = text.starts_with("arn:") && text.contains(&account);
     is_own.then(|| text.replacen(&account, &format!(":{data}:"), 1))
-}
-
-fn yaml(document: &Document) -> String {
-    serde_yaml::to_string(&without_nulls(document.value())).unwrap_or_default()
 }
 
 fn without_nulls(value: &Value) -> Value {

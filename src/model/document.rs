@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 /// A policy or a pattern. Two are equal if they mean the same: the order of a list or of statements does not matter,
-/// and a list of one item equals the item. (Order matters in a pattern's `numeric` ranges, which kibus does not use.)
+/// and in a policy, a list of one item equals the item. (Order matters in a pattern's `numeric` ranges, which kibus does not use.)
 #[derive(Clone, Debug)]
 pub struct Document(Arc<Value>);
 
@@ -79,10 +79,8 @@ impl Eq for Document {}
 /// The canonical form of a document: equal documents have the same one.
 fn normal(document: &Value) -> Value {
     let mut document = document.clone();
-    if let Some(statements) = document.get_mut("Statement") {
-        as_kibus_writes(statements);
-    }
-    unordered(&document)
+    let is_policy = document.get_mut("Statement").map(as_kibus_writes).is_some();
+    unordered(&document, is_policy)
 }
 
 /// Brings a policy's statements to the form that kibus writes, where the language has several for the same (IAM user
@@ -113,18 +111,18 @@ fn as_texts(value: &mut Value) {
     }
 }
 
-fn unordered(value: &Value) -> Value {
+fn unordered(value: &Value, is_policy: bool) -> Value {
     match value {
         Value::Array(items) => {
-            let mut items: Vec<Value> = items.iter().map(unordered).collect();
+            let mut items: Vec<Value> = items.iter().map(|item| unordered(item, is_policy)).collect();
             items.sort_by_cached_key(sort_key);
             items.dedup();
             match items.as_slice() {
-                [one] if !one.is_object() && !one.is_array() => one.clone(),
+                [one] if is_policy && !one.is_object() && !one.is_array() => one.clone(),
                 _ => Value::Array(items),
             }
         }
-        Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), unordered(v))).collect(),
+        Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), unordered(v, is_policy))).collect(),
         other => other.clone(),
     }
 }
@@ -153,6 +151,36 @@ pub(super) fn fill_members(json: &str, member: &str, values: &[(&str, Value)]) -
 #[cfg(feature = "cli")]
 pub fn fill_yaml_template(yaml: &str, values: &[(&str, Value)]) -> Document {
     fill(serde_yaml::from_str(yaml).ok(), values)
+}
+
+/// A value as YAML that version 1.1 reads as 1.2 does: a text that either could take for something else is quoted, like `on`,
+/// `1_000`, `1:20` or a date.
+#[cfg(feature = "cli")]
+pub fn yaml(value: &Value) -> String {
+    // Text under text always is YAML.
+    serde_yaml::to_string(&marked(value)).unwrap_or_default().replace(QUOTE, "'")
+}
+
+/// What stands for a quotation mark until YAML is written. No name or tag has parentheses.
+#[cfg(feature = "cli")]
+const QUOTE: &str = "(quote)";
+
+#[cfg(feature = "cli")]
+fn marked(value: &Value) -> Value {
+    match value {
+        Value::String(text) if is_ambiguous(text) => format!("{QUOTE}{text}{QUOTE}").into(),
+        Value::Array(items) => items.iter().map(marked).collect(),
+        Value::Object(members) => members.iter().map(|(key, value)| (key.clone(), marked(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Whether some version of YAML has another type for a text (yaml.org/type).
+#[cfg(feature = "cli")]
+fn is_ambiguous(text: &str) -> bool {
+    let is_word = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"].contains(&text.to_lowercase().as_str());
+    let begins = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    is_word || begins && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:".contains(c))
 }
 
 #[expect(clippy::expect_used, reason = "templates are compiled in, and the tests parse every one")]

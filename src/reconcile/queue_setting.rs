@@ -15,9 +15,7 @@ pub(super) const NAMESPACE: &str = "kube-system";
 /// The Helm values that name the queue to read, for the values file of the release. With an empty queue Karpenter reads none.
 pub(super) fn values(queue: &str) -> String {
     let template = include_str!("../../templates/karpenter/values.yaml");
-    let values = document::fill_yaml_template(template, &[("queue", queue.into())]);
-    // Text under text always is YAML.
-    serde_yaml::to_string(values.value()).unwrap_or_default()
+    document::yaml(document::fill_yaml_template(template, &[("queue", queue.into())]).value())
 }
 
 /// The value as `--set` takes it.
@@ -41,7 +39,24 @@ mod tests {
 
     #[test]
     fn the_values_have_the_key() {
-        let values: serde_json::Value = serde_yaml::from_str(&values("q")).unwrap();
-        assert_eq!(values.pointer(&format!("/{}", KEY.replace('.', "/"))), Some(&"q".into()));
+        for (queue, written) in [
+            ("q", "q"),
+            ("no-1", "no-1"),
+            ("on", "'on'"),
+            ("NO", "'NO'"),
+            ("1_000", "'1_000'"),
+            ("1:20", "'1:20'"),
+            ("2026-11-24", "'2026-11-24'"),
+            ("0o7", "'0o7'"),
+            (".5", "'.5'"),
+            ("12e3", "'12e3'"),
+            ("-", "'-'"),
+            ("1:", "'1:'"),
+        ] {
+            let text = values(queue);
+            assert!(text.ends_with(&format!(": {written}\n")), "{text}");
+            let read: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+            assert_eq!(read.pointer(&format!("/{}", KEY.replace('.', "/"))), Some(&queue.into()));
+        }
     }
 }

@@ -311,7 +311,7 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
     let own = format!("export cluster base --controller-role {ROLE}");
     let url = format!("http://127.0.0.1:{}/000000000000/{QUEUE}", bench.stage.port());
     let record = "/kibus/kibus/clusters/base";
-    for (line, inside) in [(own.clone(), ""), (format!("{own} --module"), "module.interruptions.")] {
+    for (line, inside) in [(own.clone(), ""), ("export cluster base --module".to_owned(), "module.interruptions.")] {
         for (address, id) in [
             ("aws_ssm_parameter.record", record),
             ("aws_sqs_queue.interruptions", &url),

@@ -47,7 +47,7 @@ struct ClusterArgs {
     #[arg(long, value_enum, default_value = "terraform", value_name = "FORMAT")]
     format: Format,
     /// Print a Terraform module with variables, for any cluster of the hub.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "controller_role")]
     module: bool,
     /// Role of the Karpenter controller: a name, a path and name, or an ARN. Without it, the text asks for the name.
     #[arg(long, value_name = "ROLE")]
