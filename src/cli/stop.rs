@@ -1,8 +1,8 @@
 //! Ctrl-C and SIGTERM. Before changes are made they end the command. While changes are made, the first one stops after
 //! the AWS calls in progress, and the second stops at once.
 
+use std::cell::Cell;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -10,12 +10,20 @@ use tokio::sync::watch;
 use crate::error::{Error, ErrorKind};
 use crate::ui::Ui;
 
-/// Whether the command handles signals itself: while it makes changes.
+/// How far a command is with changes.
 #[derive(Debug, Default)]
-pub(super) struct Stop {
-    handled: AtomicBool,
-    /// Whether the command will make changes and has made none.
-    before_changes: AtomicBool,
+pub(super) struct Stop(Cell<Phase>);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    /// It makes none.
+    #[default]
+    Reads,
+    /// It will make changes and has made none.
+    Before,
+    /// It makes them, and handles signals itself.
+    Changes,
+    After,
 }
 
 /// The two signals that ask a program to end.
@@ -53,19 +61,18 @@ impl Stop {
                 result = &mut command => return result,
                 kind = signals.next() => kind,
             };
-            if !self.handled.load(Ordering::Relaxed) {
-                return Err(if self.before_changes.load(Ordering::Relaxed) {
-                    Error::interrupted(kind)
-                } else {
-                    Error::new(kind, "interrupted")
-                });
+            match self.0.get() {
+                Phase::Reads => return Err(Error::new(kind, "interrupted")),
+                Phase::Before => return Err(Error::interrupted(kind)),
+                Phase::Changes => {}
+                Phase::After => return Err(Error::new(kind, "interrupted after the changes were made")),
             }
         }
     }
 
     /// Says that a command begins which will make changes, unless it only shows them.
     pub(super) fn before_changes(&self, will_change: bool) {
-        self.before_changes.store(will_change, Ordering::Relaxed);
+        self.0.set(if will_change { Phase::Before } else { Phase::Reads });
     }
 
     /// Makes changes. Gives their result, or `None` if a second signal came before their end, and the signal that asked to
@@ -77,8 +84,7 @@ impl Stop {
     ) -> Result<(Option<T>, ErrorKind), Error> {
         let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
-        self.handled.store(true, Ordering::Relaxed);
-        self.before_changes(false);
+        self.0.set(Phase::Changes);
         let mut changes = pin!(changes(asked));
         let mut first = None;
         let done = loop {
@@ -94,7 +100,7 @@ impl Stop {
             // Fails only after the work is done.
             let _ = ask.send(true);
         };
-        self.handled.store(false, Ordering::Relaxed);
+        self.0.set(Phase::After);
         Ok((done, first.unwrap_or(ErrorKind::Interrupted)))
     }
 }
@@ -120,13 +126,20 @@ mod tests {
     #[tokio::test]
     async fn only_a_command_that_would_change_something_says_that_it_did_not() {
         let _alone = ONE_AT_A_TIME.lock().await;
-        for (will_change, message) in
-            [(None, "interrupted"), (Some(false), "interrupted"), (Some(true), "interrupted; nothing was changed")]
-        {
+        let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
+        for (will_change, changes, message) in [
+            (None, false, "interrupted"),
+            (Some(false), false, "interrupted"),
+            (Some(true), false, "interrupted; nothing was changed"),
+            (Some(true), true, "interrupted after the changes were made"),
+        ] {
             let stop = Stop::default();
             let command = async {
                 if let Some(will_change) = will_change {
                     stop.before_changes(will_change);
+                }
+                if changes {
+                    stop.during(&ui, async |_| ()).await.unwrap();
                 }
                 interrupt();
                 pending::<Result<(), Error>>().await
