@@ -8,7 +8,7 @@ use crate::iam::grants::lets_anyone_send;
 use crate::message::{Fix, Message, Subject, explained};
 use crate::model::{
     AliasField, ClusterName, Fault, FieldValue, FindingCode, FunctionField, QueueField, Resource, ResourceId, RoleName,
-    Scope, Severity, first_of,
+    RuleField, Scope, Severity, first_of,
     tags::{BUS, CLUSTER, DELETING},
 };
 
@@ -81,8 +81,9 @@ fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
 
 /// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
 fn different(change: &Change, before: &Resource, changed: FindingCode) -> (FindingCode, String) {
-    if let Some(found) = before.particulars().trouble().or_else(|| code_changed(change)) {
-        return found;
+    if let Some((code, found)) = before.particulars().trouble().or_else(|| code_changed(change)) {
+        let is_other = matches!(before, Resource::Rule(rule) if !rule.enabled && change.fields.len() > 1);
+        return (code, if is_other { format!("{found}, and {} changed", fields(change)) } else { found });
     }
     let tags: Vec<&str> = change.fields.iter().filter_map(FieldChange::tag).collect();
     // Without these two, the router does not deliver to the queue of a cluster.
@@ -119,8 +120,12 @@ fn fields(change: &Change) -> String {
             (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
         );
         let word = field.tag().map_or_else(|| field.path.clone(), |key| format!("tag {key}"));
-        // Deleted versions follow from the other fields.
-        if !field.is_of(AliasField::Versions) && !same_code && !words.contains(&word) {
+        // Deleted versions follow from the other fields, and a disabled rule is said otherwise.
+        if !field.is_of(AliasField::Versions)
+            && !field.is_of(RuleField::Enabled)
+            && !same_code
+            && !words.contains(&word)
+        {
             words.push(word);
         }
     }
