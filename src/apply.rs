@@ -231,14 +231,30 @@ impl Schedule {
     }
 }
 
-/// Whether another run was the first to create the settings or a record: what this plan would follow from differs now.
-pub fn race_is_lost(plan: &Plan, outcome: &Outcome) -> bool {
-    let is_lost = |(place, fault): &(usize, Fault)| {
+/// Whether the plan failed only because of another run: that has created something with other settings, or has written a
+/// parameter that this one wrote over.
+pub fn is_raced(plan: &Plan, outcome: &Outcome) -> bool {
+    let is_raced = |(place, fault): &(usize, Fault)| {
         let change = &plan.changes[*place];
-        let creates = change.action == Action::Create && is_of_parameter(change.resource());
-        creates && fault.kind == FaultKind::Exists
+        match change.action {
+            Action::Create => fault.kind == FaultKind::Exists,
+            Action::Update => fault.kind == FaultKind::Changed && is_of_parameter(change.resource()),
+            Action::Delete => false,
+        }
     };
-    !outcome.failed.is_empty() && outcome.failed.iter().all(is_lost)
+    !outcome.failed.is_empty() && outcome.failed.iter().all(is_raced)
+}
+
+/// Whether another run has written over the settings that this plan wrote. A read that is late shows an older version.
+pub async fn settings_are_lost(plan: &Plan, cloud: &impl Write) -> bool {
+    for change in &plan.changes {
+        let Some(Resource::Parameter(wrote)) = &change.after else { continue };
+        let before = change.before.as_ref().and_then(Resource::as_parameter).map_or(0, |before| before.version);
+        if let Ok(Some(Resource::Parameter(found))) = cloud.read_back(&change.id, Waiting::unattended()).await {
+            return found.version > before + 1 && found.settings != wrote.settings;
+        }
+    }
+    false
 }
 
 fn is_of_parameter(resource: &Resource) -> bool {

@@ -79,6 +79,8 @@ pub struct AwsCloud {
     read_records: Arc<record::Gathered>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
+    /// When the command began. What its plan creates did not exist then.
+    began: Instant,
     /// When AWS last answered about what a change relies on: that what it creates is absent, or that a record was written.
     answered: Arc<Mutex<BTreeMap<ResourceId, Instant>>>,
     /// When this run last wrote something. Before it began, nobody knows.
@@ -135,6 +137,7 @@ impl AwsCloud {
             read_records: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
+            began: Instant::now(),
             answered: Arc::default(),
             last_write: Arc::new(Mutex::new(Instant::now())),
             has_written: Arc::default(),

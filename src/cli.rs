@@ -10,6 +10,7 @@ mod stages;
 mod stop;
 
 use std::ffi::OsString;
+use std::io;
 
 use clap::Parser;
 
@@ -63,7 +64,7 @@ impl CommandLine {
         }
         match parse::parse(args) {
             Ok(cli) => Ok(Self { cli, text: global::command_line(args) }),
-            Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
+            Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && parse::is_verbose(args) => {
                 let written = plain_ui().out(&format!("kibus {}", commands::version::LONG));
                 Err(written.map_or_else(|error| error.kind.exit_code(), |()| 0))
             }
@@ -121,11 +122,11 @@ fn show_usage(e: &clap::Error) -> u8 {
         return ErrorKind::Usage.exit_code();
     }
     match e.print() {
-        Ok(()) => 0,
-        Err(failed) => {
+        Err(failed) if failed.kind() != io::ErrorKind::BrokenPipe => {
             plain_ui().show_error(&ui::not_written(&failed));
             ErrorKind::Failed.exit_code()
         }
+        _ => 0,
     }
 }
 

@@ -52,8 +52,8 @@ pub struct Wanted {
     /// Names of EKS clusters, also of removed ones, or ids of instances [default: all].
     #[arg(value_name = "NAME")]
     pub names: Vec<ClusterName>,
-    /// Only events of this kind.
-    #[arg(long, value_name = "SIGNAL", value_parser = signal())]
+    /// Only events of this kind. Probes of kibus are shown only if they are asked for.
+    #[arg(long, value_name = "SIGNAL", value_parser = signal(Some(Signal::Probe)))]
     pub signal: Option<Signal>,
     /// Only events of instances of this Karpenter node pool.
     #[arg(long, value_name = "NAME")]
@@ -66,8 +66,9 @@ pub struct Wanted {
     pub limit: u32,
 }
 
-pub(crate) fn signal() -> impl TypedValueParser<Value = Signal> {
-    let all = Signal::ALL.into_iter().filter(|signal| signal.names_instances());
+/// A signal about instances, or this one.
+pub(crate) fn signal(other: Option<Signal>) -> impl TypedValueParser<Value = Signal> {
+    let all = Signal::ALL.into_iter().filter(move |signal| signal.names_instances() || other == Some(*signal));
     let all = all.map(|signal| PossibleValue::new(short_name(signal.slug())).alias(signal.slug()));
     PossibleValuesParser::new(all).try_map(|text| {
         let is = |signal: &Signal| [short_name(signal.slug()), signal.slug()].contains(&text.as_str());
@@ -112,15 +113,12 @@ impl Wanted {
 
     fn has(&self, line: &RouterLine<'_>) -> bool {
         let is_named = |name: &ClusterName| {
-            if is_instance(name) {
-                line.instances.iter().any(|id| id == name.as_str())
-            } else {
-                line.cluster == name.as_str()
-            }
+            // The name of a cluster may look like an instance.
+            line.cluster == name.as_str() || is_instance(name) && line.instances.iter().any(|id| id == name.as_str())
         };
         let is_signal = |signal: Signal| line.signal.as_deref() == Some(signal.slug());
-        let is_probe = line.message == DELIVERED && line.cluster.is_empty();
-        !is_probe
+        let is_own = [Signal::Probe, Signal::Heartbeat].into_iter().any(is_signal);
+        (!is_own || self.signal.is_some())
             && ((self.is_story() && !self.dropped) || self.messages().contains(&line.message.as_ref()))
             && (self.names.is_empty() || self.names.iter().any(is_named))
             && self.signal.is_none_or(is_signal)

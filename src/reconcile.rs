@@ -68,7 +68,6 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     }
     message::sort(&mut say.findings);
     Ok(Intent {
-        release: next_steps::before(&case),
         unchanged: unchanged(&case)?,
         next: next_steps::after(&case),
         clusters: clusters(&case),
@@ -91,8 +90,8 @@ struct Say {
     refusals: Vec<Message>,
     findings: Vec<Message>,
     warnings: Vec<Hint>,
-    /// How many findings are about what could not be read.
-    incomplete: usize,
+    /// Why something could not be read, which a finding each is about.
+    incomplete: Vec<Fault>,
 }
 
 impl Say {
@@ -121,7 +120,7 @@ impl Say {
 
     /// What a check needs.
     fn not_read(&mut self, scope: &Scope, about: impl Into<Subject>, fault: &Fault) {
-        self.incomplete += 1;
+        self.incomplete.push(fault.clone());
         self.findings.push(finding::unreadable(scope, about.into(), fault));
     }
 }
@@ -243,14 +242,12 @@ pub struct Intent {
     pub passed: Vec<Message>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
-    /// The step before queues are deleted.
-    pub release: Option<Hint>,
     /// The message if nothing changes.
     pub unchanged: String,
     /// The steps after the changes.
     pub next: Vec<Hint>,
-    /// How many resources could not be read, if that does not stop the command.
-    pub incomplete: usize,
+    /// Why resources could not be read, if that does not stop the command.
+    pub incomplete: Vec<Fault>,
     /// The clusters that the command is about.
     pub clusters: Vec<ClusterSummary>,
     /// The word that a person types to confirm changes that cannot be undone; else, yes or no confirms them.

@@ -10,6 +10,7 @@ mod terminal;
 pub mod text;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use console::Term;
@@ -22,13 +23,12 @@ pub use text::Table;
 
 use crate::error::{Error, Hint};
 use crate::model::Scope;
-use crate::plan::Plan;
-use crate::reconcile::ClusterSummary;
-use terminal::{ColorVariables, STDOUT_CLOSED, Stream, write_line};
+use crate::reconcile::Intent;
+use terminal::{ColorVariables, Stream, write_line};
 use text::Style;
 
-/// The terminal or the pipeline that runs kibus. What writes to stdout fails if that cannot be written to, like a full disk.
-/// A closed pipe is an error too, which [`Ui::show_error`] does not print.
+/// The terminal or the pipeline that runs kibus. What writes to stdout fails if that cannot be written to, like a full disk. A
+/// closed pipe is no failure: the command does its work, and its exit code tells how that ended.
 #[derive(Clone, Debug)]
 pub struct Ui {
     pub(crate) output: Output,
@@ -43,6 +43,8 @@ pub struct Ui {
     /// Whether stderr is a terminal that can move its cursor.
     moves: bool,
     bars: MultiProgress,
+    /// Whether nobody reads stdout any more.
+    is_closed: Arc<AtomicBool>,
     /// The warnings of a command with JSON output.
     warned: Arc<Mutex<Vec<Hint>>>,
 }
@@ -70,6 +72,7 @@ impl Ui {
             stderr,
             moves,
             bars: MultiProgress::with_draw_target(target),
+            is_closed: Arc::default(),
             warned: Arc::default(),
         }
     }
@@ -98,7 +101,14 @@ impl Ui {
     /// Writes text and a newline to stdout.
     pub fn out(&self, text: &str) -> Result<(), Error> {
         let text = text::at_the_edge(text, self.stdout.paint.is_on());
-        self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
+        let is_read = self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))?;
+        self.is_closed.fetch_or(!is_read, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether nobody reads stdout any more.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
@@ -161,13 +171,6 @@ impl Ui {
         }
     }
 
-    /// Writes what the controller roles of a plan were found by, where the plan is shown.
-    pub fn found_roles(&self, clusters: &[ClusterSummary], asks: bool) {
-        if self.output == Output::Text || (asks && self.why_no_question.is_none()) {
-            text::found_roles(clusters).iter().for_each(|line| self.say(line));
-        }
-    }
-
     /// Writes warnings of an intent to stderr. The report of the intent has them too.
     pub fn warn_of(&self, warnings: &[Hint]) {
         if self.output == Output::Text {
@@ -177,18 +180,18 @@ impl Ui {
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
     /// agree to it.
-    pub fn show_plan(&self, scope: &Scope, plan: &Plan, asks: bool, dry_run: bool) -> Result<(), Error> {
+    pub fn show_plan(&self, scope: &Scope, intent: &Intent, asks: bool, dry_run: bool) -> Result<(), Error> {
         let asks = asks && self.why_no_question.is_none();
-        let text = text::plan(scope, plan, asks || dry_run, self.result_style());
+        let text = text::plan(scope, &intent.plan, &intent.clusters, asks || dry_run, self.result_style());
         match self.output {
-            Output::Text => self.out(&text),
-            Output::Json => {
-                if asks {
-                    self.say(&text);
-                }
-                Ok(())
-            }
+            Output::Text => self.out(&text)?,
+            Output::Json if asks => self.say(&text),
+            Output::Json => {}
         }
+        if asks && self.is_closed() {
+            return Err(Error::failed("standard output is closed, so nobody can read the plan; nothing was changed"));
+        }
+        Ok(())
     }
 
     /// Writes the report of a command as JSON, with JSON output. Every error is also shown, with [`Ui::show_error`].
@@ -202,9 +205,7 @@ impl Ui {
 
     /// Shows an error on stderr.
     pub fn show_error(&self, error: &Error) {
-        if error.message != STDOUT_CLOSED {
-            self.say(&text::error(error, self.stderr_style()));
-        }
+        self.say(&text::error(error, self.stderr_style()));
     }
 
     /// Asks a question, while no operation is shown. Only `word` means yes or, if that is empty, `y` and `yes`.

@@ -102,7 +102,7 @@ fn every_arn_is_in_the_callers_partition() {
             }],
             ..HubReport::of(&scope)
         });
-        let shown = text::plan(&scope, &plan, true, text::Style { verbose: 1, ..text::Style::default() });
+        let shown = text::plan(&scope, &plan, &[], true, text::Style { verbose: 1, ..text::Style::default() });
         let queue = scope.hub_queue();
         let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
         let bounded = HubOptions { permissions_boundary: Some(OrNone(boundary)), ..options.clone() };

@@ -97,15 +97,14 @@ fn the_printed_steps_work_until_the_sandbox_is_stopped() {
     assert_eq!(code, Some(1));
     assert!(refused.starts_with("error: the sandbox is already running at http://127.0.0.1:"), "{refused}");
 
-    let hub = home.kibus("bootstrap-hub --sandbox --yes");
+    let hub = home.kibus("bootstrap-hub --reader-alarms --sandbox --yes");
     let add = after(&hub, "Next:");
     assert_eq!(add, "add-cluster NAME --sandbox");
     let added = home.kibus(&format!("{} --yes", add.replace("NAME", "base")));
-    assert!(added.contains("Created 3 in"), "{added}");
+    assert!(added.contains("Created 4 in"), "{added}");
     assert_eq!(home.kibus("verify --sandbox"), "No findings. Hub kibus and 1 cluster are up to date.\n");
-    let (_, script, note) = home.run("sandbox env");
+    let script = home.kibus("sandbox env");
     assert!(script.contains("export AWS_ENDPOINT_URL=http://127.0.0.1:"), "{script}");
-    assert!(note.contains("In version 1, `aws sqs` also needs --endpoint-url"), "{note}");
 
     let sent = home.kibus("sandbox send spot base");
     let id = sent.split(' ').find(|word| word.starts_with("i-")).unwrap().trim_end_matches(',');
@@ -130,6 +129,18 @@ fn the_printed_steps_work_until_the_sandbox_is_stopped() {
         assert_eq!((code, out.as_str()), (Some(1), ""), "{line}: {err}");
         assert!(err.starts_with("error: the sandbox is not running\n"), "{line}: {err}");
     }
+}
+
+#[test]
+fn an_old_python_is_named_before_anything_is_installed() {
+    let home = Home(TempDir::new().unwrap());
+    let python = home.0.path().join("python3");
+    fs::write(&python, "#!/bin/sh\necho 3.8 >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&python, Permissions::from_mode(0o755)).unwrap();
+    let output = home.command("sandbox up").env("PATH", home.0.path()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = "error: the sandbox needs Python 3.10 or newer; the first `python3` in PATH is 3.8\n";
+    assert!(output.status.code() == Some(1) && said.starts_with(expected), "{said}");
 }
 
 #[test]

@@ -168,7 +168,7 @@ pub(super) async fn put_over(cloud: &Writing<'_>, name: &ParameterName, value: S
     }
     if version <= read {
         let message = "it was deleted since the plan was made, and this command has written it again";
-        return Err(Fault::new(FaultKind::Changed, PUT, message));
+        return Err(Fault::new(FaultKind::Gone, PUT, message));
     }
     let history = cloud.json_pages(&cloud.ssm, ssm::GET_PARAMETER_HISTORY, json!({ "Name": name.as_str() }), LIST);
     // It only tells who it was, so a denial is an empty answer.

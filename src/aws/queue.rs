@@ -37,7 +37,7 @@ const ROUTER_LEARNS: (&str, Duration) = (
 
 /// SQS accepts a delete at once and takes up to a minute for it; until then it may answer for the queue (SQS API reference,
 /// `DeleteQueue`). The pause between two creates meanwhile.
-const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for the deleted queue", Duration::from_secs(3));
+const STILL_ANSWERS: (&str, Duration) = ("SQS still answers for an older queue of this name", Duration::from_secs(3));
 
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
     let url = cloud.queue_url(name);
@@ -68,7 +68,8 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
 
 /// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever manages
 /// it, and for a deleted one that SQS still answers for: that one has the mark of a delete, or, if it was deleted by hand, is
-/// older than the request. Then the create is repeated until SQS has deleted the queue, and it fails if the queue stays.
+/// older than the command. Then the create is repeated until SQS has deleted the queue, and it fails if the queue stays. One that is
+/// older than the request only is that of another run.
 ///
 /// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds with a slack: it shows
 /// that a queue is old, and not that nobody else created it just before the request.
@@ -86,12 +87,16 @@ pub(super) async fn create(cloud: &Writing<'_>, queue: &Queue) -> Result<(), Fau
             Err(_) => return answer,
         };
         let is_marked = found.get(DELETING).is_some();
-        let is_older = age.is_some_and(|age| age > began.elapsed() + Duration::from_secs(AGE_SLACK));
+        let is_before = |begin: Instant| age.is_some_and(|age| age > begin.elapsed() + Duration::from_secs(AGE_SLACK));
+        let is_older = is_before(cloud.began);
         if [BUS, CLUSTER].iter().any(|key| found.get(key) != queue.tags.get(key)) {
             return answer.and_then(|()| Err(not_managed()));
         }
         if !is_marked && !is_older {
             answer?;
+            if !has_waited && is_before(began) {
+                return Err(Fault::new(FaultKind::Exists, CREATE, "another run has created it meanwhile"));
+            }
             return if has_waited { still_recorded(cloud, queue).await } else { Ok(()) };
         }
         if began.elapsed() >= MARK_COUNTS {

@@ -2,6 +2,7 @@
 //! what to do about it. And the HTTP client of every call: which proxy it takes, and which endpoints it refuses.
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ use super::interceptor::{AnswerDate, CallLog, FinalAnswers};
 use super::pace::Pace;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::error::{Error, quoted};
-use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts, now};
+use crate::model::{AccountId, BusName, GlobalOptions, Partition, Region, Scope, Slowdown, calls::sts, now, slowed_by};
 use crate::wire::{behavior, custom_endpoint};
 
 /// The longest time of a call.
@@ -100,6 +101,11 @@ impl Connect {
 
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     pub async fn connect(&self) -> Result<Session, Error> {
+        self.connect_telling(&|_| {}).await
+    }
+
+    /// [`Self::connect`], which says once if the call is throttled.
+    pub async fn connect_telling(&self, slowed: &dyn Fn(&str)) -> Result<Session, Error> {
         let profile = self.options.profile.as_deref();
         let config = if self.options.sandbox {
             self.isolated_config()
@@ -130,8 +136,19 @@ impl Connect {
             }
             _ => refused(&fault, config.endpoint_url(), profile),
         };
-        let pace = Arc::default();
-        let ([account, caller], ahead) = identity(&pace, &config, FIRST).await.map_err(refused)?;
+        let pace: Arc<Pace> = Arc::default();
+        let answer = {
+            let (mut slowdown, mut asking) = (pace.slowdown(), pin!(identity(&pace, &config, FIRST)));
+            tokio::select! {
+                biased;
+                answer = &mut asking => answer,
+                Ok(()) = slowdown.changed() => {
+                    slowed(&slowed_by(["STS"].iter()));
+                    asking.await
+                }
+            }
+        };
+        let ([account, caller], ahead) = answer.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
         Ok(Session { account: account.parse()?, partition, region, caller, ahead, config, pace })
     }

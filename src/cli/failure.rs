@@ -9,13 +9,17 @@ use crate::message::explained;
 use crate::model::{Fault, FaultKind, ResourceId, counted, first_of};
 use crate::plan::{Action, Change, Plan};
 
-/// The error to end with where this many items could not be read; `None` if everything could.
-pub(super) fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error> {
+/// The error to end with where this many items could not be read, with what helps against these faults; `None` if everything
+/// could.
+pub(super) fn incomplete<'a>(
+    hub: &ConnectedHub<'_>,
+    unread: usize,
+    faults: impl IntoIterator<Item = &'a Fault>,
+) -> Option<Error> {
     let what = counted(unread, "item");
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
-    (unread > 0).then(|| {
-        error.hint_command("to print the permissions that reading all of it needs:", hub.scope.kibus("policy operator"))
-    })
+    let (_, hints) = explained(&hub.scope, faults.into_iter().map(|fault| (String::new(), fault)));
+    (unread > 0).then_some(Error { hints, ..error })
 }
 
 /// Adds why a call failed, and what helps.
@@ -71,6 +75,16 @@ fn other_run(change: &Change, fault: &Fault) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// All is applied, and another run has written other settings over those of this one.
+pub(super) fn overwritten(hub: &ConnectedHub<'_>, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = Error::failed("another run has written over the settings that this one has saved")
+        .note(format!("{progress}; the settings of the other run are in force"))
+        .hint_command("to save yours again, run again:", hub.scope.again(""));
+    error.progress = Some(progress);
+    error
 }
 
 /// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.

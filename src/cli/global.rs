@@ -70,8 +70,8 @@ fn endpoint_url(text: &str) -> Result<String, &'static str> {
 }
 
 impl Global {
-    /// Asks AWS, or the sandbox, who is calling.
-    pub(super) async fn connect(&self) -> Result<Session, Error> {
+    /// Asks AWS, or the sandbox, who is calling. Says if it throttles the call.
+    pub(super) async fn connect(&self, slowed: &dyn Fn(&str)) -> Result<Session, Error> {
         let connect = if self.reach.sandbox {
             let endpoint = Sandbox::open()?.endpoint().await?;
             let region = self.reach.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?;
@@ -84,7 +84,7 @@ impl Global {
                 ..Connect::default()
             }
         };
-        connect.connect().await
+        connect.connect_telling(slowed).await
     }
 }
 

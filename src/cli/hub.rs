@@ -63,8 +63,12 @@ impl<'a> ConnectedHub<'a> {
     async fn connect(context: &Context<'a>) -> Result<Self, Error> {
         let Context { ui, global, stop, text, .. } = *context;
         let session = {
-            let _asking = ui.spinner("asking AWS for the caller's identity");
-            global.connect().await?
+            let asking = ui.spinner("asking AWS for the caller's identity");
+            let slowed = |reason: &str| {
+                asking.slowed(reason);
+                ui.slowed(reason);
+            };
+            global.connect(&slowed).await?
         };
         let options = GlobalOptions { again: text.to_owned(), ..global.reach.clone() };
         Ok(Self {

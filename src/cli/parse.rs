@@ -28,23 +28,63 @@ const EXIT_CODES: [(&str, &str); 7] = [
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// The end of `-h`.
-const SHORT: &str = "Use --help for the global options, variables, examples and exit codes.";
+const SHORT: &str = "Use --help for more options, variables, examples and exit codes.";
 
 pub(super) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let command = command(Cli::command());
-    command
-        .clone()
-        .try_get_matches_from(args)
+    let command = built();
+    let parsed = command.clone().try_get_matches_from(args);
+    if let Some(error) = detached(&command, args, parsed.as_ref().err()) {
+        return Err(error);
+    }
+    parsed
         .and_then(|matches| {
             let mut cli = Cli::from_arg_matches(&matches)?;
             cli.global.names_bus = matches.value_source("bus") == Some(ValueSource::CommandLine);
             Ok(cli)
         })
-        .map_err(|error| {
-            let mut built = command;
-            built.build();
-            plain(error, &built, args)
-        })
+        .map_err(|error| plain(error, &command, args))
+}
+
+/// The commands, of which the long help of kibus alone has the global options.
+fn built() -> Command {
+    let mut kibus = command(Cli::command());
+    kibus.build();
+    kibus.mut_subcommands(without_global)
+}
+
+fn without_global(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let hide = arg.is_global_set();
+        arg.hide_long_help(hide)
+    });
+    command.mut_subcommands(without_global)
+}
+
+/// Whether the command line has `-v`, in any spelling.
+pub(super) fn is_verbose(args: &[OsString]) -> bool {
+    let kibus = Cli::command();
+    let verbose = kibus.get_arguments().find(|arg| arg.get_id() == "verbose");
+    verbose.is_some_and(|arg| args.iter().skip(1).any(|word| sets(arg, &word.to_string_lossy())))
+}
+
+/// The error about a value after an option that takes one only after `=`. A word like `true` is no cluster's name there.
+fn detached(kibus: &Command, args: &[OsString], refused: Option<&clap::Error>) -> Option<clap::Error> {
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).take_while(|word| word != "--").collect();
+    let is_meant = |word: &str| match refused {
+        Some(error) => error.get(ContextKind::InvalidArg) == Some(&ContextValue::String(word.to_owned())),
+        None => ["true", "false", "yes", "no", "on", "off"].contains(&word),
+    };
+    let [option, value] = words.array_windows().find(|[option, word]| is_meant(word) && wants_equals(kibus, option))?;
+    let message = format!(
+        "unexpected argument '{value}' found\n\n  tip: write '{option}={value}'\n\nFor more information, try '--help'.\n"
+    );
+    Some(clap::Error::raw(ErrorKind::UnknownArgument, message))
+}
+
+fn wants_equals(command: &Command, option: &str) -> bool {
+    let long = option.strip_prefix("--").filter(|long| !long.is_empty());
+    let is_it = |arg: &Arg| arg.is_require_equals_set() && arg.get_long() == long;
+    command.get_arguments().any(is_it) || command.get_subcommands().any(|below| wants_equals(below, option))
 }
 
 /// The command with its help and its variables complete.
@@ -70,6 +110,9 @@ fn long_end(command: &str) -> String {
     text.push_str(if text.is_empty() { "Exit codes:" } else { "\nExit codes:" });
     for (code, meaning) in EXIT_CODES {
         text.push_str(&format!("\n  {code:<9} {meaning}"));
+    }
+    if command != "kibus" {
+        text.push_str("\n\nThe global options are in `kibus --help`.");
     }
     text
 }
@@ -160,12 +203,6 @@ mod tests {
         std::iter::once(command).chain(below.flat_map(commands)).collect()
     }
 
-    fn built() -> Command {
-        let mut kibus = command(Cli::command()).term_width(WIDTH);
-        kibus.build();
-        kibus
-    }
-
     #[test]
     fn the_short_help_of_every_command_fits_on_a_screen() {
         for command in commands(&built()) {
@@ -180,13 +217,18 @@ mod tests {
     fn the_long_help_has_every_option_and_its_variable_once() {
         for command in commands(&built()) {
             let help = command.clone().term_width(WIDTH).render_long_help().to_string();
-            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let is_kibus = command.get_name() == "kibus";
+            let is_shown = |arg: &&Arg| !arg.is_hide_set() && (is_kibus || !arg.is_global_set());
+            for arg in command.get_arguments().filter(is_shown) {
                 let Some(name) = arg.get_env().and_then(|name| name.to_str()) else {
                     continue;
                 };
                 assert_eq!(help.matches(&format!("[env: {name}]")).count(), 1, "{name}: {help}");
             }
-            assert_eq!(help.matches("Global options:").count(), 1, "{help}");
+            assert_eq!(help.contains("Global options:"), is_kibus, "{help}");
+            // One name stands for the examples of one command.
+            let is_below = command.get_bin_name().is_some_and(|name| name.split(' ').count() > 2);
+            assert!(!(is_below && help.contains("Examples:")), "{help}");
         }
     }
 
@@ -205,8 +247,14 @@ mod tests {
 
     #[test]
     fn booleans_take_the_usual_words() {
-        for option in ["bootstrap-hub --rebalance", "add-cluster base --no-controller-role", "list --sandbox"] {
+        for option in [
+            "bootstrap-hub --rebalance",
+            "add-cluster base --no-controller-role",
+            "list --sandbox",
+            "verify base --sandbox",
+        ] {
             for (value, taken) in [
+                (" true", false),
                 ("", true),
                 ("=1", true),
                 ("=0", true),

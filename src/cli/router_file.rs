@@ -13,10 +13,10 @@ use crate::ui::Ui;
 #[derive(Debug, clap::Args)]
 pub(super) struct RouterFile {
     /// Router binary [default: embedded, or kibus-router next to kibus].
-    #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
+    #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE", hide_short_help = true)]
     router_binary: Option<PathBuf>,
     /// SHA-256 of the router binary that must be live.
-    #[arg(long, env = "KIBUS_ROUTER_SHA256", value_name = "SHA256")]
+    #[arg(long, env = "KIBUS_ROUTER_SHA256", value_name = "SHA256", hide_short_help = true)]
     router_sha256: Option<BinaryHash>,
 }
 
@@ -34,6 +34,7 @@ impl RouterFile {
         let (router, archive) = self.offer(need, architecture)?;
         if uploads
             && is_needed
+            && ui.verbose > 0
             && let Ok(RouterSource::Beside(path)) = self.source(architecture)
         {
             let path = path.display();

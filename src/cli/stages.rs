@@ -67,7 +67,9 @@ pub(super) async fn extended<T>(
     let report = |step: SlowStep| {
         let text = slow_step(step);
         match step {
-            SlowStep::QueueLeaves | SlowStep::Probe { .. } | SlowStep::ProbeGoesOn { .. } => hub.ui.slowed(&text),
+            SlowStep::QueueLeaves | SlowStep::Probe { .. } => hub.ui.slowed(&text),
+            // On a terminal, the live line has a clock.
+            SlowStep::ProbeGoesOn { after, .. } => hub.ui.slowed(&format!("{text} after {}s", after.as_secs())),
         }
         drop(reading.replace(hub.ui.spinner(&text)));
     };
@@ -87,9 +89,8 @@ fn slow_step(step: SlowStep) -> String {
             let seconds = PROBE_LIMIT.as_secs();
             format!("probing {}, for at most {seconds} seconds", probed.join(" and "))
         }
-        SlowStep::ProbeGoesOn { missing, all, after } => {
-            let seconds = after.as_secs();
-            format!("still probing: {missing} of {all} results missing after {seconds}s")
+        SlowStep::ProbeGoesOn { missing, all, after: _ } => {
+            format!("still probing: {missing} of {all} results missing")
         }
     }
 }
@@ -137,7 +138,7 @@ pub(super) async fn change(
                 return Ok(HubReport { applied: true, ..report });
             }
             Applied::Raced(_) if attempts > 0 => {
-                hub.ui.note("another run has created what this plan would create meanwhile; planning again", &[]);
+                hub.ui.note("another run has changed what this plan is about meanwhile; planning again", &[]);
             }
             Applied::Raced(error) | Applied::Unfinished(error) => {
                 return Ok(HubReport { error: Some(error), ..report });
@@ -172,12 +173,8 @@ async fn plan(
 fn show_intent(hub: &ConnectedHub<'_>, intent: &Intent, consent: Consent) -> Result<(), Error> {
     let ConnectedHub { ui, scope, .. } = hub;
     let asks = !consent.yes && !consent.dry_run;
-    if !intent.plan.is_empty() {
-        ui.warn_of(intent.release.as_slice());
-        if asks || !ui.quiet {
-            ui.show_plan(scope, &intent.plan, asks, consent.dry_run)?;
-            ui.found_roles(&intent.clusters, asks);
-        }
+    if !intent.plan.is_empty() && (asks || !ui.quiet) {
+        ui.show_plan(scope, intent, asks, consent.dry_run)?;
     }
     ui.warn_of(&intent.warnings);
     Ok(())
@@ -214,7 +211,7 @@ pub(super) async fn ask(
 /// How the changes of a plan ended.
 enum Applied {
     Whole(Duration),
-    /// Another run was faster.
+    /// Another run has changed something meanwhile.
     Raced(Error),
     Unfinished(Error),
 }
@@ -227,17 +224,20 @@ async fn apply(hub: &ConnectedHub<'_>, plan: &Plan, cloud: AwsCloud) -> Result<A
         let cloud = cloud.until(asked.clone());
         let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress, &mut outcome);
         hub.slowed(|reason| progress.slowed(reason), changes).await;
+        outcome.is_complete() && apply::settings_are_lost(plan, &cloud).await
     };
     let (ended, signal) = hub.stop.during(hub.ui, applying).await?;
     drop(progress);
-    if ended.is_none() {
-        return Ok(Applied::Unfinished(failure::abandoned(hub, plan, signal, &outcome)));
+    match ended {
+        None => return Ok(Applied::Unfinished(failure::abandoned(hub, plan, signal, &outcome))),
+        Some(true) => return Ok(Applied::Unfinished(failure::overwritten(hub, &outcome))),
+        Some(false) => {}
     }
     if outcome.is_complete() {
         return Ok(Applied::Whole(began.elapsed()));
     }
     let error = failure::unfinished(hub, plan, &outcome, signal);
-    Ok(if apply::race_is_lost(plan, &outcome) { Applied::Raced(error) } else { Applied::Unfinished(error) })
+    Ok(if apply::is_raced(plan, &outcome) { Applied::Raced(error) } else { Applied::Unfinished(error) })
 }
 
 /// Writes the result, and the next steps.

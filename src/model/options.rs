@@ -81,7 +81,7 @@ options! {
     /// Memory for the router function, in MB [default: 256]
     memory: Memory as "text", "KIBUS_MEMORY", "MB";
     /// Architecture of the router: x86_64 or arm64 [default: x86_64]
-    arch: Architecture as "text", "KIBUS_ARCH", "ARCH" [hide_short_help = true];
+    arch: Architecture as "text", "KIBUS_ARCH", "ARCH";
     /// Reserved concurrency, at least 2; `none` removes it
     reserved_concurrency: OrNone<ReservedConcurrency> as "text", "KIBUS_RESERVED_CONCURRENCY", "N";
     /// Retention of the router log [default: 14d]
@@ -93,7 +93,7 @@ options! {
     /// Send a heartbeat through the bus every five minutes [default: with alarms]
     heartbeat: bool, "KIBUS_HEARTBEAT", "BOOL" [hide_short_help = true];
     /// Create a CloudWatch dashboard of the bus [default: false]
-    dashboard: bool, "KIBUS_DASHBOARD", "BOOL" [hide_short_help = true];
+    dashboard: bool, "KIBUS_DASHBOARD", "BOOL";
     /// Create an alarm for each cluster when nobody reads its queue, at $0.20 a month each [default: false]
     reader_alarms: bool, "KIBUS_READER_ALARMS", "BOOL" [hide_short_help = true];
     /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]

@@ -581,7 +581,7 @@ fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>, others: &BTreeSet
     let unknown = unknown.iter().map(|name| {
         let sentence = format!("no cluster `{name}` on bus `{}`", survey.scope.bus);
         let message = unknown_name(name, sentence, survey.recorded().into_keys())
-            .then("to list the clusters:", survey.scope.kibus("status"));
+            .then("to list the clusters:", survey.scope.kibus("list"));
         if others.is_empty() {
             message
         } else {

@@ -28,6 +28,9 @@ pub(super) fn after(case: &Case<'_>) -> Vec<Hint> {
     if case.target.set().any(|(_, setting)| changes_settings(case, setting)) {
         next.extend(policy_to_attach(case));
         next.extend(configure(&set));
+        if case.target.set().any(|(_, setting)| setting.show_settings) {
+            next.push(Hint::text(format!("Before Karpenter v0.33, the key is {}.", queue_setting::OLDER_KEY)));
+        }
         let names: Vec<&str> = case.set.iter().map(|record| record.cluster.as_str()).collect();
         let named = if names.len() > LISTED { String::new() } else { format!(" {}", names.join(" ")) };
         next.push(Hint::command("Then check it:", scope.kibus(format!("verify --probe{named}"))));
@@ -35,7 +38,8 @@ pub(super) fn after(case: &Case<'_>) -> Vec<Hint> {
         next.extend(remind(&set));
         next.push(Hint::command("To see the commands:", scope.kibus(format!("add-cluster {} -v", first.cluster))));
     }
-    if case.set.iter().any(|record| case.survey.record(&record.cluster).is_none()) {
+    // Said once, with the first clusters.
+    if case.survey.recorded().is_empty() {
         next.push(Hint::command(
             "Rules and queues of an earlier setup stay until you delete them. To find them:",
             scope.kibus("discover"),
@@ -47,7 +51,7 @@ pub(super) fn after(case: &Case<'_>) -> Vec<Hint> {
 fn after_hub(case: &Case<'_>) -> Option<Hint> {
     let scope = &case.survey.scope;
     match &case.target.hub {
-        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.set.is_empty() => {
+        Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_none() && case.survey.recorded().is_empty() => {
             Some(Hint::command("Next:", scope.kibus("add-cluster NAME")))
         }
         Wish::Set(HubSetting::Bootstrap(_)) if case.before.is_some() && changes_cluster_queues(case) => {
@@ -108,7 +112,6 @@ fn configure(clusters: &[&ClusterRecord]) -> Vec<Hint> {
         ),
     ];
     steps.extend(queues(clusters));
-    steps.push(Hint::text(format!("Before Karpenter v0.33, the key is {}.", queue_setting::OLDER_KEY)));
     steps
 }
 
@@ -181,7 +184,6 @@ mod tests {
         Hint::command(text, command)
     }
 
-    const OLDER: &str = "Before Karpenter v0.33, the key is settings.aws.interruptionQueueName.";
     const APPLY: &str = "To apply it now, if its release is karpenter in kube-system, with the installed VERSION:";
 
     #[test]
@@ -194,7 +196,6 @@ mod tests {
                 "settings:\n  interruptionQueue: karpenter-base\n",
             ),
             step(APPLY, helm),
-            Hint::text(OLDER),
         ];
         assert_eq!(configure(&in_order(&records(&["base"]))), expected);
     }

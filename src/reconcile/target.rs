@@ -79,7 +79,7 @@ pub struct Bootstrap {
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct RemovedTags {
     /// Key of a tag to remove; repeat for more.
-    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = tag_key)]
+    #[arg(long, env = "KIBUS_UNTAG", value_name = "KEY", value_delimiter = ',', value_parser = tag_key, hide_short_help = true)]
     pub untag: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct ClusterSetting {
     pub external: Option<bool>,
     /// Make a queue that exists kibus's own: its policy is replaced, and remove-cluster deletes it.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL",
-        value_parser = BoolishValueParser::new(), hide_possible_values = true, hide_short_help = true)]
+        value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     pub adopt: Option<bool>,
     /// Whether the Karpenter settings are shown even if they have not changed.
     #[arg(skip)]

@@ -266,7 +266,7 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
             2,
             1,
             Some(
-                "messages wait in queue `kibus-hub` (about 3; the count may be stale): SQS deletes those older than 1h when the retention is lowered",
+                "messages wait in queue `kibus-hub` (about 3): SQS deletes those older than 1h when the retention is lowered",
             ),
         ),
         ("lower, and empty", &lower, 0, 0, None),

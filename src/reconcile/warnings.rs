@@ -4,7 +4,7 @@ use super::blocked::{permissions_for_eks, unanswered};
 use super::hub::KeyProblem;
 use super::roles;
 use super::target::{RoleOption, Target};
-use super::{Case, Rule, Say, clusters, external, hub, router, traffic, unrecorded};
+use super::{Case, Rule, Say, clusters, external, hub, next_steps, router, traffic, unrecorded};
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{
@@ -37,6 +37,8 @@ pub(super) const WARNINGS: &[Rule] = &[
     (Target::is_any, expiring_messages),
     (Target::is_any, stopped_senders),
     (Target::plans_hub, other_build),
+    // Next to the question.
+    (Target::is_any, deleted_queues),
 ];
 
 fn older_live_version(case: &Case<'_>, say: &mut Say) {
@@ -294,7 +296,7 @@ fn expiring_messages(case: &Case<'_>, say: &mut Say) {
         if after.retention < before.retention && count > 0 {
             let (name, kept) = (&after.name, duration_text(after.retention.into()));
             say.warn(Hint::text(format!(
-                "messages wait in queue `{name}` (about {count}; the count may be stale): SQS deletes those older than \
+                "messages wait in queue `{name}` (about {count}): SQS deletes those older than \
                  {kept} when the retention is lowered"
             )));
         }
@@ -328,4 +330,19 @@ fn stopped_senders(case: &Case<'_>, say: &mut Say) {
 
 fn other_build(case: &Case<'_>, say: &mut Say) {
     say.warn_all(router::build_warning(&case.target.router, case.survey, &case.desired));
+}
+
+/// What goes with queues: their messages, and what Karpenter needs.
+fn deleted_queues(case: &Case<'_>, say: &mut Say) {
+    let count = |change: &Change| {
+        let queue = change.before.as_ref()?.as_queue()?;
+        let count = case.survey.depth(&queue.name).map_or(0, Depth::messages);
+        let is_lost = change.action == Action::Delete && queue.name != case.survey.scope.probe_queue() && count > 0;
+        is_lost.then(|| format!("about {count} in `{}`", queue.name))
+    };
+    let counts: Vec<String> = case.applied().filter_map(count).collect();
+    if !counts.is_empty() {
+        say.warn(Hint::text(format!("messages are deleted with their queues: {}", counts.join(", "))));
+    }
+    say.warn_all(next_steps::before(case));
 }

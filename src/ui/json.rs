@@ -139,7 +139,7 @@ impl HubReport {
             summary: Summary::from(&intent.plan),
             clusters: intent.clusters.clone(),
             problems: intent.findings.iter().map(Problem::from).collect(),
-            warnings: intent.release.iter().chain(&intent.warnings).cloned().collect(),
+            warnings: intent.warnings.clone(),
             applied: false,
             probes: Vec::new(),
             body: None,

@@ -145,19 +145,16 @@ impl Paint {
     }
 }
 
-/// The message of the error for a closed stdout. It is not shown, because nobody reads the output.
-pub(super) const STDOUT_CLOSED: &str = "standard output is closed";
-
-/// Writes text and a newline.
-pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
-    writeln!(to, "{text}").and_then(|()| to.flush()).map_err(|e| not_written(&e))
+/// Writes text and a newline. Gives whether there is a reader: nobody may read the output any more, which is no failure.
+pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<bool, Error> {
+    match writeln!(to, "{text}").and_then(|()| to.flush()) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).map_err(|e| not_written(&e)),
+    }
 }
 
-/// The error of a failed write to stdout: a closed pipe, or a full disk.
+/// The error of a failed write to stdout, like one to a full disk.
 pub fn not_written(e: &io::Error) -> Error {
-    if e.kind() == io::ErrorKind::BrokenPipe {
-        return Error::failed(STDOUT_CLOSED);
-    }
     Error::failed("the output could not be written to standard output")
         .note(e.to_string())
         .note("the output is incomplete; what was changed stays changed")

@@ -22,5 +22,5 @@ pub(super) use layout::{at_the_edge, json_text, name};
 pub(super) use message::{error, hint, warning};
 pub use message::{findings, passed};
 use plan::heading;
-pub use plan::{found_roles, plan};
+pub use plan::plan;
 pub use status::{buses, status};

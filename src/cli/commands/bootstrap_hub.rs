@@ -19,7 +19,7 @@ pub(in crate::cli) struct Args {
     #[command(flatten)]
     router: RouterFile,
     /// Allow an older router to replace a newer one.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_downgrade: bool,
     /// End a rollback: make the router of this kibus live again.
     #[arg(long, hide_short_help = true)]

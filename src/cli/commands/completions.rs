@@ -201,14 +201,14 @@ fn finder(arg: &Arg) -> Option<Finder> {
 
 /// The buses of the account and Region.
 async fn buses(global: &Global) -> Option<Vec<BusName>> {
-    let session = global.connect().await.ok()?;
+    let session = global.connect(&|_| {}).await.ok()?;
     let (buses, _) = survey::buses(&AwsCloud::new(&session, global.bus.clone())).await.ok()?;
     Some(buses.into_iter().collect())
 }
 
 /// The registered clusters of the bus.
 async fn clusters(global: &Global) -> Option<Vec<ClusterName>> {
-    let session = global.connect().await.ok()?;
+    let session = global.connect(&|_| {}).await.ok()?;
     let cloud = AwsCloud::new(&session, global.bus.clone());
     let survey = Survey::new(session.scope(global.bus.clone()));
     let guess = Query { records: true, ..Query::default() };

@@ -33,17 +33,17 @@ fn show(hub: &ConnectedHub<'_>, found: Discovery) -> Result<HubReport, Error> {
         ui.warn_text(&format!("unknown what was read in the last day: {fault}"));
     }
     ui.result(&text::discovery(scope, &found, ui.result_style()))?;
-    let error = incomplete(hub, found.unread.len());
+    let faults = || found.unread.iter().map(|(_, fault)| fault);
+    let error = failure::incomplete(hub, found.unread.len(), faults()).map(|error| {
+        // The document that it needs, instead of the one that it needs too.
+        if faults().any(Fault::is_denied) { with_document(hub, error) } else { error }
+    });
     Ok(HubReport { error, ..HubReport::with(scope, Body::Discovery(found)) })
 }
 
 fn not_listed(hub: &ConnectedHub<'_>, fault: &Fault) -> Error {
     let error = Message::unread(&hub.scope, [("the rules".into(), fault)]).into();
     if fault.is_denied() { with_document(hub, error) } else { error }
-}
-
-fn incomplete(hub: &ConnectedHub<'_>, unread: usize) -> Option<Error> {
-    failure::incomplete(hub, unread).map(|error| with_document(hub, error))
 }
 
 /// The error with the document that this command needs, instead of the one that it needs too.

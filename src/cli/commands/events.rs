@@ -90,7 +90,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     look.new_lines(&report);
     let write = |report: HubReport| hub.ui.report(&hub.complete(report.into()));
     write(show_events(hub, &args, true, report)?)?;
-    loop {
+    while !hub.ui.is_closed() {
         sleep(PAUSE).await;
         match search(hub, &args, look.from).await {
             Ok(mut report) => {
@@ -102,6 +102,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
             Err(error) => hub.ui.note(&format!("{}: {error}; trying again", time_text(now())), &[]),
         }
     }
+    Ok(HubReport::of(&hub.scope))
 }
 
 /// Reads the log of a hub for the first time, and checks the names.

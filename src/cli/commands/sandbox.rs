@@ -43,7 +43,7 @@ enum SandboxCommand {
 #[derive(Debug, clap::Args)]
 struct SendArgs {
     /// Kind of event.
-    #[arg(value_parser = signal())]
+    #[arg(value_parser = signal(None))]
     signal: Signal,
     /// Instance, or cluster: kibus then launches a Spot instance with the tags of its Karpenter.
     #[arg(value_name = "CLUSTER|INSTANCE")]
@@ -77,10 +77,6 @@ async fn up(ui: &Ui) -> Result<(), Error> {
 async fn env(ui: &Ui) -> Result<HublessBody, Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     ui.result(&script(&variables))?;
-    ui.note(
-        "For SDKs and version 2 of the AWS CLI. In version 1, `aws sqs` also needs --endpoint-url \"$AWS_ENDPOINT_URL\".",
-        &[],
-    );
     let set = variables.set.into_iter().collect();
     Ok(HublessBody::Environment(Environment { set, unset: variables.unset }))
 }
@@ -95,7 +91,7 @@ fn script(variables: &ShellVariables) -> String {
 async fn send(SendArgs { signal, about }: SendArgs, context: &Context<'_>) -> Result<(), Error> {
     let mut global = context.global.clone();
     global.reach.sandbox = true;
-    let scope = global.connect().await?.scope(global.bus);
+    let scope = global.connect(&|_| {}).await?.scope(global.bus);
     let endpoint = Sandbox::open()?.endpoint().await?;
     let event = sample_event(&scope, signal, &["INSTANCE"]);
     let (subject, what) = if is_instance(&about) {

@@ -21,11 +21,12 @@ pub(in crate::cli) struct Args {
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
     let hub = context.hub().await?;
     let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
-    let (_, found) = stages::survey(hub, guess, |survey| status(survey, &names)).await?;
+    let (survey, found) = stages::survey(hub, guess, |survey| status(survey, &names)).await?;
     let (status, clusters) = found?;
     status.unknown.iter().for_each(|text| hub.ui.warn_text(text));
     hub.ui.result(&text::status(&hub.scope, &status, &clusters, hub.ui.result_style()))?;
-    let error = failure::incomplete(hub, status.unknown.len());
+    let faults = survey.observed.faults().map(|(_, fault)| fault).chain(survey.records().fault());
+    let error = failure::incomplete(hub, status.unknown.len(), faults);
     Ok(HubReport { error, ..report_of(hub, status, clusters) })
 }
 

@@ -45,7 +45,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     show_findings(hub, &survey, &intent)?;
     Ok(HubReport {
         probes: probed(&survey).map(Probe::from).collect(),
-        error: failure::incomplete(hub, intent.incomplete),
+        error: failure::incomplete(hub, intent.incomplete.len(), &intent.incomplete),
         differs: intent.findings.iter().any(|finding| finding.severity.needs_work()),
         ..HubReport::new(&hub.scope, &intent)
     })

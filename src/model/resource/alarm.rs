@@ -82,6 +82,7 @@ impl Particulars for Alarm {
         let period = number("Period").max(definition["Metrics"][0]["MetricStat"]["Period"].as_u64().unwrap_or(60));
         let within = duration_text(period * periods);
         match definition["Threshold"].as_u64() {
+            Some(threshold) if periods == 1 => format!("{metric} {comparison} {threshold}"),
             Some(threshold) => format!("{metric} {comparison} {threshold}, {breaches} of {periods} times in {within}"),
             None => Value::to_string(&definition["Threshold"]),
         }

@@ -43,10 +43,8 @@ impl Write for Refuses {
 }
 
 #[test]
-fn output_that_goes_nowhere_is_an_error() {
-    let closed = write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x").unwrap_err();
-    assert_eq!((closed.kind, closed.message.as_str()), (ErrorKind::Failed, STDOUT_CLOSED));
+fn output_that_cannot_be_written_is_an_error_unless_nobody_reads_it() {
+    assert_eq!(write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x"), Ok(false));
     let full = write_line(&mut Refuses(io::ErrorKind::StorageFull), "x").unwrap_err();
     assert_eq!(full.kind, ErrorKind::Failed);
-    assert_ne!(full.message, STDOUT_CLOSED);
 }

@@ -78,8 +78,8 @@ fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) ->
         instance = format!("{instance} +{}", line.items - 1);
     }
     let time = line.time.unwrap_or_else(|| time_text(event.logged).into());
-    // Without its year and zone.
-    let time = time.get(5..19).unwrap_or(&time).replace('T', " ");
+    // Without its year.
+    let time = time.get(5..19).map_or(time.to_string(), |time| time.replace('T', " ") + " UTC");
     let signal = line.signal.as_deref().map_or("-", short_name);
     let mut cells = vec![time, format!("{signal:<9}"), format!("{instance:<19}")];
     cells.extend(names_cluster.then(|| line.cluster.into_owned()));
@@ -149,7 +149,7 @@ mod tests {
             assert!(text.contains("i-0a458f323d52c9380"), "{width}:\n{text}");
         }
         let narrow = shown(80);
-        let row = "  11-24 03:12:41   spot        i-0a458f323d52c9380   delivered in 84 ms\n";
+        let row = "  11-24 03:12:41 UTC   spot        i-0a458f323d52c9380   delivered in 84 ms\n";
         assert!(narrow.contains(row), "{narrow}");
         let summary = "tenant-1 · 11 Spot interruptions, 3 other events in 7d · 1 dropped · slowest\ndelivery 212 ms\n";
         assert!(narrow.contains(summary), "{narrow}");

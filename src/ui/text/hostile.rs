@@ -76,7 +76,7 @@ proptest! {
         let found = with_texts(&text, &Document::new(policy));
         let planned = between(&found, &with_texts("x", &Document::new("x".into())));
         for plan in [&planned, &between(&Desired::default(), &found), &between(&found, &Desired::default())] {
-            let shown = super::plan(&scope(), plan, true, style);
+            let shown = super::plan(&scope(), plan, &[], true, style);
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
         let mut report = HubReport::of(&scope());

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::layout::{Style, escape, fold, hanging, indented, name};
-use super::plan::{NAME_COLUMN, field_lines};
+use super::plan::{NAME_COLUMN, field_lines, heading_of};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
 use crate::model::{Scope, Severity, counted};
@@ -59,7 +59,7 @@ fn titled(title: &str, text: &str, style: Style) -> String {
 /// With `-v`, also what was checked, what each code means and what differs.
 pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
-    let mut lines = vec![format!("{} · {clusters}", super::heading(scope, style)), String::new()];
+    let mut lines = vec![heading_of("hub", scope, &format!(" · {clusters}"), style), String::new()];
     if style.verbose > 0 {
         lines.extend(passed(&intent.passed, style));
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use similar::{ChangeTag, DiffTag, TextDiff};
 
-use super::layout::{Style, Table, escape, fold, gap, hanging, name, shortened};
+use super::layout::{Style, Table, block, escape, fold, gap, hanging, name, shortened};
 use crate::model::{
-    ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope, count_key, first_of,
+    ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope, count_key, counted,
 };
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
@@ -14,8 +14,6 @@ use crate::ui::terminal::Paint;
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
-/// How many clusters a line names.
-const LISTED: usize = 20;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
 /// The widest name column. Longer names reach into the next column.
@@ -25,17 +23,18 @@ const CONTEXT: usize = 3;
 
 /// The first line of every text about a hub.
 pub(super) fn heading(scope: &Scope, style: Style) -> String {
-    heading_of("hub", scope, style)
+    heading_of("hub", scope, "", style)
 }
 
 /// The first line about a hub or a bus, which have the same name.
-pub(super) fn heading_of(what: &str, scope: &Scope, style: Style) -> String {
-    style.paint.bold(&format!("kibus · account {} · {} · {what} {}", scope.account, scope.region, scope.bus))
+pub(super) fn heading_of(what: &str, scope: &Scope, more: &str, style: Style) -> String {
+    let line = format!("kibus · account {} · {} · {what} {}{more}", scope.account, scope.region, scope.bus);
+    style.paint.bold(&fold(&line, style.room(0)).join("\n"))
 }
 
 /// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
 /// yet: a person is asked first, or it is only shown.
-pub fn plan(scope: &Scope, plan: &Plan, open: bool, style: Style) -> String {
+pub fn plan(scope: &Scope, plan: &Plan, clusters: &[ClusterSummary], open: bool, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
@@ -50,14 +49,15 @@ pub fn plan(scope: &Scope, plan: &Plan, open: bool, style: Style) -> String {
         lines.push(String::new());
         if titled {
             let title = group.0.map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
-            let title = shortened(&escape(&title), style.width, 2);
-            lines.push(format!("  {}", style.paint.bold(&title)));
+            let title = style.paint.bold(&escape(&title));
+            let title = block(&(title + &found_by(clusters, group.0)), style);
+            lines.extend(title.lines().map(|line| shortened(line, style.width, 0)));
         }
         lines.extend(group.1.iter().flat_map(|change| change_lines(change, columns, style)));
     }
     for action in &brief {
         lines.push(String::new());
-        lines.extend(cluster_lines(*action, &groups, style));
+        lines.extend(cluster_lines(*action, &groups, clusters, style));
     }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
@@ -166,7 +166,8 @@ pub(super) fn field_lines(
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
-            return below(&field.path, diff(from, to, style.verbose > 0, style.paint));
+            let path = format!("{} (- now, + planned)", field.path);
+            return below(&path, diff(from, to, style.verbose > 0, style.paint));
         }
         (FieldValue::Document(from), _) => return below(&field.path, whole(from, '-', style.paint)),
         (_, FieldValue::Document(to)) => return below(&field.path, whole(to, '+', style.paint)),
@@ -195,7 +196,7 @@ fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
 }
 
 /// One line per whole cluster, with its controller role.
-fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<String> {
+fn cluster_lines(action: Action, groups: &[Group<'_>], found: &[ClusterSummary], style: Style) -> Vec<String> {
     let groups: Vec<_> = groups.iter().filter(|group| is_whole_cluster(group, action)).collect();
     let changes: usize = groups.iter().map(|(_, changes)| changes.len()).sum();
     let title = format!("{} clusters, {changes} to {}; -v shows each change", groups.len(), action.words()[0]);
@@ -206,8 +207,8 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
             let resource = change.after.as_ref().or(change.before.as_ref())?;
             resource.as_role_policy().map(|policy| policy.role.to_string())
         };
+        let role = changes.iter().find_map(policy).map(|role| role + &found_by(found, *cluster));
         let cluster = cluster.map_or("", ClusterName::as_str);
-        let role = changes.iter().find_map(policy);
         table.row([format!("{} {cluster}", sign(action, style.paint)), role.unwrap_or_default()]);
     }
     let title = shortened(&title, style.width, 2);
@@ -259,26 +260,11 @@ impl Columns {
     }
 }
 
-/// How the controller roles of clusters were found: one line for all with the same sources.
-pub fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
-    let mut groups: BTreeMap<String, Vec<&ClusterSummary>> = BTreeMap::new();
-    let mut clusters: Vec<_> = clusters.iter().filter(|cluster| !cluster.found_by.is_empty()).collect();
-    clusters.sort_by_key(|cluster| count_key(cluster.name.as_str()));
-    for cluster in clusters {
-        let sources: Vec<String> = cluster.found_by.iter().map(ToString::to_string).collect();
-        groups.entry(sources.join(", ")).or_default().push(cluster);
-    }
-    let line = |(sources, group): (String, Vec<&ClusterSummary>)| {
-        let sources = escape(&sources).into_owned();
-        match (group.as_slice(), group[0].controller_role.as_ref()) {
-            ([one], Some(role)) => format!("role `{role}` of cluster `{}` was found by: {sources}", one.name),
-            _ => format!(
-                "roles of clusters {} were found by: {sources}",
-                first_of(group.iter().map(|one| &one.name), LISTED)
-            ),
-        }
-    };
-    groups.into_iter().map(line).collect()
+/// What the controller role of a cluster was found by, for the lines of a plan; empty if it was not searched.
+fn found_by(clusters: &[ClusterSummary], name: Option<&ClusterName>) -> String {
+    let cluster = clusters.iter().find(|cluster| Some(&cluster.name) == name);
+    let sources: Vec<String> = cluster.into_iter().flat_map(|one| &one.found_by).map(ToString::to_string).collect();
+    if sources.is_empty() { String::new() } else { format!(" (role found by {})", escape(&sources.join(", "))) }
 }
 
 /// The value of the field at `path`, on one line. A document has lines of its own.

@@ -1,7 +1,7 @@
 //! The status of a hub and its clusters, as text.
 
 use super::layout::{Style, Table, escape, hanging, name};
-use crate::model::{Depth, Scope, by_count};
+use crate::model::{Depth, Kind, Scope, by_count};
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
 use crate::ui::Paint;
@@ -18,9 +18,11 @@ pub fn status(scope: &Scope, status: &StatusReport, clusters: &[ClusterSummary],
     let paint = style.paint;
     let mut lines = vec![super::heading(scope, style), String::new()];
     let mut fact = |title: &str, text: &str| lines.extend(hanging(&format!("  {title}"), FACTS, text, style));
-    fact("router", &router(status.router.as_ref(), paint));
+    let is_unknown = |kind| status.unreadable.iter().any(|id| id.of_kind() == kind);
+    let of_kind = |kind, text| if is_unknown(kind) { paint.yellow("unknown") } else { text };
+    fact("router", &of_kind(Kind::Alias, router(status.router.as_ref(), paint)));
     status.standing.iter().for_each(|standing| fact("", &paint.yellow(&escape(standing))));
-    fact("mapping", &mapping(status, paint));
+    fact("mapping", &of_kind(Kind::EventSourceMapping, mapping(status, paint)));
     fact("rules", &rules(status, paint));
     status.heartbeat.iter().for_each(|last| fact("heartbeat", &escape(last)));
     if !status.missing.is_empty() {
@@ -49,7 +51,7 @@ pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, s
     }
     let mut lines = Vec::new();
     for (scope, clusters) in buses {
-        lines.push(super::plan::heading_of("bus", scope, style));
+        lines.push(super::plan::heading_of("bus", scope, "", style));
         let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
@@ -139,12 +141,18 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
         return paint.red("none: nothing reads the hub queue");
     };
     let state = mapping.state.to_lowercase();
-    if mapping.state == "Enabled" { state } else { paint.yellow(&escape(&state)) }
+    match mapping.state.as_str() {
+        "Enabled" => state,
+        "Disabled" => paint.red(&state),
+        _ => paint.yellow(&escape(&state)),
+    }
 }
 
 fn rules(status: &StatusReport, paint: Paint) -> String {
     let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|rule| rule.enabled);
-    let enabled = format!("{} enabled", enabled.len());
+    let unknown = status.unreadable.iter().filter(|id| id.of_kind() == Kind::Rule).count();
+    let unknown = if unknown > 0 { paint.yellow(&format!(", {unknown} unknown")) } else { String::new() };
+    let enabled = format!("{} enabled{unknown}", enabled.len());
     if disabled.is_empty() {
         return enabled;
     }

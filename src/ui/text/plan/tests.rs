@@ -17,7 +17,7 @@ fn clusters_resources(count: usize) -> Desired {
 }
 
 fn shown(plan: &Plan, style: Style) -> String {
-    super::plan(&scope(), plan, true, style)
+    super::plan(&scope(), plan, &[], true, style)
 }
 
 #[test]
