@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use similar::{ChangeTag, DiffTag, TextDiff};
 
 use super::layout::{Style, Table, block, escape, fold, gap, hanging, name, shortened};
-use crate::model::{
-    ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope, count_key, counted,
-};
+use crate::model::{ClusterName, Code, Document, FieldName, FieldValue, LogGroupField, ResourceId, Scope, count_key};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
 use crate::ui::terminal::Paint;
