@@ -245,16 +245,17 @@ pub fn is_raced(plan: &Plan, outcome: &Outcome) -> bool {
     !outcome.failed.is_empty() && outcome.failed.iter().all(is_raced)
 }
 
-/// Whether another run has written over the settings that this plan wrote. A read that is late shows an older version.
+/// Whether another run has written over the settings that this plan wrote last. A read that is late shows an older version.
 pub async fn settings_are_lost(plan: &Plan, cloud: &impl Write) -> bool {
-    for change in &plan.changes {
-        let Some(Resource::Parameter(wrote)) = &change.after else { continue };
-        let before = change.before.as_ref().and_then(Resource::as_parameter).map_or(0, |before| before.version);
-        if let Ok(Some(Resource::Parameter(found))) = cloud.read_back(&change.id, Waiting::unattended()).await {
-            return found.version > before + 1 && found.settings != wrote.settings;
+    let written = |change: &&Change| matches!(change.after, Some(Resource::Parameter(_)));
+    let Some(change) = plan.changes.iter().rfind(written) else { return false };
+    let before = change.before.as_ref().and_then(Resource::as_parameter).map_or(0, |before| before.version);
+    match (cloud.read_back(&change.id, Waiting::unattended()).await, &change.after) {
+        (Ok(Some(Resource::Parameter(found))), Some(Resource::Parameter(wrote))) => {
+            found.version > before + 1 && found.settings != wrote.settings
         }
+        _ => false,
     }
-    false
 }
 
 fn is_of_parameter(resource: &Resource) -> bool {

@@ -162,7 +162,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("add-cluster base --yes --tag team=b").await;
     operator.kibus("verify").await;
     drift_is_fixed(&mut operator).await;
-    // The emulator forgets the metrics of a calculation, so `verify` would report these alarms.
     operator.kibus("bootstrap-hub --yes --reader-alarms --tag cost=b --untag team").await;
     operator
         .kibus("bootstrap-hub --yes --tag none --rebalance=false --alarms=false --reader-alarms=false --dashboard=false --reserved-concurrency none --permissions-boundary none --kms-key none")
