@@ -3,6 +3,8 @@
 mod commands;
 mod failure;
 mod global;
+#[cfg(test)]
+mod hostile;
 mod hub;
 mod parse;
 mod router_file;
@@ -112,13 +114,18 @@ fn plain_ui() -> Ui {
     Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default())
 }
 
+/// The text of wrong usage. Help and version are none.
+fn usage_error(e: &clap::Error) -> Option<String> {
+    let text = e.use_stderr().then(|| e.render().to_string())?;
+    // The message repeats arguments, which could contain control characters.
+    let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
+    Some(lines.join("\n"))
+}
+
 /// Prints help and version to stdout, and everything else to stderr as a usage error.
 fn show_usage(e: &clap::Error) -> u8 {
-    if e.use_stderr() {
-        // The message repeats arguments, which could contain control characters.
-        let text = e.render().to_string();
-        let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
-        plain_ui().say(&lines.join("\n"));
+    if let Some(text) = usage_error(e) {
+        plain_ui().say(&text);
         return ErrorKind::Usage.exit_code();
     }
     match e.print() {
