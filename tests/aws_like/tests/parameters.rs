@@ -129,11 +129,19 @@ fn n2_a_second_update_at_once_is_refused() {
         let over = || json!({ "Overwrite": true });
         let tag =
             json!({ "ResourceType": "Parameter", "ResourceId": "/kibus/x", "Tags": [{ "Key": "a", "Value": "b" }] });
-        let (one, other, tag) =
-            tokio::join!(put(aws, "1", over()), put(aws, "2", over()), call(aws, "AddTagsToResource", tag));
-        let tag = tag.map_or_else(|code| code, |_| "ok".to_owned());
-        let refused = [&one, &other, &tag].into_iter().filter(|said| *said == "TooManyUpdates").count();
-        assert!(refused > 0, "{one}, {other}, {tag}");
+        let mut refused = 0;
+        // On a busy machine, one call may be over before the next one arrives. After a second, the rate allows more.
+        for _ in 0..5 {
+            let (one, other, tag) =
+                tokio::join!(put(aws, "1", over()), put(aws, "2", over()), call(aws, "AddTagsToResource", tag.clone()));
+            let tag = tag.map_or_else(|code| code, |_| "ok".to_owned());
+            refused = [&one, &other, &tag].into_iter().filter(|said| *said == "TooManyUpdates").count();
+            if refused > 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert!(refused > 0);
         assert_eq!(aws.proxy.like.take_struck(), [Behavior::N2]);
         assert!(put(aws, "3", over()).await.starts_with("ok"), "the one before it is over");
     });
