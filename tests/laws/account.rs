@@ -4,7 +4,7 @@
 mod effect;
 mod rules;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use kibus::plan::{Action, Change, Plan};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::interruption::Desired;
 use effect::{Published, half, marked, published, take};
 use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
@@ -59,23 +60,25 @@ pub(super) struct Interruption {
     pub killed: bool,
 }
 
-type Desired = BTreeMap<ResourceId, Resource>;
+/// Resources that many accounts share.
+type Resources = BTreeMap<ResourceId, Arc<Resource>>;
 
 /// What decides what a command does in an account: the time, the resources, the published versions, the deleted queues that still
 /// answer, and the keys of messages.
-pub(super) type Basis = (u64, Desired, Published, BTreeMap<ResourceId, usize>, MessageKeys);
+pub(super) type Basis = (u64, Resources, Published, BTreeMap<ResourceId, usize>, MessageKeys);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     /// The local clock, in Unix seconds.
     now: u64,
-    resources: Desired,
+    resources: Resources,
     /// The published versions of each function.
     published: Published,
     shown: Vec<Change>,
-    writes: usize,
-    /// Which of them create what.
-    creates: Vec<(usize, ResourceId)>,
+    /// The writes of this run.
+    writes: Vec<Arc<Change>>,
+    /// The writes with which the run of a fork begins. Their effects are there already.
+    prefix: VecDeque<Arc<Change>>,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
     /// The clusters whose queues may become kibus's own, whatever they are.
@@ -96,23 +99,40 @@ struct State {
 pub(super) struct Account {
     scope: Scope,
     state: Mutex<State>,
+    /// The state before each write of a run that is recorded.
+    recorded: Mutex<Option<Vec<State>>>,
     stop: watch::Sender<bool>,
 }
 
 impl Account {
     /// An account with these resources.
     pub(super) fn new(scope: &Scope, resources: Desired) -> Self {
-        Self {
-            scope: scope.clone(),
-            state: Mutex::new(State {
-                now: 1_800_000_000,
-                published: published(&resources),
-                resources,
-                ghost_reads: 1,
-                ..State::default()
-            }),
-            stop: watch::Sender::new(false),
-        }
+        let resources = resources.into_iter().map(|(id, resource)| (id, Arc::new(resource))).collect();
+        let published = published(&resources);
+        Self::of(scope, State { now: 1_800_000_000, published, resources, ghost_reads: 1, ..State::default() })
+    }
+
+    fn of(scope: &Scope, state: State) -> Self {
+        let stop = watch::Sender::new(false);
+        Self { scope: scope.clone(), state: Mutex::new(state), recorded: Mutex::default(), stop }
+    }
+
+    /// Another account that has the same.
+    pub(super) fn copy(&self) -> Self {
+        Self::of(&self.scope, self.state().clone())
+    }
+
+    /// This account, which can be forked after a run.
+    pub(super) fn recording(self) -> Self {
+        Self { recorded: Mutex::new(Some(Vec::new())), ..self }
+    }
+
+    /// The account before a write of the recorded run, in which the same plan is applied with as many changes at once. The writes
+    /// before this one are made again, and have no effect of their own.
+    pub(super) fn fork(&self, at: usize) -> Self {
+        let mut state = self.recorded.lock().unwrap().as_ref().unwrap()[at].clone();
+        state.prefix = std::mem::take(&mut state.writes).into();
+        Self::of(&self.scope, state)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -146,9 +166,8 @@ impl Account {
     /// All resources, without those that are deleted and still answer.
     pub(super) fn resources(&self) -> Desired {
         let state = self.state();
-        let mut resources = state.resources.clone();
-        resources.retain(|id, _| !state.ghosts.contains_key(id));
-        resources
+        let there = state.resources.iter().filter(|(id, _)| !state.ghosts.contains_key(id));
+        there.map(|(id, resource)| (id.clone(), Resource::clone(resource))).collect()
     }
 
     /// The next run may adopt the queues of these clusters.
@@ -157,7 +176,7 @@ impl Account {
     }
 
     fn resources_of<T>(&self, pick: impl Fn(&Resource) -> Option<T>) -> Vec<T> {
-        self.state().resources.values().filter_map(pick).collect()
+        self.state().resources.values().filter_map(|resource| pick(resource)).collect()
     }
 
     pub(super) fn basis(&self) -> Basis {
@@ -177,17 +196,16 @@ impl Account {
     pub(super) fn show(&self, plan: &Plan, interruption: Option<Interruption>) -> watch::Receiver<bool> {
         let mut state = self.state();
         state.shown = plan.changes.clone();
-        state.writes = 0;
-        state.creates.clear();
+        state.writes.clear();
         state.interruption = interruption;
         state.unfinished = None;
         self.stop.send_replace(false);
         self.stop.subscribe()
     }
 
-    /// The creates of the last run, with their places among its writes.
-    pub(super) fn creates(&self) -> Vec<(usize, ResourceId)> {
-        self.state().creates.clone()
+    /// The writes of the last run, in their order.
+    pub(super) fn writes(&self) -> Vec<Arc<Change>> {
+        self.state().writes.clone()
     }
 
     /// The writes that broke a law.
@@ -263,7 +281,7 @@ impl Read for Account {
             Some(left) => *left -= 1,
             None => {}
         }
-        let resource = state.resources.get(id).cloned();
+        let resource = state.resources.get(id).map(|there| Resource::clone(there));
         Ok(resource.map(|resource| Snapshot { resource, status: None }))
     }
 
@@ -291,12 +309,8 @@ impl Read for Account {
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
         self.call().await;
         let id = ResourceId::RolePolicy(role.clone(), policy.parse().unwrap());
-        Ok(match self.state().resources.get(&id) {
-            Some(Resource::RolePolicy(found)) => {
-                Some(InlinePolicy { name: policy.to_owned(), text: found.document.compact() })
-            }
-            _ => None,
-        })
+        let text = self.state().resources.get(&id).and_then(|one| Some(one.as_role_policy()?.document.compact()));
+        Ok(text.map(|text| InlinePolicy { name: policy.to_owned(), text }))
     }
 
     async fn inline_policies(
@@ -349,6 +363,15 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
+        if let Some(earlier) = state.prefix.pop_front() {
+            assert_eq!(*earlier, *change, "a fork begins as the recorded run");
+            assert!(state.made(change), "{} was not shown", change.id);
+            state.writes.push(earlier);
+            return Ok(());
+        }
+        if let Some(recorded) = &mut *self.recorded.lock().unwrap() {
+            recorded.push(State { shown: Vec::new(), ..state.clone() });
+        }
         // Nothing else decides who can use a queue.
         if !matches!(change.id.of_kind(), Kind::Queue | Kind::Role | Kind::RolePolicy) {
             return self.answer(&mut state, change);
@@ -373,6 +396,12 @@ impl Write for Account {
 }
 
 impl State {
+    /// Whether this change was shown. It is made once.
+    fn made(&mut self, change: &Change) -> bool {
+        let place = self.shown.iter().position(|shown| shown == change);
+        place.map(|place| self.shown.swap_remove(place)).is_some()
+    }
+
     fn forget(&mut self, id: &ResourceId) {
         self.ghosts.remove(id);
         self.resources.remove(id);
@@ -383,7 +412,7 @@ impl State {
         match marked(change, self.now) {
             Some(marked) => {
                 self.ghosts.insert(change.id.clone(), self.ghost_reads);
-                self.resources.insert(change.id.clone(), marked);
+                self.resources.insert(change.id.clone(), Arc::new(marked));
             }
             None => take(&mut self.resources, &mut self.published, change, self.now),
         }
@@ -399,19 +428,16 @@ impl State {
 }
 
 /// Whether a resource exists and is not being deleted.
-fn stands(resources: &Desired, id: &ResourceId, now: u64) -> bool {
+fn stands(resources: &Resources, id: &ResourceId, now: u64) -> bool {
     let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
     resources.get(id).is_some_and(|resource| !tags(resource).being_deleted(now))
 }
 
 impl Account {
     fn answer(&self, state: &mut State, change: &Change) -> Result<(), Fault> {
-        let at = state.writes;
-        state.writes += 1;
+        let at = state.writes.len();
+        state.writes.push(Arc::new(change.clone()));
         let creates = change.action == Action::Create;
-        if creates {
-            state.creates.push((at, change.id.clone()));
-        }
         let now = state.interruption.filter(|now| now.at <= at);
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));
@@ -434,7 +460,7 @@ impl Account {
             }
             Some(Trouble::AskedTwice) if creates => {
                 match half(change, Trouble::AllButTags, state.now) {
-                    Some(half) => drop(state.resources.insert(half.id(), half)),
+                    Some(half) => drop(state.resources.insert(half.id(), Arc::new(half))),
                     None => state.take(change),
                 }
                 state.unfinished = Some(change.resource().clone());
@@ -445,7 +471,7 @@ impl Account {
                     Trouble::AnswerLost => state.take(change),
                     Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
                         let half = half(change, trouble, state.now);
-                        state.resources.extend(half.map(|half| (half.id(), half)));
+                        state.resources.extend(half.map(|half| (half.id(), Arc::new(half))));
                     }
                     Trouble::Nothing | Trouble::Stop | Trouble::AskedTwice => {}
                 }

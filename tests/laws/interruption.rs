@@ -2,6 +2,7 @@
 //! interrupted, and every kind of interruption.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kibus::model::{
     ClusterRecord, Document, GlobalOptions, HubOptions, Maker, Moment, OrNone, Queue, Record, Resource, ResourceId,
@@ -278,25 +279,48 @@ pub(super) fn assert_same(left: Desired, right: &Desired, name: impl FnOnce() ->
     }
 }
 
+/// A state in which a run was interrupted, and the plan of the next one.
+struct Interrupted {
+    left: Basis,
+    /// After the next plan was made.
+    planned: Account,
+    again: Plan,
+    /// With how many steps at a time the rest was applied.
+    repeated: Vec<usize>,
+}
+
 /// Interrupts a command at each step and in each way, repeats it, and compares the result with an uninterrupted run.
 pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command) {
     let account = start();
-    let whole = wait(command.run(&scope(), &account, 1, None));
-    assert_eq!(account.breaches(), [""; 0], "{command:?}");
-    assert!(whole.outcome.is_complete(), "{command:?}: {:?}", whole.outcome);
-    let end = comparable(account.resources());
+    let plan = wait(command.plan(&scope(), &account));
+    let [alone, together] = [1, 8].map(|limit| {
+        let account = account.copy().recording();
+        let whole = wait(command.apply(plan.clone(), &account, limit, None));
+        assert_eq!(account.breaches(), [""; 0], "{command:?}");
+        assert!(whole.outcome.is_complete(), "{command:?}: {:?}", whole.outcome);
+        account
+    });
+    let end = comparable(alone.resources());
+    assert_same(together.resources(), &end, || format!("{command:?}, 8 at a time"));
     // A command does the same where it finds the same, so what was seen once is not run again.
-    let mut repeated: Vec<(usize, Basis, Plan)> = Vec::new();
+    let mut seen: Vec<Interrupted> = Vec::new();
     let mut unchanged: Vec<Basis> = Vec::new();
-    for (limit, now) in interruptions(&whole.plan) {
+    for (limit, now) in interruptions(&alone.writes()) {
         let name = || format!("{command:?}, {limit} at a time, {now:?}");
-        let account = start();
-        let first = wait(command.apply(whole.plan.clone(), &account, limit, Some(now)));
+        let account = if limit == 1 { &alone } else { &together }.fork(now.at);
+        let first = wait(command.apply(plan.clone(), &account, limit, Some(now)));
         assert_eq!(account.breaches(), [""; 0], "{}", name());
         let left = account.basis();
-        let seen = repeated.iter().position(|(at_once, basis, _)| (*at_once, basis) == (limit, &left));
-        let seen = seen.unwrap_or_else(|| {
-            let second = wait(command.run(&scope(), &account, limit, None));
+        let known = seen.iter().position(|one| one.left == left).unwrap_or_else(|| {
+            let again = wait(command.plan(&scope(), &account));
+            seen.push(Interrupted { left, planned: account, again, repeated: Vec::new() });
+            seen.len() - 1
+        });
+        let Interrupted { planned, again, repeated, .. } = &mut seen[known];
+        if !repeated.contains(&limit) {
+            repeated.push(limit);
+            let account = planned.copy();
+            let second = wait(command.apply(again.clone(), &account, limit, None));
             assert_eq!(account.breaches(), [""; 0], "{}, again", name());
             assert!(second.outcome.is_complete(), "{}, again: {:?}", name(), second.outcome);
             account.a_minute_passes();
@@ -307,10 +331,7 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
                 unchanged.push(basis);
             }
             assert_same(account.resources(), &end, name);
-            repeated.push((limit, left, second.plan));
-            repeated.len() - 1
-        });
-        let again = &repeated[seen].2;
+        }
         // SQS may still answer for a deleted queue.
         let is_made = |change: &&Change| change.action != Action::Delete || change.resource().as_queue().is_none();
         let done = first.outcome.done.iter().map(|at| &first.plan.changes[*at]);
@@ -321,10 +342,10 @@ pub(super) fn may_be_interrupted(start: impl Fn() -> Account, command: &Command)
     }
 }
 
-/// Each interruption of a plan, with how many steps are taken at a time.
-fn interruptions(plan: &Plan) -> Vec<(usize, Interruption)> {
+/// Each interruption of these changes, with how many steps are taken at a time.
+fn interruptions(changes: &[Arc<Change>]) -> Vec<(usize, Interruption)> {
     let mut found = Vec::new();
-    for (at, change) in plan.changes.iter().enumerate() {
+    for (at, change) in changes.iter().enumerate() {
         // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
         let alone = [Trouble::AnswerLost].into_iter().chain(halves(change));
         let alone = alone.map(|trouble| (1, trouble, false));
@@ -411,15 +432,16 @@ fn a_create_with_a_lost_answer_is_done() {
     for history in histories() {
         let start = account_after(&history);
         for command in commands() {
-            let account = Account::new(&scope(), start.clone());
-            wait(command.run(&scope(), &account, 1, None));
-            let end = comparable(account.resources());
-            for (at, created) in account.creates() {
-                let account = Account::new(&scope(), start.clone());
+            let whole = Account::new(&scope(), start.clone()).recording();
+            let plan = wait(command.run(&scope(), &whole, 1, None)).plan;
+            let end = comparable(whole.resources());
+            let writes = whole.writes().into_iter().enumerate();
+            for (at, created) in writes.filter(|(_, change)| change.action == Action::Create) {
+                let account = whole.fork(at);
                 let now = Interruption { at, trouble: Trouble::AskedTwice, killed: false };
                 // One at a time, so that the write at this place is this step's.
-                let run = wait(command.run(&scope(), &account, 1, Some(now)));
-                let name = format!("{command:?} after {history:?}, {created}");
+                let run = wait(command.apply(plan.clone(), &account, 1, Some(now)));
+                let name = format!("{command:?} after {history:?}, {}", created.id);
                 assert_eq!(account.breaches(), [""; 0], "{name}");
                 assert!(run.outcome.is_complete(), "{name}: {:?}", run.outcome);
                 assert_same(account.resources(), &end, || name);
@@ -473,17 +495,17 @@ fn opposites() -> Vec<(Vec<Command>, Command, Command)> {
 fn s9_the_opposite_command_may_follow_at_once() {
     for (history, first, second) in opposites() {
         let start = account_after(&history);
-        let account = Account::new(&scope(), start.clone());
-        let changes = wait(first.run(&scope(), &account, 1, None)).plan.changes;
-        for (at, change) in changes.iter().enumerate() {
-            let mut ways = vec![(Trouble::AnswerLost, true), (Trouble::Nothing, true), (Trouble::Stop, false)];
-            ways.extend(halves(change).into_iter().map(|half| (half, true)));
-            for (trouble, killed) in ways {
-                for ghost_reads in [0, 1, 3] {
+        for ghost_reads in [0, 1, 3] {
+            let whole = Account::new(&scope(), start.clone()).with_ghosts(ghost_reads).recording();
+            let plan = wait(first.run(&scope(), &whole, 1, None)).plan;
+            for (at, change) in whole.writes().iter().enumerate() {
+                let mut ways = vec![(Trouble::AnswerLost, true), (Trouble::Nothing, true), (Trouble::Stop, false)];
+                ways.extend(halves(change).into_iter().map(|half| (half, true)));
+                for (trouble, killed) in ways {
                     let now = Interruption { at, trouble, killed };
                     let name = format!("{first:?} {now:?} then {second:?}, {ghost_reads} reads of a ghost");
-                    let account = Account::new(&scope(), start.clone()).with_ghosts(ghost_reads);
-                    wait(first.run(&scope(), &account, 1, Some(now)));
+                    let account = whole.fork(at);
+                    wait(first.apply(plan.clone(), &account, 1, Some(now)));
                     let run = wait(second.run(&scope(), &account, 8, None));
                     assert_eq!(account.breaches(), [""; 0], "{name}");
                     assert!(run.outcome.is_complete(), "{name}: {:?}", run.outcome);

@@ -1,6 +1,7 @@
 //! The effect of a write, and of a part of one.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kibus::model::{
     Alias, Code, FieldValue, FunctionName, FunctionSettings, Resource, ResourceId, Tags,
@@ -8,16 +9,16 @@ use kibus::model::{
 };
 use kibus::plan::{Action, Change, FieldChange};
 
-use super::{Desired, Trouble};
+use super::{Resources, Trouble};
 
 /// The settings that the versions of functions were published with.
 pub(super) type Published = BTreeMap<(FunctionName, u64), FunctionSettings>;
 
 /// The published versions of these resources. The one after the live version has the settings of the function, and those
 /// before it have code of their own.
-pub(super) fn published(resources: &Desired) -> Published {
+pub(super) fn published(resources: &Resources) -> Published {
     let mut published = Published::new();
-    for alias in resources.values().filter_map(Resource::as_alias) {
+    for alias in resources.values().filter_map(|one| one.as_alias()) {
         for number in alias.versions.iter().copied().chain(alias.version) {
             let settings = match Some(number).cmp(&alias.version) {
                 std::cmp::Ordering::Less => FunctionSettings {
@@ -34,9 +35,9 @@ pub(super) fn published(resources: &Desired) -> Published {
 }
 
 /// The settings that a version would be published with now.
-fn current(resources: &Desired, alias: &Alias) -> FunctionSettings {
+fn current(resources: &Resources, alias: &Alias) -> FunctionSettings {
     let function = resources.get(&ResourceId::Function(alias.function.clone()));
-    let settings = function.and_then(Resource::as_function).map(|found| &found.settings);
+    let settings = function.and_then(|one| one.as_function()).map(|found| &found.settings);
     settings.unwrap_or(&alias.settings).clone()
 }
 
@@ -48,7 +49,7 @@ pub(super) fn marked(change: &Change, now: u64) -> Option<Resource> {
     Some(Resource::Queue(queue))
 }
 
-pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &Change, now: u64) {
+pub(super) fn take(resources: &mut Resources, published: &mut Published, change: &Change, now: u64) {
     let after = match (&change.before, &change.after) {
         (None, Some(after)) => created(after, now),
         (Some(from), Some(to)) => updated(from, to, &change.fields),
@@ -61,7 +62,7 @@ pub(super) fn take(resources: &mut Desired, published: &mut Published, change: &
         Resource::Alias(alias) => Resource::Alias(pointed(resources, published, alias)),
         other => other,
     };
-    resources.insert(after.id(), after);
+    resources.insert(after.id(), Arc::new(after));
 }
 
 /// A resource that is created now: SQS says when, and Parameter Store counts from 1 and gives no tags.
@@ -78,7 +79,7 @@ fn created(after: &Resource, now: u64) -> Resource {
 
 /// An alias on the existing version that it moves to, else on a new one. Publishing freezes the current settings, not the
 /// desired ones, and gives the latest version again if that has them.
-fn pointed(resources: &Desired, published: &mut Published, mut alias: Alias) -> Alias {
+fn pointed(resources: &Resources, published: &mut Published, mut alias: Alias) -> Alias {
     let function = alias.function.clone();
     let of_function = |(key, _): &(&(FunctionName, u64), &FunctionSettings)| key.0 == function;
     let latest = published.iter().rfind(of_function);

@@ -10,16 +10,16 @@ use kibus::model::{
 };
 use kibus::plan::{Action, Change, diff};
 
-use super::{Desired, State, stands};
+use super::{Resources, State, stands};
 use crate::queue_policies::Sender;
 
 /// The keys that messages in each queue may be under. No time passes here, so no message expires.
 pub(super) type MessageKeys = BTreeMap<QueueName, BTreeSet<KmsKey>>;
 
 /// S25: notes the keys that the queues have now. Messages stay under them, until the queue is deleted.
-pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Desired) {
+pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Resources) {
     keys.retain(|queue, _| resources.contains_key(&ResourceId::Queue(queue.clone())));
-    for queue in resources.values().filter_map(Resource::as_queue) {
+    for queue in resources.values().filter_map(|one| one.as_queue()) {
         let keys = keys.entry(queue.name.clone()).or_default();
         if let Encryption::Kms(key) = &queue.encryption {
             keys.insert(key.clone());
@@ -31,20 +31,18 @@ pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Desired) {
 /// dead-letter queue, a controller policy its cluster queue.
 pub(super) fn can_use(
     scope: &Scope,
-    resources: &Desired,
+    resources: &Resources,
     keys: &MessageKeys,
     now: u64,
 ) -> BTreeSet<(ResourceId, ResourceId, Option<KmsKey>)> {
     let mut found = BTreeSet::new();
-    for queue in resources.values() {
-        let Resource::Queue(queue) = queue else { continue };
+    for queue in resources.values().filter_map(|one| one.as_queue()) {
         let leaves = queue.tags.being_deleted(now);
         if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || leaves {
             continue;
         }
         let controller = queue.tags.cluster_of(&scope.bus).map(|cluster| scope.controller_policy(&cluster));
-        for policy in resources.values() {
-            let Resource::RolePolicy(policy) = policy else { continue };
+        for policy in resources.values().filter_map(|one| one.as_role_policy()) {
             let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
             if !uses {
                 continue;
@@ -68,10 +66,10 @@ pub(super) fn can_use(
 }
 
 /// The queues whose policies deny the router's messages, with the role as it is.
-pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
+pub(super) fn locked_out(scope: &Scope, resources: &Resources) -> Vec<QueueName> {
     let role = resources.get(&ResourceId::Role(scope.router_role()));
-    let arn = role.and_then(Resource::as_role).map(|role| scope.role_arn(&role.path, &role.name));
-    let queues = resources.values().filter_map(Resource::as_queue);
+    let arn = role.and_then(|one| one.as_role()).map(|role| scope.role_arn(&role.path, &role.name));
+    let queues = resources.values().filter_map(|one| one.as_queue());
     let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
     let locked = delivered.filter(|queue| {
         let router = arn.clone().map(Sender::principal);
@@ -90,10 +88,10 @@ pub(super) fn allowed(
 ) -> Result<(), String> {
     // Other tasks may run in between.
     let goes_on = change.action == Action::Update && change.after == state.unfinished;
-    match state.shown.iter().position(|shown| shown == change) {
-        Some(place) => drop(state.shown.swap_remove(place)),
-        None if goes_on => state.unfinished = None,
-        None => return Err("was not shown, or is made twice".to_owned()),
+    match state.made(change) {
+        true => {}
+        false if goes_on => state.unfinished = None,
+        false => return Err("was not shown, or is made twice".to_owned()),
     }
     let (resources, now) = (&state.resources, state.now);
     let there = resources.get(&change.id);
@@ -107,7 +105,7 @@ pub(super) fn allowed(
             }
         }
         (Action::Update | Action::Delete, None) => return Err("is gone".to_owned()),
-        (Action::Update, Some(there)) if change.before.as_ref() != Some(there) => {
+        (Action::Update, Some(there)) if change.before.as_ref() != Some(&**there) => {
             return Err("is not what was seen".to_owned());
         }
         (Action::Delete | Action::Update, Some(there)) => {
@@ -155,7 +153,7 @@ fn cluster_of(scope: &Scope, resource: &Resource) -> Option<ClusterName> {
 }
 
 /// The clusters with a record of kibus, and their records.
-fn records<'a>(scope: &Scope, resources: &'a Desired) -> BTreeMap<ClusterName, &'a ClusterRecord> {
+fn records<'a>(scope: &Scope, resources: &'a Resources) -> BTreeMap<ClusterName, &'a ClusterRecord> {
     let records = resources.values().filter_map(|one| one.as_record());
     let of_kibus = records.filter_map(|one| {
         let record = one.record().filter(|record| record.is_of_kibus())?;
@@ -195,9 +193,9 @@ fn adopts(scope: &Scope, state: &State, before: &Resource, after: &Resource) -> 
 }
 
 /// Whether kibus manages a resource: what belongs to a cluster by the record of that cluster.
-fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
+fn ours(scope: &Scope, resources: &Resources, resource: &Resource) -> bool {
     let tagged = |id: &ResourceId| {
-        let tags = resources.get(id).and_then(Resource::tags);
+        let tags = resources.get(id).and_then(|one| one.tags());
         tags.is_some_and(|tags| tags.belong_to(&scope.bus))
     };
     let hub_queues = scope.hub_queues();
@@ -213,7 +211,7 @@ fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
         }
         Resource::Queue(r) => {
             let settings = resources.get(&ResourceId::Parameter(scope.settings_parameter()));
-            let since = settings.and_then(Resource::as_parameter).and_then(|one| Some(one.settings()?.since));
+            let since = settings.and_then(|one| one.as_parameter()).and_then(|one| Some(one.settings()?.since));
             r.tags.belong_to(&scope.bus) && !since.is_some_and(|since| is_older(r, since))
         }
         Resource::Parameter(r) => r.name == scope.settings_parameter(),
@@ -260,14 +258,15 @@ fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> imp
 fn users(
     scope: &Scope,
     hub: &BTreeSet<ResourceId>,
-    resources: &Desired,
+    resources: &Resources,
     used: &Resource,
     now: u64,
 ) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
-        .filter(|user| ours(scope, resources, user) && stands(resources, &user.id(), now))
+        .map(|user| &**user)
         .filter(|user| needed(scope, hub, user).any(|id| id == used.id()))
+        .filter(|user| ours(scope, resources, user) && stands(resources, &user.id(), now))
         .filter(|user| !matches!((user, used), (Resource::Alias(_), Resource::RolePolicy(_) | Resource::Queue(_))))
         .map(Resource::id)
         .collect();
