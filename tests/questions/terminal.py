@@ -1,14 +1,19 @@
 """Runs a command in a terminal, answers its question, and prints the exit code and what the terminal shows after the question.
 
-Arguments: the keys or the name of a signal, and the command.
+Arguments: the answer, and the command. An answer is keys, the name of a signal, or `COLUMNS columns` for another width of the terminal.
+After `...`, more of the text that is shown is awaited; after another `...`, the next answer is given.
 """
 
+import fcntl
 import os
 import pty
+import re
 import signal
+import struct
 import sys
+import termios
 
-answer, command = sys.argv[1], sys.argv[2:]
+(answer, *more), command = sys.argv[1].split("..."), sys.argv[2:]
 process, terminal = pty.fork()
 if process == 0:
     os.execvp(command[0], command)
@@ -22,18 +27,34 @@ def read():
         return ""
 
 
-shown = ""
-while not shown.endswith(("[y/N] ", "to apply: ")):
-    more = read()
-    if not more:
-        sys.exit(f"no question: {shown}")
-    shown += more
-if answer.startswith("SIG"):
-    os.kill(process, getattr(signal, answer))
-else:
-    os.write(terminal, answer.encode())
+def until(*awaited):
+    """What is shown up to one of these texts."""
+    shown = ""
+    while not any(text in shown for text in awaited):
+        part = read()
+        if not part:
+            sys.exit(f"no {awaited}: {shown}")
+        shown += part
+    return shown
+
+
+def give(answer):
+    if answer.startswith("SIG"):
+        os.kill(process, getattr(signal, answer))
+    elif width := re.fullmatch(r"(\d+) columns", answer):
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(width[1]), 0, 0))
+    else:
+        os.write(terminal, answer.encode())
+
+
+until("[y/N] ", "to apply: ", "to go on: ")
+give(answer)
 rest = ""
-while more := read():
-    rest += more
+while more:
+    awaited, answer, *more = more
+    rest += until(awaited) if awaited else ""
+    give(answer)
+while part := read():
+    rest += part
 print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
 print(rest.replace("\r", ""), end="")
