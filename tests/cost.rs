@@ -290,13 +290,3 @@ fn the_documentation_has_the_computed_table() {
     let documented = include_str!("../docs/performance.md");
     assert!(documented.contains(&table), "docs/performance.md should have:\n{table}");
 }
-
-#[test]
-fn one_bus_sends_fewer_messages_for_three_clusters_or_more() {
-    for clusters in [3.0, 10.0, 200.0] {
-        for arrival in [Arrival::Single, Arrival::Burst] {
-            let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
-            assert!(one.messages < each.messages && one.requests <= each.requests, "{clusters}");
-        }
-    }
-}

@@ -20,7 +20,7 @@ use kibus::wire::aws_json::{JsonClient, LOGS, PARAMETERS, TAGGING};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
-use super::{Behavior, Proxy, Server, rates};
+use super::{Proxy, Server, rates};
 use crate::support::emulator::plain_http;
 
 /// The clients of an account behind the proxy, without retries.
@@ -136,15 +136,6 @@ fn with(account: &str, ids: &str, test: impl AsyncFnOnce(&Clients)) {
     Server::shared().runtime.block_on(async {
         test(&Clients::of(account, ids).await).await;
     });
-}
-
-#[test]
-fn every_id_is_its_own_behavior() {
-    for behavior in Behavior::ALL {
-        assert_eq!(behavior.id().parse(), Ok(*behavior));
-        assert!(!behavior.what().is_empty());
-    }
-    assert!("S99".parse::<Behavior>().is_err());
 }
 
 #[test]
