@@ -3,6 +3,8 @@
 use kibus::cloud::{Fault, Read, Waiting, Write};
 use kibus::model::{HubOptions, Parameter, Resource, ResourceId, Settings, Tags};
 use kibus::plan::{Change, diff};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{Clients, said, with};
