@@ -8,8 +8,8 @@
 //!
 //! The conditions of each call, from the Service Authorization Reference:
 //!
-//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`, except in the Regions of
-//!   [`crate::model::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
+//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`, except in the Regions where
+//!   [`crate::model::Region::has_queue_tag_conditions`] is false. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
 //!   second on a queue that has no tags yet, hence `IfExists`.
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
 //!   needs a set operator. `ForAllValues` holds for a request without the key too, but every target has an ARN (IAM
