@@ -31,7 +31,7 @@ async fn launch(stage: &Stage) {
     assert!(added.success());
     let account = Account::new("000000000000", stage.port(), "us-west-2");
     let tags = "TagSpecification.1.Tag.1.Key=kubernetes.io/cluster/base TagSpecification.1.Tag.1.Value=owned \
-        TagSpecification.1.Tag.2.Key=eks:eks-cluster-name TagSpecification.1.Tag.2.Value=base \
+        TagSpecification.1.Tag.2.Key=aws:eks:cluster-name TagSpecification.1.Tag.2.Value=base \
         TagSpecification.1.Tag.3.Key=karpenter.sh/nodepool TagSpecification.1.Tag.3.Value=spot";
     let kind = "ImageId=ami-12345678 InstanceType=m5.large MinCount=2 MaxCount=2 InstanceMarketOptions.MarketType=spot";
     let launch = format!("{kind} TagSpecification.1.ResourceType=instance {tags}");

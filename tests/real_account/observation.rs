@@ -60,7 +60,7 @@ pub(super) const NOT_HERE: [(&str, &str); 12] = [
     ("T4", "a run that empties the bucket would throttle others in the account"),
     ("T5", "the run starts no instance"),
     ("W3", "it needs hours of rest before the first message, and alarms"),
-    ("F3", "the run starts no experiment"),
+    ("F4", "the run starts no experiment"),
 ];
 
 /// What is observed: the rows, and what was seen of each of them.
