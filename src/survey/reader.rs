@@ -225,11 +225,12 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
         let (mut names, mut snapshots) = (BTreeSet::new(), Vec::new());
         let (mut reads, mut sources) = (FuturesUnordered::new(), Vec::new());
         let mut token = None;
+        // One for all pages, which follow each other: none waits behind the queues of those before it.
+        let permit = self.permits.acquire().await;
         let names = 'pages: {
             for _ in 0..MOST_PAGES {
                 let asked = token.take();
-                let page = self.call(|| self.cloud.records_page(asked.clone()));
-                tokio::pin!(page);
+                let mut page = Box::pin(self.cloud.records_page(asked));
                 let answer = loop {
                     tokio::select! {
                         answer = &mut page => break answer,
@@ -257,6 +258,7 @@ impl<'a, R: Read + Probe> Reader<'a, R> {
             }
             Fact::Unreadable(Fault::endless(ssm::GET_PARAMETERS_BY_PATH))
         };
+        drop(permit);
         while let Some((queue, of_queue)) = reads.next().await {
             snapshots.push(queue);
             sources.extend(of_queue);
