@@ -53,7 +53,6 @@ mod package;
 #[cfg(feature = "cli")]
 pub mod plan;
 #[cfg(feature = "cli")]
-#[cfg(feature = "cli")]
 pub mod probe;
 #[cfg(feature = "cli")]
 pub mod reconcile;
