@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::model::{
-    Document, HubOptions, InstanceId, KmsKey, QueueName, RuleName, Scope, fill_template, scope::LIVE, texts,
-};
+use crate::model::{Document, HubOptions, KmsKey, QueueName, RuleName, Scope, fill_template, scope::LIVE, texts};
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
@@ -69,7 +67,7 @@ pub fn drill_trust(scope: &Scope) -> Document {
 
 /// The policy of that role: to interrupt this instance.
 #[cfg(feature = "cli")]
-pub fn drill_policy(scope: &Scope, instance: &InstanceId) -> Document {
+pub fn drill_policy(scope: &Scope, instance: &crate::model::InstanceId) -> Document {
     let values = [("instance_arn", scope.instance_arn(instance).into())];
     of_bus(scope, include_str!("../../templates/policies/drill.json"), &values)
 }
