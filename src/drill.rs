@@ -196,7 +196,7 @@ pub async fn find(cloud: &impl DrillCloud, scope: &Scope) -> Result<Left, Fault>
     };
     let mut left = Left { role, ..Left::default() };
     for tagged in cloud.templates().await? {
-        // Anyone who may tag could name the template of another team. Its role shows who made it.
+        // Anyone who can tag could name the template of another team. Its role shows who made it.
         if Tags(tagged.tags).belong_to(&scope.bus)
             && let Some(template) = cloud.template(&tagged.id).await?
             && is_of_drill(scope, &template.role)

@@ -9,7 +9,7 @@ use super::{AwsCloud, still_absent};
 use crate::cloud::Fault;
 use crate::model::{Alarm, AlarmField, AlarmName, Document, ResourceId, Tags, WARM_UP, calls::cloudwatch};
 
-/// The members of an answer that are compared: those that kibus sends, and others that change when the alarm goes off or whom it
+/// The members of an answer that are compared: those that kibus sends, and others that change when the alarm fires or what it
 /// notifies (CloudWatch API reference, `MetricAlarm`). CloudWatch gains members, and may answer with their defaults.
 const COMPARED: [&str; 21] = [
     "ActionsEnabled",

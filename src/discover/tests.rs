@@ -302,7 +302,7 @@ fn only_what_clusters_on_the_bus_no_longer_need_is_removed_and_last() {
     assert_eq!(found.steps[3].text, "Then repeat this for the rules of other:");
     assert_eq!(found.steps[4].text, "Only then remove what is no longer needed by base, where it was created, else:");
 
-    // A check judges the rules of the cluster's own queue in the same way.
+    // `verify` judges the rules of the cluster's own queue by the same removals.
     let of_base = removals_of(&survey, "karpenter-base");
     let broad = "its pattern also matches events that Karpenter does not know";
     let others = format!("it has targets besides `new`: `{}`", arn("base"));

@@ -47,7 +47,7 @@ pub fn is_of_karpenter(tags: &Tags) -> bool {
 /// The cluster that owns the instance with these tags.
 pub fn cluster(tags: &Tags) -> NamedCluster {
     let mut owned = owned(tags);
-    // Only AWS can write the first; the others anybody who may tag instances.
+    // Only AWS can write the first. Anyone who can tag instances can write the others.
     let named = [JOINED, CLUSTER_V1, MANAGED_BY].iter().find_map(|key| named(tags, key));
     match (named, owned.len()) {
         (Some(cluster), _) => NamedCluster::One(cluster),

@@ -145,7 +145,7 @@ impl Paint {
     }
 }
 
-/// Writes text and a newline. Gives whether there is a reader: nobody may read the output any more, which is no failure.
+/// Writes text and a newline. Gives whether there is a reader. A closed output is not a failure.
 pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<bool, Error> {
     match writeln!(to, "{text}").and_then(|()| to.flush()) {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(false),

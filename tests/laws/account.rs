@@ -117,7 +117,7 @@ impl Account {
         Self { scope: scope.clone(), state: Mutex::new(state), recorded: Mutex::default(), stop }
     }
 
-    /// Another account that has the same.
+    /// Another account with the same resources.
     pub(super) fn copy(&self) -> Self {
         Self::of(&self.scope, self.state().clone())
     }

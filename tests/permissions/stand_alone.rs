@@ -63,7 +63,7 @@ fn forbidden() -> Vec<Asked<'static>> {
     let (theirs, other_bus) = (("aws:ResourceTag/team", "payments"), ("aws:ResourceTag/kibus:bus", "kibus-prod"));
     let another = ("iam:PermissionsBoundary", "arn:aws:iam::aws:policy/AdministratorAccess");
     let mut all = vec![
-        // A role that may do more than the boundary, and who may assume it.
+        // A role that allows more than the boundary, and anyone who can assume it.
         ("iam:PutRolePolicy", role("deploy"), vec![]),
         ("iam:CreateRole", role(CONTROLLER), vec![]),
         ("iam:CreateRole", role("kibus-drill-eu-west-1"), vec![]),

@@ -91,7 +91,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
             let known = known_for_queues(hub, given, OF_CLUSTERS).await?;
             let roles = roles.arns(hub).await?;
             if let Some(role) = operator_policy::own_role(&hub.scope, &known.options, &roles) {
-                let sentence = format!("`{role}` has a role of kibus itself, which is no controller role");
+                let sentence = format!("`{role}` matches a role that kibus creates, which is not a controller role");
                 return Err(Error::usage(sentence).hint(
                     "name controller roles, or a narrower pattern: this document requires no permissions boundary",
                 ));

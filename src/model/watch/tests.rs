@@ -38,7 +38,7 @@ fn the_ids_are_those_of_the_alarms() {
     }
 }
 
-/// Name, metric, dimension, statistic, when it goes off, and what no data means. An alarm on missing data has minutes of a warm-up.
+/// Name, metric, dimension, statistic, when it fires, and what no data means. An alarm on missing data has minutes of a warm-up.
 #[test]
 fn each_alarm_has_its_definition() {
     let of_hub = "

@@ -283,7 +283,7 @@ fn heartbeat(number: usize) -> Message {
     Message { body: event.to_string(), ..of_hub(number, &[1], 1) }
 }
 
-/// It asks EC2, at most once a minute, and sends to the probe queue as it came, each time, and is no event in any other metric.
+/// A heartbeat asks EC2 at most once a minute. Each is sent to the probe queue as it came, and counts in no other metric.
 #[test]
 fn a_heartbeat_takes_the_whole_way_and_counts_alone() {
     let router = healthy();
