@@ -5,6 +5,7 @@ mod aws_like;
 mod cloud_on_emulators;
 mod completion;
 mod cost;
+mod credentials;
 mod deleted_queue;
 mod demo;
 mod documented;

@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 
 use crate::cloud::{Fault, FaultKind, session_role};
 use crate::error::excerpt;
@@ -210,6 +210,7 @@ fn after(message: &str, phrase: &str) -> Option<String> {
 /// The fault of a call without a readable answer.
 fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -> Fault {
     let texts = chain(e);
+    let refused = causes(e).find_map(|cause| cause.downcast_ref::<ErrorMetadata>());
     let says = |text: &str| texts.iter().any(|line| line.contains(text));
     let is_empty = says(EMPTY);
     let kind = match e {
@@ -239,7 +240,11 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if kind == FaultKind::Unreachable && action.starts_with("fis:") => Some(NO_FIS),
         _ => None,
     };
-    let message = texts[texts.len().saturating_sub(telling)..].join(": ");
+    let message = match refused {
+        // A call for the credentials, like sts:AssumeRole.
+        Some(answer) => [answer.code(), answer.message()].into_iter().flatten().collect::<Vec<_>>().join(": "),
+        None => texts[texts.len().saturating_sub(telling)..].join(": "),
+    };
     Fault { advice, ..Fault::new(kind, action, excerpt(&message, SHOWN)) }
 }
 
@@ -252,7 +257,11 @@ const NO_FIS: &str = "check the network; AWS FIS may not be offered in this Regi
 
 /// The texts of an error and of its causes, outermost first.
 pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
-    std::iter::successors(Some(e), |&e| e.source()).map(ToString::to_string).collect()
+    causes(e).map(ToString::to_string).collect()
+}
+
+fn causes<'e>(e: &'e (dyn StdError + 'static)) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(e), |&e| e.source())
 }
 
 #[cfg(test)]

@@ -1,0 +1,398 @@
+//! Kibus finds the credentials that the AWS CLI would use, and every call has them.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use hyper::Request;
+use hyper::body::Bytes;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::task::spawn_blocking;
+
+use crate::aws_like::Server;
+use crate::support::proxy::{Answer, Port, answer, forward, json_answer};
+
+/// The key id of the credentials that are to be found. The emulator takes it for the account.
+const KEY: &str = "300000000078";
+const LATER: &str = "2999-01-01T00:00:00Z";
+
+/// One way to get credentials: the files and variables that set it up, where `URL` is the server and `HOME` the home directory, the calls
+/// that get them, and the session token that every call to AWS has then.
+struct Source {
+    name: &'static str,
+    arguments: &'static str,
+    config: &'static str,
+    variables: &'static [(&'static str, &'static str)],
+    asked: &'static [&'static str],
+    token: &'static str,
+}
+
+const OTHER_KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "source"), ("AWS_SECRET_ACCESS_KEY", "test")];
+
+const SOURCES: [Source; 14] = [
+    Source {
+        name: "environment",
+        arguments: "",
+        config: "[default]\naws_access_key_id = other\naws_secret_access_key = test\n",
+        variables: &[("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_SESSION_TOKEN", "given")],
+        asked: &[],
+        token: "given",
+    },
+    Source {
+        name: "profile",
+        arguments: "",
+        config: "[profile p]\naws_access_key_id = 300000000078\naws_secret_access_key = test\naws_session_token = of-p\n",
+        variables: &[("AWS_PROFILE", "p")],
+        asked: &[],
+        token: "of-p",
+    },
+    Source {
+        name: "profile that is given, over keys of the environment",
+        arguments: "--profile p",
+        config: "[profile p]\naws_access_key_id = 300000000078\naws_secret_access_key = test\naws_session_token = of-p\n",
+        variables: &OTHER_KEYS,
+        asked: &[],
+        token: "of-p",
+    },
+    Source {
+        name: "role of another profile",
+        arguments: "--profile admin",
+        config: "[profile base]\naws_access_key_id = source\naws_secret_access_key = test\n\
+                 [profile admin]\nsource_profile = base\nrole_arn = arn:aws:iam::111122223333:role/admin\n",
+        variables: &[],
+        asked: &["AssumeRole by source"],
+        token: "AssumeRole",
+    },
+    Source {
+        name: "role, from keys of the environment",
+        arguments: "--profile admin",
+        config: "[profile admin]\ncredential_source = Environment\nrole_arn = arn:aws:iam::111122223333:role/admin\n",
+        variables: &OTHER_KEYS,
+        asked: &["AssumeRole by source"],
+        token: "AssumeRole",
+    },
+    Source {
+        name: "web identity of a service account",
+        arguments: "",
+        config: "",
+        variables: &[
+            ("AWS_ROLE_ARN", "arn:aws:iam::111122223333:role/ci"),
+            ("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/web-identity"),
+        ],
+        asked: &["AssumeRoleWithWebIdentity of a-token"],
+        token: "AssumeRoleWithWebIdentity",
+    },
+    Source {
+        name: "web identity of a profile",
+        arguments: "--profile ci",
+        config: "[profile ci]\nrole_arn = arn:aws:iam::111122223333:role/ci\nweb_identity_token_file = HOME/web-identity\n",
+        variables: &[],
+        asked: &["AssumeRoleWithWebIdentity of a-token"],
+        token: "AssumeRoleWithWebIdentity",
+    },
+    Source {
+        name: "container",
+        arguments: "",
+        config: "",
+        variables: &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "URL/container"),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "a-token"),
+        ],
+        asked: &["container of a-token"],
+        token: "container",
+    },
+    Source {
+        name: "EKS Pod Identity",
+        arguments: "",
+        config: "",
+        variables: &[
+            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "URL/container"),
+            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "HOME/web-identity"),
+        ],
+        asked: &["container of a-token"],
+        token: "container",
+    },
+    Source {
+        name: "process",
+        arguments: "--profile p",
+        config: "[profile p]\ncredential_process = cat HOME/of-a-process\n",
+        variables: &[],
+        asked: &[],
+        token: "process",
+    },
+    Source {
+        name: "IAM Identity Center",
+        arguments: "--profile corp",
+        config: "[sso-session corp]\nsso_start_url = https://kibus.awsapps.com/start\nsso_region = us-west-2\n\
+                 [profile corp]\nsso_session = corp\nsso_account_id = 111122223333\nsso_role_name = Admin\n",
+        variables: &[],
+        asked: &["sso of a-token"],
+        token: "sso",
+    },
+    Source {
+        name: "IAM Identity Center, in the former form",
+        arguments: "--profile corp",
+        config: "[profile corp]\nsso_start_url = https://kibus.awsapps.com/start\nsso_region = us-west-2\n\
+                 sso_account_id = 111122223333\nsso_role_name = Admin\n",
+        variables: &[],
+        asked: &["sso of a-token"],
+        token: "sso",
+    },
+    Source {
+        name: "instance metadata",
+        arguments: "",
+        config: "",
+        variables: &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "URL"), ("AWS_EC2_METADATA_DISABLED", "false")],
+        asked: &["token of instance", "role of instance", "instance"],
+        token: "instance",
+    },
+    Source {
+        name: "a role over two others",
+        arguments: "--profile c",
+        config: "[profile a]\naws_access_key_id = source\naws_secret_access_key = test\n\
+                 [profile b]\nsource_profile = a\nrole_arn = arn:aws:iam::111122223333:role/b\n\
+                 [profile c]\nsource_profile = b\nrole_arn = arn:aws:iam::111122223333:role/c\n",
+        variables: &[],
+        asked: &["AssumeRole by source", "AssumeRole by 300000000078"],
+        token: "AssumeRole",
+    },
+];
+
+/// What plays everything that gives credentials, in front of an emulator.
+#[derive(Clone)]
+struct Givers {
+    emulator: u16,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The calls that got credentials.
+    asked: Vec<String>,
+    /// The key id and the session token of each call to AWS.
+    used: Vec<(String, String)>,
+    /// What the giver says in the place of credentials.
+    refusal: Option<(u16, &'static str)>,
+    /// When credentials of a container expire.
+    expiration: Option<String>,
+}
+
+impl Givers {
+    async fn new() -> Self {
+        let emulator = spawn_blocking(|| Server::shared().port()).await.unwrap();
+        Self { emulator, seen: Arc::default() }
+    }
+
+    async fn pass(self, request: Request<Bytes>) -> Answer {
+        let header = |name: &str| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+        let body = String::from_utf8_lossy(request.body()).into_owned();
+        let of =
+            |giver: &str| json!({"AccessKeyId": KEY, "SecretAccessKey": "test", "Token": giver, "Expiration": LATER});
+        let path = request.uri().path();
+        let given = if path == "/container" {
+            let mut credentials = of("container");
+            let mut seen = self.seen.lock().unwrap();
+            if let Some(expiration) = &seen.expiration {
+                credentials["Expiration"] = json!(expiration);
+                credentials["Token"] = json!(format!("container-{}", seen.asked.len()));
+            }
+            seen.asked.push(format!("container of {}", header("authorization")));
+            Some(json_answer(200, &credentials))
+        } else if path == "/federation/credentials" {
+            self.ask(format!("sso of {}", header("x-amz-sso_bearer_token")));
+            let credentials = json!({"accessKeyId": KEY, "secretAccessKey": "test", "sessionToken": "sso", "expiration": 32_472_144_000_000_u64});
+            Some(json_answer(200, &json!({ "roleCredentials": credentials })))
+        } else if path == "/latest/api/token" {
+            self.ask("token of instance".to_owned());
+            let mut token = answer(200, "text/plain", "t");
+            token.headers_mut().insert("x-aws-ec2-metadata-token-ttl-seconds", "21600".parse().unwrap());
+            Some(token)
+        } else if let Some(role) = path.strip_prefix("/latest/meta-data/iam/security-credentials") {
+            let is_list = role.trim_matches('/').is_empty();
+            self.ask(if is_list { "role of instance" } else { "instance" }.to_owned());
+            let mut credentials = of("instance");
+            credentials["Code"] = json!("Success");
+            Some(if is_list { answer(200, "text/plain", "role") } else { json_answer(200, &credentials) })
+        } else if let Some((_, rest)) = body.split_once("Action=AssumeRole") {
+            let with_token = rest.starts_with("WithWebIdentity");
+            let by = key_of(&header("authorization"));
+            let how = if with_token { "WithWebIdentity of a-token".to_owned() } else { format!(" by {by}") };
+            assert!(!with_token || body.contains("WebIdentityToken=a-token"), "{body}");
+            self.ask(format!("AssumeRole{how}"));
+            let operation = if with_token { "AssumeRoleWithWebIdentity" } else { "AssumeRole" };
+            let credentials = format!(
+                "<Credentials><AccessKeyId>{KEY}</AccessKeyId><SecretAccessKey>test</SecretAccessKey>\
+                 <SessionToken>{operation}</SessionToken><Expiration>{LATER}</Expiration></Credentials>\
+                 <AssumedRoleUser><Arn>arn:aws:sts::111122223333:assumed-role/r/s</Arn><AssumedRoleId>A:s</AssumedRoleId></AssumedRoleUser>"
+            );
+            let result = format!(
+                "<{operation}Response><{operation}Result>{credentials}</{operation}Result></{operation}Response>"
+            );
+            Some(answer(200, "text/xml", result))
+        } else {
+            None
+        };
+        match given {
+            Some(given) => match &self.seen.lock().unwrap().refusal {
+                Some((status, body)) if body.starts_with('<') => answer(*status, "text/xml", *body),
+                Some((status, body)) => answer(*status, "application/json", *body),
+                None => given,
+            },
+            None => {
+                self.seen.lock().unwrap().used.push((key_of(&header("authorization")), header("x-amz-security-token")));
+                forward(self.emulator, request).await.unwrap()
+            }
+        }
+    }
+
+    fn ask(&self, call: String) {
+        self.seen.lock().unwrap().asked.push(call);
+    }
+}
+
+/// The key id in a signature.
+fn key_of(signature: &str) -> String {
+    let key = signature.split_once("Credential=").and_then(|(_, scope)| scope.split('/').next());
+    key.unwrap_or_default().to_owned()
+}
+
+/// A home directory with everything that a row may name, and one command in it.
+async fn run(source: &Source, givers: &Givers, sso_until: &str) -> Output {
+    let home = TempDir::new().unwrap();
+    let passes = givers.clone();
+    let url = Port::open().await.serve(move |request| {
+        let passes = passes.clone();
+        async move { Ok(passes.pass(request).await) }
+    });
+    let filled = |text: &str| text.replace("URL", &url).replace("HOME", home.path().to_str().unwrap());
+    let write = |name: &str, text: &str| {
+        let file = home.path().join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    };
+    write(".aws/config", &filled(source.config));
+    write("web-identity", "a-token");
+    let process = json!({"Version": 1, "AccessKeyId": KEY, "SecretAccessKey": "test", "SessionToken": "process"});
+    write("of-a-process", &process.to_string());
+    let start = "https://kibus.awsapps.com/start";
+    let login = json!({"accessToken": "a-token", "expiresAt": sso_until, "region": "us-west-2", "startUrl": start});
+    // The SHA-1 of the session's name, and of the start URL.
+    for name in ["ee0bfd2552fbd840c02cc48b6e823320543c450f", "6ce5a154020518793cbf81d8ffa05fc28c3ccc26"] {
+        write(&format!(".aws/sso/cache/{name}.json"), &login.to_string());
+    }
+    kibus(home.path(), &url)
+        .args(source.arguments.split_whitespace())
+        .envs(source.variables.iter().map(|(name, value)| (name, filled(value))))
+        .output()
+        .await
+        .unwrap()
+}
+
+fn kibus(home: &Path, url: &str) -> Command {
+    let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    kibus
+        .args(["list", "--region", "us-west-2"])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_ENDPOINT_URL", url)
+        .stdin(Stdio::null());
+    kibus
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_has_the_credentials_that_the_aws_cli_would_use() {
+    for source in &SOURCES {
+        let givers = Givers::new().await;
+        let output = run(source, &givers, LATER).await;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let seen = givers.seen.lock().unwrap();
+        assert!(output.status.success(), "{}: {said}", source.name);
+        assert_eq!(seen.asked, source.asked, "{}", source.name);
+        assert!(seen.used.len() > 1, "{}: {:?}", source.name, seen.used);
+        let expected = (KEY.to_owned(), source.token.to_owned());
+        assert!(seen.used.iter().all(|used| *used == expected), "{}: {:?}", source.name, seen.used);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_expire_meanwhile_are_asked_for_again() {
+    let container = SOURCES.iter().find(|source| source.name == "container").unwrap();
+    let givers = Givers::new().await;
+    // The SDK asks again once they are about to expire.
+    givers.seen.lock().unwrap().expiration =
+        Some(DateTime::from(SystemTime::now() + Duration::from_secs(5)).fmt(Format::DateTime).unwrap());
+    let output = run(container, &givers, LATER).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let seen = givers.seen.lock().unwrap();
+    let used: BTreeSet<_> = seen.used.iter().map(|(_, token)| token.as_str()).collect();
+    assert!(used.contains("container-0") && used.contains("container-1"), "{used:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_nobody_gives_are_an_error_with_the_next_step() {
+    let denied =
+        "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not authorized</Message></Error></ErrorResponse>";
+    let gone = r#"{"message": "Session token not found or invalid"}"#;
+    let (past, refused) = ("2020-01-01T00:00:00Z", "the AWS credentials cannot be loaded");
+    for (name, sso_until, refusal, expected, reason, step) in [
+        ("container", LATER, Some((403, "")), refused, "403", "aws sso login"),
+        (
+            "role of another profile",
+            LATER,
+            Some((403, denied)),
+            refused,
+            "AccessDenied: not authorized",
+            "--profile admin",
+        ),
+        (
+            "web identity of a profile",
+            LATER,
+            Some((403, denied)),
+            refused,
+            "AccessDenied: not authorized",
+            "--profile ci",
+        ),
+        (
+            "IAM Identity Center",
+            past,
+            None,
+            "the AWS credentials have expired",
+            "SSO token",
+            "aws sso login --profile corp",
+        ),
+        (
+            "IAM Identity Center",
+            LATER,
+            Some((401, gone)),
+            refused,
+            "not found or invalid",
+            "aws sso login --profile corp",
+        ),
+        (
+            "IAM Identity Center, in the former form",
+            past,
+            Some((401, gone)),
+            refused,
+            "not found",
+            "aws sso login --profile corp",
+        ),
+    ] {
+        let source = SOURCES.iter().find(|source| source.name == name).unwrap();
+        let givers = Givers::new().await;
+        givers.seen.lock().unwrap().refusal = refusal;
+        let output = run(source, &givers, sso_until).await;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        assert!(said.starts_with(&format!("error: {expected}\n")), "{name}: {said}");
+        assert!(said.contains(reason) && said.contains(step) && !said.contains(" { "), "{name}: {said}");
+        assert_eq!(givers.seen.lock().unwrap().used, [], "{name}: a call was sent without credentials");
+    }
+}
