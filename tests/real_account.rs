@@ -82,6 +82,7 @@ impl Emulated {
 fn the_whole_story_leaves_nothing_and_observes_every_likely_row() {
     with("300000000000", "S1 S3 E1 E6 L18 L19 M5 T1", async |emulated| {
         let shown = emulated.run(&["--account", emulated.account]).await;
+        println!("{shown}");
         assert_eq!(emulated.left().await, []);
         let recorded: Vec<_> = std::fs::read_dir(emulated.recordings()).unwrap().collect();
         let recorded: Vec<_> = recorded.into_iter().map(|file| Recording::read(&file.unwrap().path())).collect();
