@@ -43,6 +43,7 @@ impl Emulated {
             .env("HOME", self.home.path())
             .envs([("AWS_ACCESS_KEY_ID", self.account), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_REGION", "us-west-2")])
             .env("AWS_ENDPOINT_URL", &self.proxy.url)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

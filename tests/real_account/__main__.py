@@ -15,8 +15,6 @@ import threading
 import time
 import traceback
 
-sys.dont_write_bytecode = True
-
 import leftovers
 import observations
 import story
