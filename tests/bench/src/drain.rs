@@ -29,15 +29,7 @@ pub fn run() -> bool {
     ] {
         let only_lambda = (CONCURRENCY[1], false);
         for (concurrency, receives) in CONCURRENCY.map(|most| (most, true)).into_iter().chain([only_lambda]) {
-            let setup = Setup {
-                events,
-                instances,
-                clusters,
-                spread,
-                receives,
-                concurrency,
-                latency,
-            };
+            let setup = Setup { events, instances, clusters, spread, receives, concurrency, latency };
             rows.push((setup, simulate(setup)));
         }
     }

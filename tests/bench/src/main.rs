@@ -67,11 +67,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut words = std::env::args().skip(1).peekable();
-    let modes = [
-        ("provisioning", Mode::Provisioning, 3),
-        ("at-rest", Mode::AtRest, 20),
-        ("drain", Mode::Drain, 1),
-    ];
+    let modes = [("provisioning", Mode::Provisioning, 3), ("at-rest", Mode::AtRest, 20), ("drain", Mode::Drain, 1)];
     let mode = modes.into_iter().find(|(name, ..)| words.next_if_eq(*name).is_some());
     let (_, mode, runs) = mode.unwrap_or(("", Mode::Router, 5));
     let mut options = Options {
@@ -144,11 +140,7 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
             let programs = provisioning::Programs {
                 kibus: prepare::kibus(options.kibus)?,
                 router: prepare::router(options.router)?,
-                python: if options.rates {
-                    PathBuf::new()
-                } else {
-                    prepare::python(options.python)?
-                },
+                python: if options.rates { PathBuf::new() } else { prepare::python(options.python)? },
             };
             if options.rates {
                 return provisioning::run_with_rates(&programs, &options.clusters).await;

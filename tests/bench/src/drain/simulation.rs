@@ -117,12 +117,7 @@ pub fn simulate(setup: Setup) -> Drained {
     let mut order = Random(1);
     let hidden = (0..setup.events).map(|event| {
         let arrived = arrival(event);
-        let message = Message {
-            order: order.next(),
-            instance: event % setup.instances,
-            arrived,
-            receives: 0,
-        };
+        let message = Message { order: order.next(), instance: event % setup.instances, arrived, receives: 0 };
         Reverse((arrived, message))
     });
     let steps = (0..setup.concurrency).map(|environment| {
@@ -186,8 +181,7 @@ impl Simulation {
     /// What is hidden until now can be received.
     fn show(&mut self, now: f64) {
         while self.hidden.peek().is_some_and(|Reverse((at, _))| *at <= micros(now)) {
-            self.visible
-                .extend(self.hidden.pop().map(|Reverse((_, message))| message));
+            self.visible.extend(self.hidden.pop().map(|Reverse((_, message))| message));
         }
     }
 
@@ -195,12 +189,7 @@ impl Simulation {
     fn receive(&mut self, most: usize) -> Vec<Message> {
         let taken = most.min(self.visible.len());
         let received = self.visible.drain(..taken);
-        received
-            .map(|message| Message {
-                receives: message.receives + 1,
-                ..message
-            })
-            .collect()
+        received.map(|message| Message { receives: message.receives + 1, ..message }).collect()
     }
 
     fn route(&mut self, now: f64, number: usize) {
@@ -219,10 +208,8 @@ impl Simulation {
         }
         let environment = &mut self.environments[number];
         let known = &environment.known;
-        let (ready, unknown): (Vec<_>, Vec<_>) = environment
-            .batch
-            .drain(..)
-            .partition(|message| known.contains(&message.instance));
+        let (ready, unknown): (Vec<_>, Vec<_>) =
+            environment.batch.drain(..).partition(|message| known.contains(&message.instance));
         environment.batch = unknown;
         if environment.batch.is_empty() {
             return self.deliver_all(begun, number, ready);
@@ -265,9 +252,7 @@ impl Simulation {
 
     fn answered(&mut self, now: f64, number: usize) {
         let batch = std::mem::take(&mut self.environments[number].batch);
-        self.environments[number]
-            .known
-            .extend(batch.iter().map(|message| message.instance));
+        self.environments[number].known.extend(batch.iter().map(|message| message.instance));
         self.deliver_all(now, number, batch);
     }
 
@@ -298,8 +283,7 @@ impl Simulation {
         if !messages.is_empty() {
             self.drained.after = self.drained.after.max(at);
         }
-        self.delays
-            .extend(messages.iter().map(|message| at - message.arrived as f64 / 1e6));
+        self.delays.extend(messages.iter().map(|message| at - message.arrived as f64 / 1e6));
     }
 
     fn compute(&self, messages: usize) -> f64 {
@@ -312,10 +296,7 @@ struct Random(u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 

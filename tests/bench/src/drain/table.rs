@@ -11,11 +11,7 @@ pub fn print(rows: &[(Setup, Drained)]) {
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (setup, drained) in rows {
-        let arrive = if setup.spread == 0.0 {
-            "at once".to_owned()
-        } else {
-            format!("within {} s", setup.spread)
-        };
+        let arrive = if setup.spread == 0.0 { "at once".to_owned() } else { format!("within {} s", setup.spread) };
         println!(
             "| {} | {} | {} | {arrive} | {:.0} ms | {} | {} | {:.0} s | {:.1} s | {:.1} s | {} | {} | {} | {} |",
             setup.events,

@@ -33,10 +33,7 @@ pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
     repeated.sort_unstable();
     repeated.dedup();
     if !repeated.is_empty() {
-        println!(
-            "\nMade more than once with the same parameters: {}",
-            repeated.join(", ")
-        );
+        println!("\nMade more than once with the same parameters: {}", repeated.join(", "));
     }
     targets(measured, sizes, repeated.len())
 }
@@ -54,11 +51,7 @@ fn targets(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
         ("add 50, % of boto3's time", 10.0, of_script),
         ("no change at 50, times the floor", 1.3, over_floor(Case::NoChange)),
         ("verify at 50, times the floor", 1.3, over_floor(Case::Verify)),
-        (
-            "add 1, whose role is searched, calls in sequence",
-            6.0,
-            row(1, Case::Add).map(|row| count(row.round_trips)),
-        ),
+        ("add 1, whose role is searched, calls in sequence", 6.0, row(1, Case::Add).map(|row| count(row.round_trips))),
         ("add 1,000, times add 50", 22.0, growth(Case::Add)),
         ("1,000 clusters, MiB", 60.0, memory.reduce(f64::max)),
         ("calls made more than once", 0.0, Some(count(repeated))),
@@ -87,10 +80,7 @@ struct Row {
 
 impl Row {
     fn new(measured: &[Measured], clusters: usize, case: Case) -> Self {
-        let of: Vec<&Measured> = measured
-            .iter()
-            .filter(|m| m.clusters == clusters && m.case == case)
-            .collect();
+        let of: Vec<&Measured> = measured.iter().filter(|m| m.clusters == clusters && m.case == case).collect();
         let middle = |f: &dyn Fn(&Measured) -> f64| median(of.iter().map(|m| f(m)).collect());
         let scripts: Vec<Ran> = of.iter().filter_map(|m| m.script).collect();
         let script = scripts.iter().map(|ran| ran.took.as_secs_f64()).collect();
@@ -158,9 +148,5 @@ fn megabytes(ran: Ran) -> f64 {
 
 fn seconds(seconds: f64) -> String {
     let time = Duration::from_secs_f64(seconds);
-    if time < Duration::from_secs(10) {
-        format!("{} ms", time.as_millis())
-    } else {
-        format!("{seconds:.1} s")
-    }
+    if time < Duration::from_secs(10) { format!("{} ms", time.as_millis()) } else { format!("{seconds:.1} s") }
 }
