@@ -2,6 +2,10 @@
 
 use crate::function::Program;
 use crate::measure::{LATENCY, Load, Measured, Warm, loads, median, storms};
+use crate::targets::{
+    self,
+    Bound::{AtLeast, AtMost},
+};
 
 /// Prints the tables. Gives whether every target is met.
 pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> bool {
@@ -72,47 +76,26 @@ pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> 
         println!("| resident memory, {name} | {} |", both(load, |warm| mib(warm.resident.0), 1, " MiB"));
         println!("| peak resident memory, {name} | {} |", both(load, |warm| mib(warm.resident.1), 1, " MiB"));
     }
-    targets(measured, full, over_tls)
+    are_met(measured, full, over_tls)
 }
 
-fn targets(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
+fn are_met(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
     let slow = Load { latency: LATENCY, ..full };
     let of = |program: usize, load, f: fn(&Warm) -> f64| {
         warm(&measured[program], load).map_or(f64::NAN, |runs| middle(runs, f))
     };
     let start = |program: usize| cold(&measured[program], true, false).map_or(f64::NAN, |runs| median(runs.clone()));
     let round_trips = 2.0 * LATENCY.as_secs_f64() * 1000.0;
-    let rows = [
-        ("cold start over TLS, times as fast, at least", 6.0, start(1) / start(0), true),
-        (
-            "batches of 100, times as many events/s, at least",
-            50.0,
-            of(0, full, |w| w.rate) / of(1, full, |w| w.rate),
-            true,
-        ),
-        (
-            "an invocation of 100 with 40 ms latency, ms over two round trips, at most",
-            25.0,
-            of(0, slow, |w| w.invocation) - round_trips,
-            false,
-        ),
-        (
-            "resident memory, MiB, at most",
-            12.0,
-            of(0, over_tls, |w| mib(w.resident.1)).max(of(0, full, |w| mib(w.resident.1))),
-            false,
-        ),
-        ("calls per event, at most", 0.12, of(0, full, |w| w.calls), false),
-    ];
-    println!("\n| target | | measured | |");
-    println!("| --- | --- | --- | --- |");
-    let mut all = true;
-    for (what, bound, value, at_least) in rows {
-        let met = if at_least { value >= bound } else { value <= bound };
-        all &= met;
-        println!("| {what} | {bound} | {value:.2} | {} |", if met { "met" } else { "missed" });
-    }
-    all
+    let memory = of(0, over_tls, |w| mib(w.resident.1)).max(of(0, full, |w| mib(w.resident.1)));
+    let ratio = of(0, full, |w| w.rate) / of(1, full, |w| w.rate);
+    let over = of(0, slow, |w| w.invocation) - round_trips;
+    targets::print([
+        ("cold start over TLS, times as fast", AtLeast(6.0), Some(start(1) / start(0))),
+        ("batches of 100, times as many events/s", AtLeast(50.0), Some(ratio)),
+        ("an invocation of 100 with 40 ms latency, ms over two round trips", AtMost(25.0), Some(over)),
+        ("resident memory, MiB", AtMost(12.0), Some(memory)),
+        ("calls per event", AtMost(0.12), Some(of(0, full, |w| w.calls))),
+    ])
 }
 
 fn called(load: Load) -> String {
