@@ -47,7 +47,6 @@ use crate::support::proxy::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
 pub(crate) use call::Caller;
-pub(crate) use playback::operation;
 pub(crate) use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
 pub(crate) use server::Server;

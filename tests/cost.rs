@@ -1,82 +1,58 @@
-//! The cost of one bus for all clusters, compared with rules for each cluster, computed from list prices.
-//!
-//! Tests check that the documentation has the computed table and monthly bills. To print them:
-//!
-//! ```text
-//! cargo test --test main cost -- --nocapture
-//! ```
+//! The cost of one bus for all clusters, compared with rules for each cluster, from list prices of us-east-1 in US dollars, without free
+//! tiers, as of November 2026. `docs/faq.md` has the formulas, which a test computes again, and `docs/performance.md` a table of this
+//! file. `KIBUS_TEST_UPDATE=1` writes the numbers of both.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use kibus::model::{GlobalOptions, HubOptions, Scope, watch};
 
-/// List prices of us-east-1 in US dollars, without free tiers, as of November 2026. AWS's price pages:
-/// <https://aws.amazon.com/sqs/pricing/>, <https://aws.amazon.com/lambda/pricing/>,
-/// <https://aws.amazon.com/cloudwatch/pricing/>. EventBridge events of AWS services are free, and so is
-/// their delivery within an account: <https://aws.amazon.com/eventbridge/pricing/>.
-mod price {
-    /// A million requests of a standard queue, each of up to 64 KB; a send of ten events is smaller.
-    pub(super) const SQS_REQUESTS: f64 = 0.40;
-    /// A million invocations.
-    pub(super) const INVOCATIONS: f64 = 0.20;
-    /// One gigabyte-second on x86_64.
-    pub(super) const GB_SECOND: f64 = 0.000_016_666_7;
-    /// One gigabyte of ingested logs.
-    pub(super) const LOG_GB: f64 = 0.50;
-    /// A million requests that publish, each of up to 64 KB: <https://aws.amazon.com/sns/pricing/>.
-    pub(super) const SNS_REQUESTS: f64 = 0.50;
-    /// One custom metric for one month.
-    pub(super) const METRIC: f64 = 0.30;
-    /// One alarm on one metric of standard resolution for one month.
-    pub(super) const ALARM: f64 = 0.10;
-    /// One dashboard for one month.
-    pub(super) const DASHBOARD: f64 = 3.00;
-    /// One customer managed key for one month: <https://aws.amazon.com/kms/pricing/>.
-    pub(super) const KEY: f64 = 1.00;
-    /// Ten thousand requests of KMS.
-    pub(super) const KEY_REQUESTS: f64 = 0.03;
-}
+/// The prices in the formulas of the page, with AWS's price pages. EventBridge events of AWS services are free, and so is their delivery
+/// within an account: <https://aws.amazon.com/eventbridge/pricing/>.
+const PRICES: [(&str, &str); 8] = [
+    ("$0.40 a million", "requests of a standard queue, each of up to 64 KB: https://aws.amazon.com/sqs/pricing/"),
+    ("$0.50 a million", "requests that publish, each of up to 64 KB: https://aws.amazon.com/sns/pricing/"),
+    ("$0.30", "a custom metric for a month: https://aws.amazon.com/cloudwatch/pricing/"),
+    ("$0.10", "an alarm on one metric of standard resolution for a month: https://aws.amazon.com/cloudwatch/pricing/"),
+    ("$3.00", "a dashboard for a month: https://aws.amazon.com/cloudwatch/pricing/"),
+    ("$1.00", "a customer managed key for a month: https://aws.amazon.com/kms/pricing/"),
+    ("$0.03 per 10,000", "requests of KMS: https://aws.amazon.com/kms/pricing/"),
+    ("$3.63 a million", "events through one bus, computed here"),
+];
 
-/// The function's memory in gigabytes.
-const MEMORY: f64 = 0.25;
+/// A million SQS requests, and a million invocations: <https://aws.amazon.com/lambda/pricing/>.
+const SQS_REQUESTS: f64 = 0.40;
+const INVOCATIONS: f64 = 0.20;
+/// One gigabyte-second on x86_64.
+const GB_SECOND: f64 = 0.000_016_666_7;
+/// One gigabyte of ingested logs: <https://aws.amazon.com/cloudwatch/pricing/>.
+const LOG_GB: f64 = 0.50;
+
 /// The duration of a round trip of an invocation, in seconds. This is an assumption; the benchmark measures the router.
 const ROUND_TRIP: f64 = 0.025;
-/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda.
+/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda. And more for each cluster that receives an event.
 const LOG: f64 = 1.0e-6;
-/// The additional log for each cluster that receives an event, in gigabytes.
 const LOG_OF_CLUSTER: f64 = 0.25e-6;
 
-/// The line of a delivery, in gigabytes: docs/router.md has its size, which a test of the router measures.
-const LOG_OF_DELIVERY: f64 = 0.386e-6;
-
-/// How events arrive.
+/// How events arrive: one at a time, or many at a time, spread evenly over the clusters.
 #[derive(Clone, Copy)]
 enum Arrival {
-    /// One at a time.
     Single,
-    /// Many at a time, spread evenly over the clusters.
     Burst,
 }
 
-/// The cost of a million events.
-struct Cost {
-    /// Messages, in millions.
-    messages: f64,
-    /// SQS requests, in millions.
-    requests: f64,
-    /// US dollars.
-    cost: f64,
-}
+/// The messages and the SQS requests of a million events, in millions, and their cost.
+type Cost = [f64; 3];
 
-/// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it.
-/// Karpenter receives up to ten at a time, and deletes one at a time.
+/// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it. Karpenter receives up to
+/// ten at a time, and deletes one at a time.
 fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
     let receives = match arrival {
         Arrival::Single => 1.0,
         Arrival::Burst => 0.1,
     };
     let requests = clusters * (1.0 + receives + 1.0);
-    Cost { messages: clusters, requests, cost: requests * price::SQS_REQUESTS }
+    [clusters, requests, requests * SQS_REQUESTS]
 }
 
 /// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
@@ -87,114 +63,87 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
         Arrival::Burst => (200.0, 10.0, (200.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 200.0), 4.0),
     };
     // Lambda, or in a storm the router, receives and deletes a batch at a time.
-    let hub = 1.0 + 2.0 / batch;
-    let cluster = 1.0 / together + 1.0 / together + 1.0;
-    let requests = hub + cluster;
+    let requests = 1.0 + 2.0 / batch + 2.0 / together + 1.0;
     let invocations = 1.0 / routed;
-    let millions = 1.0e6;
-    let function = invocations * (price::INVOCATIONS + millions * round_trips * ROUND_TRIP * MEMORY * price::GB_SECOND);
-    let log = millions * (invocations * (LOG + served * LOG_OF_CLUSTER) + LOG_OF_DELIVERY) * price::LOG_GB;
-    Cost { messages: 2.0, requests, cost: requests * price::SQS_REQUESTS + function + log }
+    let memory: f64 = HubOptions::default().memory().to_string().parse().unwrap();
+    let function = invocations * (INVOCATIONS + 1.0e6 * round_trips * ROUND_TRIP * memory / 1024.0 * GB_SECOND);
+    let log = 1.0e6 * invocations * (LOG + served * LOG_OF_CLUSTER) * LOG_GB + logged_deliveries();
+    [2.0, requests, requests * SQS_REQUESTS + function + log]
 }
 
-/// The monthly cost of one bus without events: Lambda polls the hub queue with five long polls of 20s, and CloudWatch
-/// stores the metrics of the bus. Karpenter polls its queue in both setups.
-fn monthly() -> (f64, f64) {
-    let polls = 5.0 * 3.0 * 60.0 * 24.0 * 30.0 / 1.0e6;
-    let metrics = 15.0;
-    (polls * price::SQS_REQUESTS, metrics * price::METRIC)
+/// The lines of a million deliveries, whose size a test of the router measures.
+fn logged_deliveries() -> f64 {
+    let (_, rest) = include_str!("../docs/router.md").split_once("The line above has ").unwrap();
+    let bytes: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    bytes * 1.0e6 / 1.0e9 * LOG_GB
 }
 
-fn table() -> String {
-    let mut table = String::from(
-        "| clusters | events come | rules for each: messages | SQS requests | cost | one bus: messages | SQS requests | cost |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for clusters in [10.0, 50.0, 200.0] {
-        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "in full batches")] {
-            let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
-            writeln!(
-                table,
-                "| {clusters} | {how} | {:.0} M | {:.1} M | ${:.2} | {:.0} M | {:.1} M | ${:.2} |",
-                each.messages, each.requests, each.cost, one.messages, one.requests, one.cost
-            )
-            .unwrap();
-        }
+/// What a formula of the page says for a number of clusters: a sum of products. What stands after a number says what it counts.
+fn value(formula: &str, clusters: f64) -> f64 {
+    let formula = formula.replace("(N + 1)", &(clusters + 1.0).to_string());
+    let factor = |factor: &str| {
+        let known = PRICES.iter().any(|(price, _)| *price == factor) || factor == "$3.43 a million";
+        assert!(known || !factor.starts_with('$'), "{factor} is not a price");
+        let number = factor.split(' ').next().unwrap().trim_start_matches('$').replace(',', "");
+        let number =
+            if number == "N" { clusters } else { number.parse().unwrap_or_else(|_| panic!("{formula}: {factor}")) };
+        number
+            / [(" a million", 1.0e6), (" per 10,000", 1.0e4)]
+                .iter()
+                .find(|(per, _)| factor.ends_with(per))
+                .map_or(1.0, |per| per.1)
+    };
+    formula.split(" + ").map(|product| product.split(" × ").map(factor).product::<f64>()).sum()
+}
+
+/// The formulas of the bill with this sum.
+fn formulas<'a>(page: &'a str, sum: &str) -> Vec<&'a str> {
+    let (before, _) = page.split_once(&format!("| **{sum}** |")).unwrap();
+    let (_, bill) = before.rsplit_once("computed as |\n").unwrap();
+    bill.lines().skip(1).map(|line| line.rsplit(" | ").next().unwrap().trim_end_matches(" |")).collect()
+}
+
+fn total(formulas: &[&str], clusters: f64) -> f64 {
+    formulas.iter().map(|formula| value(formula, clusters)).sum()
+}
+
+/// Compares a page with what it should be, line by line.
+fn assert_page(page: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
+    if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {
+        std::fs::write(&path, expected).unwrap();
     }
-    let (polls, metrics) = monthly();
-    write!(table, "\nStanding, a month at most: ${polls:.2} for polling the hub queue, and ${metrics:.2} for metrics.")
-        .unwrap();
-    table
+    let text = std::fs::read_to_string(path).unwrap();
+    let differing = text.lines().zip(expected.lines()).filter(|(found, expected)| found != expected);
+    assert_eq!(differing.collect::<Vec<_>>(), [], "{page} differs; `KIBUS_TEST_UPDATE=1` writes it");
 }
 
-/// How many instances each cluster ends in a month, for the monthly bill: 100 a day. This is an assumption.
-const ENDED: f64 = 3_000.0;
-/// How many clusters the monthly bill is for.
-const FLEETS: [f64; 3] = [10.0, 50.0, 200.0];
-
-/// A line of the monthly bill: what it is for, how it is computed, and its cost for a number of clusters.
-struct Line {
-    what: &'static str,
-    how: &'static str,
-    cost: fn(f64) -> f64,
+#[test]
+fn the_bills_are_what_their_formulas_say() {
+    let page = include_str!("../docs/faq.md");
+    let (mut expected, mut bill) = (String::new(), Vec::new());
+    for line in page.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let rewritten = match cells[..] {
+            ["", what, few, _, _, how, ""] if few.starts_with('$') => {
+                bill.push(how);
+                let formulas = if how.is_empty() { &bill[..bill.len() - 1] } else { &[how] };
+                let [few, some, many] = [10.0, 50.0, 200.0].map(|clusters| total(formulas, clusters));
+                format!("| {what} | ${few:.2} | ${some:.2} | ${many:.2} | {how} |")
+            }
+            _ => {
+                bill.clear();
+                line.to_owned()
+            }
+        };
+        writeln!(expected, "{rewritten}").unwrap();
+    }
+    assert_page("docs/faq.md", &expected);
 }
 
-/// Karpenter receives with long polls of 20s, one after the other.
-const LONG_POLLS: Line = Line {
-    what: "each Karpenter's long polls",
-    how: "N × 3 a minute × 43,200 minutes × $0.40 a million",
-    cost: |clusters| clusters * 3.0 * 43_200.0 / 1.0e6 * price::SQS_REQUESTS,
-};
-
-const ONE_BUS: [Line; 4] = [
-    LONG_POLLS,
-    Line {
-        what: "Lambda's long polls of the hub queue",
-        how: "5 × 3 a minute × 43,200 minutes × $0.40 a million",
-        cost: |_| monthly().0,
-    },
-    // The rules of the bus match two state changes of an instance that ends: shutting-down and terminated.
-    Line {
-        what: "routing: SQS, Lambda, logs",
-        how: "N × 3,000 instances × 2 events × $3.63 a million",
-        cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * one_bus(clusters, Arrival::Single).cost,
-    },
-    Line { what: "metrics of the bus", how: "15 × $0.30", cost: |_| monthly().1 },
-];
-
-/// What each option adds. The heartbeat is an invocation every five minutes, and a metric. With alarms it is on.
-const ON_REQUEST: [Line; 6] = [
-    Line {
-        what: "one metric per cluster (`--cluster-metrics=cluster`)",
-        how: "N × $0.30",
-        cost: |clusters| clusters * price::METRIC,
-    },
-    Line {
-        what: "notices (`--notify`), without what their subscriptions cost",
-        how: "N × 3,000 instances × 2 events × $0.50 a million",
-        cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * price::SNS_REQUESTS,
-    },
-    Line {
-        what: "heartbeat",
-        how: "8,640 events × $3.43 a million + 1 × $0.30",
-        cost: |_| {
-            let event = one_bus(1.0, Arrival::Single).cost - LOG_OF_DELIVERY * 1.0e6 * price::LOG_GB;
-            8_640.0 / 1.0e6 * event + price::METRIC
-        },
-    },
-    Line { what: "alarms (`--alarms`)", how: "26 × $0.10", cost: |_| alarms() * price::ALARM },
-    // An alarm costs as much as the metrics that it evaluates.
-    Line {
-        what: "alarms on clusters (`--reader-alarms`)",
-        how: "N × 2 metrics × $0.10",
-        cost: |clusters| clusters * 2.0 * price::ALARM,
-    },
-    Line { what: "dashboard (`--dashboard`)", how: "$3.00", cost: |_| price::DASHBOARD },
-];
-
-/// How many alarms a hub has with `--alarms`.
-fn alarms() -> f64 {
-    let options = HubOptions { alarms: Some("true".parse().unwrap()), ..HubOptions::default() };
+#[test]
+fn the_formulas_and_sentences_have_the_numbers_of_the_product() {
+    let page = include_str!("../docs/faq.md");
     let scope = Scope {
         bus: "kibus".parse().unwrap(),
         account: "111122223333".parse().unwrap(),
@@ -202,91 +151,50 @@ fn alarms() -> f64 {
         partition: "aws".parse().unwrap(),
         options: GlobalOptions::default(),
     };
-    let alarms = watch::alarms(&scope, &options);
-    let number = u32::try_from(alarms.len()).unwrap();
-    f64::from(number)
-}
-
-const RULES_FOR_EACH: [Line; 2] = [
-    LONG_POLLS,
-    // The rules of Karpenter's own setup match all four state changes of an instance: also pending and running.
-    Line {
-        what: "copies of events",
-        how: "N × 3,000 instances × 4 events × N queues × 3 requests × $0.40 a million",
-        cost: |clusters| clusters * ENDED * 4.0 / 1.0e6 * rules_for_each(clusters, Arrival::Single).cost,
-    },
-];
-
-/// For each queue and principal, SQS requests a data key from KMS every five minutes: two requests for one that sends, one
-/// for one that receives (SQS developer guide, "Key management"). Each queue of the bus has one of each.
-const KEY: [Line; 2] = [
-    Line { what: "the key", how: "$1.00", cost: |_| price::KEY },
-    Line {
-        what: "requests of KMS",
-        how: "(N + 1) queues × 8,640 × 3 requests × $0.03 per 10,000",
-        cost: |clusters| (clusters + 1.0) * 8_640.0 * 3.0 / 1.0e4 * price::KEY_REQUESTS,
-    },
-];
-
-/// The sum of lines for a number of clusters.
-fn total(lines: &[Line], clusters: f64) -> f64 {
-    lines.iter().map(|line| (line.cost)(clusters)).sum()
-}
-
-/// A table of lines with their sum.
-fn bill(lines: &[Line], sum: &str) -> String {
-    let mut table = String::from("| | N = 10 | N = 50 | N = 200 | computed as |\n| --- | --- | --- | --- | --- |\n");
-    let mut row = |what: &str, cost: &dyn Fn(f64) -> f64, how: &str| {
-        let [few, some, many] = FLEETS.map(cost);
-        writeln!(table, "| {what} | ${few:.2} | ${some:.2} | ${many:.2} | {how} |").unwrap();
-    };
-    for line in lines {
-        row(line.what, &line.cost, line.how);
-    }
-    row(&format!("**{sum}**"), &|clusters| total(lines, clusters), "");
-    table
-}
-
-#[test]
-fn the_documentation_has_the_computed_bills() {
-    let documented = include_str!("../docs/faq.md");
-    for (lines, sum) in [
-        (&ONE_BUS[..], "one bus"),
-        (&ON_REQUEST, "on request, in addition"),
-        (&RULES_FOR_EACH, "rules and a queue per cluster"),
-        (&KEY, "a customer key, in addition"),
-    ] {
-        let bill = bill(lines, sum);
-        println!("{bill}");
-        assert!(documented.contains(&bill), "docs/faq.md should have:\n{bill}");
-    }
-}
-
-#[test]
-fn one_bus_costs_less_from_the_documented_number_of_clusters_on() {
-    let saves = |clusters: &u32| {
-        let clusters = f64::from(*clusters);
-        total(&ONE_BUS, clusters) < total(&RULES_FOR_EACH, clusters)
-    };
+    let options = HubOptions { alarms: Some("true".parse().unwrap()), ..HubOptions::default() };
+    let alarms = watch::alarms(&scope, &options).len();
+    let of_a_cluster = include_str!("../templates/alarms/reader.json").matches("\"MetricStat\"").count();
+    let [_, _, routed] = one_bus(1.0, Arrival::Single);
+    let (one, each) = (formulas(page, "one bus"), formulas(page, "rules and a queue per cluster"));
+    let saves = |clusters: &u32| total(&one, f64::from(*clusters)) < total(&each, f64::from(*clusters));
     let first = (1..=200).find(saves).unwrap();
     assert!((first..=1_000).all(|clusters| saves(&clusters)));
-    let sentence = format!("one bus costs less from {first} clusters on");
-    println!("{sentence}");
-    assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
+    let bill = total(&one, 50.0);
+    for expected in [
+        format!("| {alarms} × $0.10 |"),
+        // An alarm costs as much as the metrics that it evaluates.
+        format!("| N × {of_a_cluster} metrics × $0.10 |"),
+        format!("events × ${routed:.2} a million |"),
+        format!("events × ${:.2} a million + 1 × $0.30 |", routed - logged_deliveries()),
+        format!("costs ${routed:.2} a million events"),
+        format!("one bus costs less from {first} clusters on"),
+        format!("the bill of 50 clusters rises from ${bill:.2} to ${:.2}", bill + value("50 × $0.30", 50.0)),
+    ] {
+        assert!(page.contains(&expected), "docs/faq.md should have: {expected}");
+    }
 }
 
 #[test]
-fn the_documentation_has_the_bill_with_a_metric_per_cluster() {
-    let bill = total(&ONE_BUS, 50.0);
-    let sentence = format!("the bill of 50 clusters rises from ${bill:.2} to ${:.2}", bill + 50.0 * price::METRIC);
-    println!("{sentence}");
-    assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
-}
-
-#[test]
-fn the_documentation_has_the_computed_table() {
-    let table = table();
-    println!("{table}");
-    let documented = include_str!("../docs/performance.md");
-    assert!(documented.contains(&table), "docs/performance.md should have:\n{table}");
+fn the_table_of_a_million_events_is_computed() {
+    let page = include_str!("../docs/performance.md");
+    let mut table = String::new();
+    for clusters in [10.0, 50.0, 200.0] {
+        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "in full batches")] {
+            let cells = [rules_for_each(clusters, arrival), one_bus(clusters, arrival)];
+            let cells =
+                cells.map(|[messages, requests, cost]| format!("{messages:.0} M | {requests:.1} M | ${cost:.2}"));
+            writeln!(table, "| {clusters} | {how} | {} |", cells.join(" | ")).unwrap();
+        }
+    }
+    let faq = include_str!("../docs/faq.md");
+    let [polls, metrics] = [1, 3].map(|row| value(formulas(faq, "one bus")[row], 1.0));
+    write!(table, "\nStanding, a month at most: ${polls:.2} for polling the hub queue, and ${metrics:.2} for metrics.")
+        .unwrap();
+    let (before, rest) = page.split_once("| clusters | events come |").unwrap();
+    let (heads, rest) = rest.split_once("| --- |\n").unwrap();
+    let (_, after) = rest.split_once(" for metrics.").unwrap();
+    assert_page(
+        "docs/performance.md",
+        &[before, "| clusters | events come |", heads, "| --- |\n", &table, after].concat(),
+    );
 }

@@ -1,309 +1,217 @@
-//! Checks in the source which module names which, against the allowed dependencies.
-
-mod circles;
+//! Which module of the source may name which, and that no files name each other in a circle. Comments do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-const ALL: &[&str] = &[
-    "apply",
-    "aws",
-    "cli",
-    "cloud",
-    "dead_letters",
-    "discover",
-    "drill",
-    "events",
-    "export",
-    "iam",
-    "message",
-    "model",
-    "package",
-    "plan",
-    "probe",
-    "reconcile",
-    "router",
-    "sandbox",
-    "survey",
-    "ui",
-    "wire",
-];
-/// The stages, and the rooms beside them. What reads, writes and probes through `cloud` is in one of these.
-const STAGES: &[&str] = &[
-    "apply",
-    "aws",
-    "dead_letters",
-    "discover",
-    "drill",
-    "events",
-    "export",
-    "iam",
-    "message",
-    "model",
-    "package",
-    "plan",
-    "probe",
-    "reconcile",
-    "sandbox",
-    "survey",
-    "ui",
-    "wire",
-];
-
 /// Each module, and the modules that it may name besides itself and `error`. A module missing here fails the test.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("error", &[]),
-    ("model", &[]),
-    ("iam", &["model"]),
-    ("message", &["iam", "model"]),
-    ("plan", &["iam", "message", "model"]),
-    ("cloud", &["model", "plan"]),
-    ("wire", &["model"]),
-    ("aws", &["cloud", "dead_letters", "drill", "events", "iam", "model", "plan", "wire"]),
-    ("apply", &["cloud", "model", "plan"]),
-    ("survey", &["cloud", "model", "probe"]),
-    ("probe", &["cloud", "model"]),
-    ("dead_letters", &["model"]),
-    ("drill", &["cloud", "events", "model", "plan"]),
-    ("events", &["model"]),
-    ("export", &["model"]),
-    ("reconcile", &["dead_letters", "discover", "iam", "message", "model", "plan", "survey"]),
-    ("discover", &["iam", "model", "survey"]),
-    ("ui", &["apply", "dead_letters", "discover", "drill", "events", "message", "model", "plan", "reconcile"]),
-    ("cli", STAGES),
-    ("package", &["model"]),
-    ("router", &["model", "wire"]),
-    ("sandbox", &[]),
-    ("lib", ALL),
-    ("main", &["cli", "ui"]),
-    ("bin", &["router"]),
-];
+const ARROWS: &str = "
+    error:
+    model:
+    iam: model
+    message: iam model
+    plan: iam message model
+    cloud: model plan
+    wire: model
+    aws: cloud dead_letters drill events iam model plan wire
+    apply: cloud model plan
+    survey: cloud model probe
+    probe: cloud model
+    dead_letters: model
+    drill: cloud events model plan
+    events: model
+    export: model
+    reconcile: dead_letters discover iam message model plan survey
+    discover: iam model survey
+    ui: apply dead_letters discover drill events message model plan reconcile
+    cli: apply aws dead_letters discover drill events export iam message model package plan probe reconcile sandbox survey ui wire
+    package: model
+    router: model wire
+    sandbox:
+    lib:
+    main: cli ui
+    bin: router
+";
 
-/// Words that only some modules may contain. Only `aws` names any other SDK.
-const WORDS: &[(&str, &[&str])] = &[
-    // The test of the EC2 client takes its credentials from here.
-    ("aws_sdk_sqs", &["aws", "router", "wire"]),
-    ("print!", &["ui", "main"]),
-    ("println!", &["ui", "main"]),
-    ("eprint!", &["ui", "main"]),
-    ("eprintln!", &["ui", "main"]),
-];
+/// Modules that do nothing but compute, and words that they must not contain.
+const PURE: (&str, [&str; 3]) = ("discover export iam message model plan reconcile", ["async", "await", "tokio"]);
 
-/// Pure modules, and the words that they must not contain.
-const PURE: (&[&str], &[&str]) =
-    (&["discover", "export", "iam", "message", "model", "plan", "reconcile"], &["async", "await", "tokio"]);
+/// The modules that may name an SDK of AWS. The test of the EC2 client takes its credentials from that of SQS.
+const SDKS: [(&str, &str); 2] = [("aws_sdk_sqs", "aws router wire"), ("aws_sdk_", "aws")];
 
 #[test]
 fn modules_name_only_what_they_may() {
-    let mut files = Vec::new();
-    read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
-    assert!(!files.is_empty(), "no source files found");
-    let found: Vec<String> = files.iter().flat_map(|(path, text)| violations(path, text)).collect();
-    assert!(found.is_empty(), "\n{}", found.join("\n"));
+    let files = sources();
+    let found: Vec<String> = files.iter().flat_map(|(module, text)| violations(module, text)).collect();
+    assert!(!files.is_empty() && found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn files_name_each_other_in_no_circle() {
+    assert_eq!(circles(sources()), BTreeMap::new());
 }
 
 #[test]
 fn violations_are_found() {
-    for (path, text, expected) in [
-        ("plan/check.rs", "use crate::model::resource::Desired;", &[] as &[&str]),
-        ("plan/check.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
-        ("plan/check.rs", "use crate::{model::inventory, aws, error::Error};", &["plan names aws"]),
-        ("plan/check.rs", "use crate::{\n    model::{self, tags},\n    ui::{a, b::{c}},\n};", &["plan names ui"]),
-        ("plan/check.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
-        ("plan/check.rs", "use super::super::apply::Event;", &["plan names apply"]),
-        ("plan.rs", "use super::{model, apply};", &["plan names apply"]),
-        ("plan/check.rs", "use super::order;", &[]),
-        ("plan/check.rs", "mod tests { use super::super::order; }", &[]),
-        ("plan/check.rs", "mod tests { use super::super::super::cli; }", &["plan names cli"]),
-        ("plan/check.rs", "fn f() { mod x { } } use super::super::ui;", &["plan names ui"]),
-        ("cloud.rs", "use super::aws;", &["cloud names aws"]),
-        ("aws/queue.rs", "pub(crate) fn f() {} pub(super) fn g() {}", &[]),
-        ("model/name.rs", "// use crate::ui;\n/* crate::ui */ const X: &str = \"crate::ui \\\" crate::cli\";", &[]),
+    for (module, text, expected) in [
+        ("plan/check", "use crate::model::resource::Desired;", &[] as &[&str]),
+        ("plan/check", "use crate::{model::inventory, aws, error::Error};", &["names aws"]),
+        ("plan/check", "use crate::{\n    model::{self, tags as x},\n    ui::{a, b::{c}},\n};", &["names ui"]),
         (
-            "model/name.rs",
-            "const X: &str = r#\"crate::ui\"#; const Y: char = '\"'; use crate::ui;",
-            &["model names ui"],
+            "plan/check",
+            "fn f(x: &crate::cli::Args, y: $crate::aws::X::<crate::ui::Y>) {}",
+            &["names aws", "names cli", "names ui"],
         ),
-        ("model/name.rs", "fn f<'a>(x: &'a str) {} use crate::ui;", &["model names ui"]),
-        ("model/name.rs", "pub async fn f() {}", &["model says async"]),
-        ("plan.rs", "use tokio::sync::watch;", &["plan says tokio"]),
-        ("plan.rs", "use aws_sdk_sqs::Client;", &["plan says aws_sdk_sqs"]),
-        ("router/deliver.rs", "use aws_sdk_sqs::Client;", &[]),
-        ("router/deliver.rs", "use crate::cloud::Cloud;", &["router names cloud"]),
-        ("cli.rs", "use aws_sdk_iam::Client;", &["cli says aws_sdk_iam"]),
-        ("cli.rs", "use crate::router::decode;", &["cli names router"]),
-        ("cli/stages.rs", "use crate::cloud::Read;", &["cli names cloud"]),
-        ("cli.rs", "println!(\"x\");", &["cli says println!"]),
-        ("ui.rs", "println!(\"x\");", &[]),
-        ("main.rs", "fn main() { kibus::cli::run() }", &[]),
-        ("bin/kibus-router.rs", "use kibus::{aws, router};", &["bin names aws"]),
-        ("helpers.rs", "", &["helpers is not in the table of modules"]),
-        ("model/new.rs", "use crate::fleet;", &["model names fleet"]),
+        ("plan/check", "use super::super::apply::Event; use super::order;", &["names apply"]),
+        ("plan", "use super::{model::*, apply};", &["names apply"]),
+        ("cloud", "// use crate::aws;\n/// [`crate::ui`]\npub(super) fn g() {}", &[]),
+        ("model/name", "pub async fn f() {} // await", &["says async"]),
+        ("plan", "use aws_sdk_sqs::Client;", &["says aws_sdk_sqs"]),
+        ("router/deliver", "use aws_sdk_sqs::Client; use crate::cloud::Cloud;", &["names cloud"]),
+        ("router/deliver", "use aws_sdk_iam::Client;", &["says aws_sdk_iam"]),
+        ("main", "fn main() { kibus::cli::run() }", &[]),
+        ("bin/kibus-router", "use kibus::{aws, router};", &["names aws"]),
+        ("helpers", "", &["is not in the table of modules"]),
     ] {
-        let found: Vec<String> =
-            violations(path, text).iter().map(|v| v[v.find(": ").unwrap() + 2..].to_owned()).collect();
-        assert_eq!(found, expected, "{path}: {text}");
+        let expected: Vec<_> = expected.iter().map(|what| format!("{module} {what}")).collect();
+        assert_eq!(violations(module, &without_comments(text)), expected, "{text}");
     }
 }
 
-/// The violations in a file. The path is relative to `src`.
-fn violations(path: &str, text: &str) -> Vec<String> {
-    let module = path.split(['/', '.']).next().unwrap_or_default();
-    let Some((_, may)) = ARROWS.iter().find(|(name, _)| *name == module) else {
-        return vec![format!("src/{path}: {module} is not in the table of modules")];
-    };
-    let tokens = tokens(text);
-    let names = named_modules(path, &tokens)
-        .into_iter()
-        .filter(|name| name != module && name != "error" && !may.contains(&name.as_str()))
-        .map(|name| format!("src/{path}: {module} names {name}"));
-    let says = words(&tokens)
-        .into_iter()
-        .filter(|word| {
-            let by = WORDS.iter().find(|(reserved, _)| reserved == word).map(|(_, by)| *by);
-            let sdk = word.starts_with("aws_sdk_").then_some(&["aws"][..]);
-            let reserved = by.or(sdk).is_some_and(|by| !by.contains(&module));
-            reserved || PURE.0.contains(&module) && PURE.1.contains(&word.as_str())
-        })
-        .map(|word| format!("src/{path}: {module} says {word}"));
-    names.chain(says).collect()
+#[test]
+fn circles_are_found() {
+    for (texts, expected) in [
+        ([("a", "use super::b;"), ("b", "use super::a::X;"), ("c", "")], &["a", "b"][..]),
+        ([("a", "use crate::{c, b::X};"), ("b", "fn f() { super::c::g() }"), ("c", "use super::a;")], &["a", "b", "c"]),
+        ([("a", "use super::b;"), ("b", ""), ("c", "use super::{a, b};")], &[]),
+        // A module may name what it contains, and that may name the module.
+        ([("a", "use self::b::X; use super::c;"), ("a/b", "use super::Y;"), ("c", "use super::a::b::X;")], &[]),
+        ([("a", "use super::c;"), ("a/b", ""), ("c", "use crate::a::Y;")], &["a", "c"]),
+        ([("a", "use super::b;"), ("b", "#[cfg(test)] mod tests { use super::super::a; }"), ("c", "")], &[]),
+        ([("a", "#[cfg(test)]\nmod b;"), ("a/b", "use crate::c;"), ("c", "use crate::a::b;")], &[]),
+    ] {
+        let found = circles(texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect());
+        assert_eq!(Vec::from_iter(found.keys()), expected, "{texts:?}");
+    }
 }
 
-/// Every word, macros with their `!`.
-fn words(tokens: &[String]) -> BTreeSet<String> {
-    let next = tokens.iter().skip(1).map(String::as_str).chain([""]);
-    tokens.iter().zip(next).map(|(word, next)| if next == "!" { format!("{word}!") } else { word.clone() }).collect()
+/// What a module may not name, in the code of one of its files.
+fn violations(module: &str, code: &str) -> Vec<String> {
+    let arrows = ARROWS.lines().filter_map(|line| line.trim().split_once(':'));
+    let arrows: BTreeMap<_, Vec<_>> = arrows.map(|(from, to)| (from, to.split(' ').collect())).collect();
+    let top = first(module);
+    let Some(may) = arrows.get(top) else { return vec![format!("{module} is not in the table of modules")] };
+    let paths = paths(module, code);
+    let named: BTreeSet<_> = paths.iter().map(|path| first(path)).filter(|name| arrows.contains_key(name)).collect();
+    let named = named.into_iter().filter(|name| *name != top && *name != "error" && !may.contains(name));
+    let words: BTreeSet<_> = code.split(|c| !is_word(c)).collect();
+    let is_of = |modules: &str| modules.split(' ').any(|module| module == top);
+    let said = words.into_iter().filter(|word| {
+        let sdk = SDKS.iter().find(|(sdk, _)| word.starts_with(sdk));
+        sdk.is_some_and(|(_, by)| !is_of(by)) || is_of(PURE.0) && PURE.1.contains(word)
+    });
+    named.map(|name| format!("{module} names {name}")).chain(said.map(|word| format!("{module} says {word}"))).collect()
 }
 
-/// The top-level modules that paths in a file name.
-fn named_modules(path: &str, tokens: &[String]) -> BTreeSet<String> {
-    let binary = path == "main.rs" || path.starts_with("bin/");
-    let parts = path.trim_end_matches(".rs").split('/');
-    let depth = parts.filter(|part| !["mod", "lib", "main"].contains(part)).count();
-    let mut inner: Vec<usize> = Vec::new();
-    let mut braces = 0;
-    let mut found = BTreeSet::new();
-    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
-    let mut at = 0;
-    while at < tokens.len() {
-        let starts_path = at == 0 || token(at - 1) != "::";
-        match token(at) {
-            "{" => {
-                braces += 1;
-                if at >= 2 && token(at - 2) == "mod" {
-                    inner.push(braces);
+/// The files that are not tests and name each other in circles, or what is in one, with what they name.
+fn circles(mut sources: BTreeMap<String, String>) -> BTreeMap<String, BTreeSet<String>> {
+    let mut tests = Vec::new();
+    for (module, code) in &mut sources {
+        for (at, mark) in code.clone().match_indices("#[cfg(test)]") {
+            let rest = code.get(at + mark.len()..).unwrap_or_default();
+            let end = rest.find([';', '{']).unwrap_or(rest.len());
+            if let Some((_, name)) = rest[..end].rsplit_once("mod ") {
+                tests.push(format!("{module}/{}", name.trim()));
+                if rest[end..].starts_with('{') {
+                    code.truncate(at);
                 }
             }
-            "}" => {
-                inner.pop_if(|opened| *opened == braces);
-                braces -= 1;
-            }
-            "crate" if starts_path => found.extend(heads(tokens, at + 1)),
-            "kibus" if binary && starts_path => found.extend(heads(tokens, at + 1)),
-            "super" if starts_path => {
-                let mut up = 1;
-                while token(at + 1) == "::" && token(at + 2) == "super" {
-                    up += 1;
-                    at += 2;
-                }
-                if up >= depth + inner.len() {
-                    found.extend(heads(tokens, at + 1));
-                }
-            }
-            _ => {}
         }
-        at += 1;
+    }
+    sources.retain(|module, _| !tests.iter().any(|test| is_within(module, test)));
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, code) in &sources {
+        let paths = paths(module, code);
+        let of = |path: &String| sources.keys().filter(|to| is_within(path, to)).max_by_key(|to| to.len());
+        let to = paths.iter().filter_map(of).filter(|to| !is_within(module, to) && !is_within(to, module));
+        named.insert(module.clone(), to.cloned().collect());
+    }
+    // What names nothing, or nothing that is left, is in no circle.
+    while let Some(done) = named.iter().find(|(_, to)| to.is_empty()).map(|(module, _)| module.clone()) {
+        named.remove(&done);
+        for to in named.values_mut() {
+            to.remove(&done);
+        }
+    }
+    named
+}
+
+/// Whether a module or a path is this module, or inside it.
+fn is_within(path: &str, module: &str) -> bool {
+    path.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The paths in a module that begin with `crate`, `super` or, in a binary, `kibus`: from the root, with `/` between their parts.
+fn paths(module: &str, code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (begin, from) in [("crate::", ""), ("super::", module), ("kibus::", "")] {
+        for (at, _) in code.match_indices(begin).filter(|(at, _)| !code[..*at].ends_with(|c| is_word(c) || c == ':')) {
+            follow(&code[at..], from.to_owned(), &mut found);
+        }
     }
     found
 }
 
-/// The next segment of a path, or of each path of a group.
-fn heads(tokens: &[String], mut at: usize) -> Vec<String> {
-    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
-    if token(at) != "::" {
-        return Vec::new();
-    }
-    at += 1;
-    if token(at) != "{" {
-        return vec![token(at).to_owned()];
-    }
-    let mut found = Vec::new();
-    let mut braces = 0;
+/// Follows a path, into each part of a group. Gives what comes after it.
+fn follow<'a>(mut code: &'a str, mut path: String, found: &mut BTreeSet<String>) -> &'a str {
     loop {
-        match token(at) {
-            "{" => braces += 1,
-            "}" => braces -= 1,
-            head if braces == 1 && ["{", ","].contains(&token(at - 1)) => found.push(head.to_owned()),
-            _ => {}
-        }
-        if braces == 0 || at >= tokens.len() {
-            return found;
-        }
-        at += 1;
-    }
-}
-
-/// The tokens of a source file, without comments and string literals.
-fn tokens(source: &str) -> Vec<String> {
-    let mut tokens = Vec::new();
-    let mut rest = source;
-    while let Some(first) = rest.chars().next() {
-        let raw = rest.strip_prefix('r').map(|raw| raw.len() - raw.trim_start_matches('#').len());
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else if let Some(marks) = raw.filter(|marks| rest[1 + marks..].starts_with('"')) {
-            let end = format!("\"{}", "#".repeat(marks));
-            let begin = marks + 2;
-            rest[begin..].find(&end).map_or(rest.len(), |at| begin + at + end.len())
-        } else if first == '"' {
-            quoted(rest, '"')
-        } else if first == '\'' && (rest.starts_with("'\\") || rest.chars().nth(2) == Some('\'')) {
-            quoted(rest, '\'')
-        } else if first.is_alphanumeric() || first == '_' {
-            let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            let length = word.len();
-            tokens.push(word);
-            length
-        } else if rest.starts_with("::") {
-            tokens.push("::".to_owned());
-            2
-        } else {
-            if !first.is_whitespace() {
-                tokens.push(first.to_string());
+        if let Some(group) = code.strip_prefix('{') {
+            code = group.trim_start();
+            while !code.starts_with('}') && !code.is_empty() {
+                // Another name for a part does not count.
+                code = follow(code, path.clone(), found).trim_start_matches(|c| c != ',' && c != '}');
+                code = code.trim_start_matches(',').trim_start();
             }
-            first.len_utf8()
+            return code.get(1..).unwrap_or_default();
+        }
+        let (name, rest) = code.split_at(code.find(|c| !is_word(c)).unwrap_or(code.len()));
+        match name {
+            "super" => path.truncate(path.rfind('/').unwrap_or(0)),
+            "" | "crate" | "kibus" | "self" => {}
+            name if path.is_empty() => path.push_str(name),
+            name => path = format!("{path}/{name}"),
+        }
+        let Some(next) = rest.strip_prefix("::") else {
+            found.insert(path);
+            return rest;
         };
-        rest = &rest[length..];
+        code = next;
     }
-    tokens
 }
 
-/// The length of a quoted literal with its quotes.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        if c == quote && !escaped {
-            return at + c.len_utf8();
-        }
-        escaped = c == '\\' && !escaped;
-    }
-    text.len()
+fn first(path: &str) -> &str {
+    path.split('/').next().unwrap_or_default()
 }
 
-fn read_all(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) {
-    let entries: BTreeMap<String, _> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
-        .collect();
-    for (name, path) in entries {
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn without_comments(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The code of each file of the source, by its module.
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut open, mut found) = (vec![root.clone()], BTreeMap::new());
+    while let Some(path) = open.pop() {
         if path.is_dir() {
-            read_all(&path, &format!("{prefix}{name}/"), files);
-        } else if name.ends_with(".rs") {
-            files.push((format!("{prefix}{name}"), fs::read_to_string(&path).unwrap()));
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            let module = path.strip_prefix(&root).unwrap().with_extension("").to_str().unwrap().to_owned();
+            found.insert(module, without_comments(&fs::read_to_string(&path).unwrap()));
         }
     }
+    found
 }

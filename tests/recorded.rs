@@ -1,21 +1,13 @@
-//! Answers of AWS in files: the real-account test records them, and the AWS-like proxy plays them back. The format is
+//! Answers of AWS in files: `tests/real_account` records them, and the AWS-like proxy plays them back. The format is
 //! described in `docs/real-account.md`.
 
-mod clean;
-
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use clean::Secrets;
-
 /// The version of the format.
 const FORMAT: u32 = 1;
-
-/// The headers of an answer that say what it means.
-pub(crate) const HEADERS: [&str; 4] =
-    ["content-type", "x-amz-function-error", "x-amzn-errortype", "x-amzn-query-error"];
 
 /// The answers of one observation, in the order in which they came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,41 +35,13 @@ pub(crate) struct RecordedAnswer {
     pub(crate) operation: String,
     /// The HTTP status.
     pub(crate) status: u16,
-    /// The headers in [`HEADERS`] that the answer has.
+    /// The headers that say what the answer means.
     pub(crate) headers: BTreeMap<String, String>,
     /// The body, without account ids and secrets.
     pub(crate) body: String,
 }
 
 impl Recording {
-    /// A recording, without what nobody else should see.
-    pub(crate) fn new(
-        rows: &[&str],
-        place: String,
-        seen: Vec<String>,
-        mut answers: Vec<RecordedAnswer>,
-        secrets: &Secrets,
-    ) -> Self {
-        for answer in &mut answers {
-            answer.body = secrets.clean(&answer.body);
-        }
-        Self {
-            format: FORMAT,
-            rows: rows.iter().map(|row| (*row).to_owned()).collect(),
-            place,
-            seen: seen.iter().map(|line| secrets.clean(line)).collect(),
-            answers,
-        }
-    }
-
-    /// Writes the file of this recording into a directory, and gives its path.
-    pub(crate) fn write(&self, directory: &Path) -> PathBuf {
-        std::fs::create_dir_all(directory).unwrap();
-        let path = directory.join(format!("{}.json", self.rows.join("-")));
-        std::fs::write(&path, format!("{}\n", serde_json::to_string_pretty(self).unwrap())).unwrap();
-        path
-    }
-
     /// Reads a file.
     ///
     /// # Panics

@@ -1,82 +1,49 @@
 //! `docs/reliability.md` has one row for each behavior of AWS that kibus depends on, and each row names a test that exists
 //! or says why there is none.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The document's tables: the letter of the ids, and how many there are.
-const TABLES: [(char, u32); 14] = [
-    ('S', 30),
-    ('E', 13),
-    ('L', 22),
-    ('M', 14),
-    ('I', 12),
-    ('G', 6),
-    ('T', 7),
-    ('W', 5),
-    ('A', 8),
-    ('F', 4),
-    ('H', 13),
-    ('R', 10),
-    ('P', 13),
-    ('N', 8),
-];
+const TABLES: &str = "S30 E13 L22 M14 I12 G6 T7 W5 A8 F4 H13 R10 P13 N8";
 
-/// A row of the document.
-struct Row {
-    id: String,
-    cells: Vec<String>,
+/// The id of each row of the document, and its other cells.
+fn rows() -> Vec<(&'static str, [&'static str; 4])> {
+    let row = |line: &'static str| {
+        let (id, cells) = line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | ")?;
+        let number = id.strip_prefix(|letter: char| letter.is_ascii_uppercase())?;
+        number.parse::<u32>().ok()?;
+        let cells: Vec<_> = cells.split(" | ").collect();
+        Some((id, cells.try_into().unwrap_or_else(|_| panic!("{id} has another number of cells"))))
+    };
+    include_str!("../docs/reliability.md").lines().filter_map(row).collect()
 }
 
-impl Row {
-    /// Whether the row has a part that no source proves.
-    fn is_likely(&self) -> bool {
-        self.cells[1].contains("likely")
-    }
-
-    /// What is wrong with the row's last cell.
-    fn problems(&self) -> Vec<String> {
-        let cell = &self.cells[3];
-        let tests: Vec<&str> = cell.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
-        let mut problems: Vec<_> = tests
-            .iter()
-            .filter(|name| !is_test(name))
-            .map(|name| format!("{}: `{name}` is not a test", self.id))
-            .collect();
-        let has_reason = cell.strip_prefix("None: ").is_some_and(|reason| reason.len() > 10);
-        if tests.is_empty() && !has_reason {
-            problems.push(format!("{}: neither a test nor a reason", self.id));
-        }
-        problems
-    }
+/// The ids of the rows with a part that no source proves, in the order of the document.
+pub(crate) fn likely_rows() -> Vec<&'static str> {
+    rows().into_iter().filter(|(_, cells)| cells[1].contains("likely")).map(|(id, _)| id).collect()
 }
 
 #[test]
 fn every_behavior_of_aws_has_one_row() {
-    let expected: Vec<String> = TABLES
-        .into_iter()
-        .flat_map(|(letter, count)| (1..=count).map(move |number| format!("{letter}{number}")))
-        .collect();
-    let ids: Vec<_> = rows().into_iter().map(|row| row.id).collect();
-    assert_eq!(ids, expected);
+    let ids = TABLES.split(' ').flat_map(|table| {
+        let (letter, count) = table.split_at(1);
+        (1..=count.parse::<u32>().unwrap()).map(move |number| format!("{letter}{number}"))
+    });
+    assert_eq!(rows().iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids.collect::<Vec<_>>());
 }
 
 #[test]
 fn every_row_names_a_test_that_exists_or_a_reason() {
-    let problems: Vec<_> = rows().iter().flat_map(Row::problems).collect();
+    let problems: Vec<_> = rows().iter().flat_map(|(id, cells)| problems(id, cells[3])).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
 fn a_name_of_no_test_is_found() {
-    let row = |cell: &str| Row { id: "S1".to_owned(), cells: ["", "", "", cell].map(str::to_owned).to_vec() };
-    for (cell, problems) in [
+    for (cell, expected) in [
         ("`reliability::every_behavior_of_aws_has_one_row`", &[] as &[&str]),
         ("`scenario::eventual_consistency`", &[]),
-        (
-            "`kibus::router::laws::conserved_and_isolated`",
-            &["S1: `kibus::router::laws::conserved_and_isolated` is not a test"],
-        ),
+        ("`kibus::router::laws::conserved`", &["S1: `kibus::router::laws::conserved` is not a test"]),
         ("`scenario::absent`", &["S1: `scenario::absent` is not a test"]),
         // A function, and no test.
         ("`reliability::rows`", &["S1: `reliability::rows` is not a test"]),
@@ -84,64 +51,36 @@ fn a_name_of_no_test_is_found() {
         ("None: ", &["S1: neither a test nor a reason"]),
         ("None: kibus makes no such call", &[]),
     ] {
-        assert_eq!(row(cell).problems(), problems, "{cell}");
+        assert_eq!(problems("S1", cell), expected, "{cell}");
     }
 }
 
-/// The ids of the rows with a part that no source proves, in the order of the document.
-pub(crate) fn likely_rows() -> Vec<String> {
-    let likely = rows().into_iter().filter(Row::is_likely);
-    likely.map(|row| row.id).collect()
-}
-
-fn rows() -> Vec<Row> {
-    let document = include_str!("../docs/reliability.md");
-    let letters: BTreeSet<char> = TABLES.iter().map(|table| table.0).collect();
-    let row = |line: &str| {
-        let cells = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").map(str::to_owned);
-        let cells: Vec<_> = cells.collect();
-        let (id, rest) = cells.split_first()?;
-        let number = id.strip_prefix(|letter| letters.contains(&letter))?;
-        number.parse::<u32>().ok()?;
-        assert_eq!(rest.len(), 4, "{id} has another number of cells");
-        Some(Row { id: id.clone(), cells: rest.to_vec() })
-    };
-    document.lines().filter_map(row).collect()
+/// What is wrong with the last cell of a row.
+fn problems(id: &str, cell: &str) -> Vec<String> {
+    let tests = cell.split('`').skip(1).step_by(2).filter(|name| name.contains("::"));
+    let has_reason = cell.strip_prefix("None: ").is_some_and(|reason| reason.len() > 10);
+    if tests.clone().next().is_none() && !has_reason {
+        return vec![format!("{id}: neither a test nor a reason")];
+    }
+    tests.filter(|name| !is_test(name)).map(|name| format!("{id}: `{name}` is not a test")).collect()
 }
 
 /// Whether `module::name` is a test: a function below `src` or `tests` with a test's attribute, or a scenario.
 fn is_test(path: &str) -> bool {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (modules, name) = path.rsplit_once("::").unwrap_or_default();
-    if modules == "scenario" {
-        return package.join("tests/scenarios").join(format!("{name}.txt")).exists();
+    let (module, name) = path.rsplit_once("::").unwrap_or_default();
+    if module == "scenario" {
+        return package.join(format!("tests/scenarios/{name}.txt")).exists();
     }
-    ["src", "tests"].iter().any(|root| {
-        let source = source(&package.join(root), modules).and_then(|file| std::fs::read_to_string(file).ok());
-        source.is_some_and(|source| has_test(&source, name))
-    })
-}
-
-/// The file of a module, or of the module around it that has a file.
-fn source(root: &Path, modules: &str) -> Option<PathBuf> {
-    let mut modules: Vec<&str> = modules.split("::").collect();
-    loop {
-        let path = root.join(modules.join("/"));
-        let file = path.with_extension("rs");
-        if file.exists() {
-            return Some(file);
-        }
-        // Only a module for tests is inside its parent's file.
-        modules.pop_if(|module| *module == "tests")?;
-    }
-}
-
-fn has_test(source: &str, name: &str) -> bool {
-    let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
-    let function = format!("fn {name}(");
-    let at = lines.iter().position(|line| line.trim_start_matches("async ").starts_with(&function));
-    at.is_some_and(|at| {
-        let above = lines[..at].iter().rev();
-        above.take_while(|line| line.starts_with("#[") || line.starts_with("//")).any(|line| line.contains("test"))
-    })
+    let has_test = |module: &str| {
+        ["src", "tests"].iter().any(|root| {
+            let file = package.join(root).join(module.replace("::", "/")).with_extension("rs");
+            let source = std::fs::read_to_string(file).unwrap_or_default();
+            let above = source.split_once(&format!("fn {name}(")).map_or("", |(above, _)| above);
+            // Its attributes and comments.
+            above.rsplit("\n\n").next().is_some_and(|item| item.contains("test]") || item.contains("::test("))
+        })
+    };
+    // Only a module for tests is inside its parent's file.
+    has_test(module) || module.strip_suffix("::tests").is_some_and(has_test)
 }

@@ -4,10 +4,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
-use hyper::Request;
-use hyper::body::Bytes;
-
-use super::Caller;
 use super::call::Call;
 use super::reply::Reply;
 use crate::recorded::{RecordedAnswer, Recording};
@@ -38,12 +34,7 @@ impl Playback {
     }
 }
 
-/// The operation of a request, as recordings have it.
-pub(crate) fn operation(request: &Request<Bytes>) -> String {
-    name(&Call::read(request, Caller::Client))
-}
-
-/// The operation of a call; in the path of a REST call, `*` for each name.
+/// The operation of a call, as recordings have it; in the path of a REST call, `*` for each name.
 fn name(call: &Call) -> String {
     let (method, path) = call.path();
     if path.is_empty() {

@@ -8,8 +8,6 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
-use aws_smithy_http_client::tls::Provider;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
@@ -45,11 +43,6 @@ static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
 /// An HTTP client of the SDK for servers of the tests.
 pub(crate) fn plain_http() -> SharedHttpClient {
     aws_smithy_http_client::Builder::new().build_http()
-}
-
-/// An HTTP client of the SDK for AWS.
-pub(crate) fn https() -> SharedHttpClient {
-    aws_smithy_http_client::Builder::new().tls_provider(Provider::rustls(CryptoMode::Ring)).build_https()
 }
 
 /// A running server. Dropping it stops it.
@@ -181,7 +174,7 @@ impl Drop for Moto {
 
 /// The executable of moto, installed once in the build directory. A stamp file is written last and marks the installation
 /// as complete. A lock prevents two test runs from installing at the same time.
-fn installed_moto() -> PathBuf {
+pub(crate) fn installed_moto() -> PathBuf {
     let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/moto.txt");
     let wanted = std::fs::read_to_string(requirements).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");

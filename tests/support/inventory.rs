@@ -8,7 +8,6 @@ use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::{Kind, resource::SETTINGS_PATH};
 use kibus::wire::aws_json::{JsonClient, JsonService, LOGS, METRICS, PARAMETERS};
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::Account;
@@ -162,46 +161,6 @@ impl Inventory {
             }
         }
         Ok(all)
-    }
-
-    pub(crate) async fn delete(&self, Found { kind, name, id }: &Found) -> Result<(), Failed> {
-        match kind {
-            Kind::Parameter | Kind::Record => {
-                let input = json!({ "Name": id });
-                self.json(PARAMETERS).call::<IgnoredAny>("DeleteParameter", input).await?;
-            }
-            Kind::Queue => drop(self.sqs.delete_queue().queue_url(id).send().await?),
-            Kind::Role => drop(self.iam.delete_role().role_name(id).send().await?),
-            Kind::RolePolicy => {
-                let delete = self.iam.delete_role_policy().role_name(name);
-                delete.policy_name(id).send().await?;
-            }
-            Kind::LogGroup => {
-                let input = json!({ "logGroupName": id });
-                self.json(LOGS).call::<IgnoredAny>("DeleteLogGroup", input).await?;
-            }
-            Kind::Function => drop(self.lambda.delete_function().function_name(id).send().await?),
-            Kind::Alias => drop(self.lambda.delete_alias().function_name(name).name(id).send().await?),
-            Kind::EventSourceMapping => drop(self.lambda.delete_event_source_mapping().uuid(id).send().await?),
-            Kind::Alarm => {
-                let input = json!({ "AlarmNames": [id] });
-                self.json(METRICS).call::<IgnoredAny>("DeleteAlarms", input).await?;
-            }
-            Kind::Dashboard => {
-                let input = json!({ "DashboardNames": [id] });
-                self.json(METRICS).call::<IgnoredAny>("DeleteDashboards", input).await?;
-            }
-            Kind::Rule => {
-                let targets = self.events.list_targets_by_rule().rule(id).send().await?;
-                let ids: Vec<_> = targets.targets().iter().map(|target| target.id.clone()).collect();
-                if !ids.is_empty() {
-                    let remove = self.events.remove_targets().rule(id);
-                    remove.set_ids(Some(ids)).send().await?;
-                }
-                self.events.delete_rule().name(id).send().await?;
-            }
-        }
-        Ok(())
     }
 }
 

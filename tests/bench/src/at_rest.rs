@@ -51,11 +51,7 @@ pub async fn run(kibus: &Path, router: &Path, runs: usize) -> Result<(), Box<dyn
     for run in 0..=runs {
         tokio::time::sleep(QUIET).await;
         let queue = url(&format!("karpenter-{CLUSTER}"));
-        sqs(
-            "SendMessage",
-            json!({"QueueUrl": url("kibus-hub"), "MessageBody": event.to_string()}),
-        )
-        .await?;
+        sqs("SendMessage", json!({"QueueUrl": url("kibus-hub"), "MessageBody": event.to_string()})).await?;
         let begun = Instant::now();
         let message = loop {
             let got = sqs("ReceiveMessage", json!({"QueueUrl": queue})).await?;
@@ -68,11 +64,7 @@ pub async fn run(kibus: &Path, router: &Path, runs: usize) -> Result<(), Box<dyn
             tokio::time::sleep(Duration::from_millis(2)).await;
         };
         let took = begun.elapsed().as_secs_f64() * 1000.0;
-        sqs(
-            "DeleteMessage",
-            json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]}),
-        )
-        .await?;
+        sqs("DeleteMessage", json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]})).await?;
         // The first event starts the function's process.
         if run > 0 {
             millis.push(took);

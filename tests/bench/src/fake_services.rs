@@ -78,9 +78,7 @@ impl FakeServices {
             async move { services.answer(request, &origin).await }
         });
         // A client may close its connection at any time.
-        let _ = hyper::server::conn::http1::Builder::new()
-            .serve_connection(TokioIo::new(stream), service)
-            .await;
+        let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
     }
 
     async fn answer(&self, request: Request<Incoming>, origin: &str) -> Result<Response<Full<Bytes>>, hyper::Error> {
@@ -100,10 +98,7 @@ impl FakeServices {
             None => ("text/xml", ec2(body)),
             Some(target) => ("application/x-amz-json-1.0", self.sqs(target, body, origin)),
         };
-        Ok(Response::builder()
-            .header("content-type", kind)
-            .body(Full::from(text))
-            .expect("a response"))
+        Ok(Response::builder().header("content-type", kind).body(Full::from(text)).expect("a response"))
     }
 
     fn sqs(&self, target: &str, body: &str, origin: &str) -> String {

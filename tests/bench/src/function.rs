@@ -35,17 +35,12 @@ impl Share {
         let name = format!("kibus-bench-{}", std::process::id());
         let set = |directory: &Path, values: &[(&str, &str)]| {
             fs::create_dir(directory)?;
-            values
-                .iter()
-                .try_for_each(|(file, value)| fs::write(directory.join(file), value))
+            values.iter().try_for_each(|(file, value)| fs::write(directory.join(file), value))
         };
         let (directory, values): (_, &[_]) = if v2.join("cgroup.controllers").exists() {
             (v2.join(name), &[("cpu.max", "3000 20000")])
         } else {
-            (
-                v1.join(name),
-                &[("cpu.cfs_period_us", "20000"), ("cpu.cfs_quota_us", "3000")],
-            )
+            (v1.join(name), &[("cpu.cfs_period_us", "20000"), ("cpu.cfs_quota_us", "3000")])
         };
         match set(&directory, values) {
             Ok(()) => Some(Self { directory }),

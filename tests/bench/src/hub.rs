@@ -22,12 +22,11 @@ struct HubMessage {
 impl Hub {
     /// Puts messages into the queue.
     pub fn put(&mut self, bodies: Vec<String>) {
-        self.waiting
-            .extend(bodies.into_iter().enumerate().map(|(number, body)| HubMessage {
-                number,
-                body,
-                receives: 0,
-            }));
+        self.waiting.extend(bodies.into_iter().enumerate().map(|(number, body)| HubMessage {
+            number,
+            body,
+            receives: 0,
+        }));
     }
 
     /// How many messages are left, hidden or not.
@@ -38,12 +37,8 @@ impl Hub {
     /// Answers `ReceiveMessage`.
     pub fn receive(&mut self, input: &Value) -> Value {
         let now = Instant::now();
-        let back: Vec<String> = self
-            .hidden
-            .iter()
-            .filter(|(_, (until, _))| *until <= now)
-            .map(|(receipt, _)| receipt.clone())
-            .collect();
+        let back: Vec<String> =
+            self.hidden.iter().filter(|(_, (until, _))| *until <= now).map(|(receipt, _)| receipt.clone()).collect();
         let back = back.iter().filter_map(|receipt| self.hidden.remove(receipt));
         self.waiting.extend(back.map(|(_, message)| message));
         let number = |member: &str| input[member].as_u64().expect("a number");

@@ -1,4 +1,4 @@
-//! Benchmarks and a simulation. Tables go to stdout.
+//! Benchmarks. Tables go to stdout.
 //!
 //! The router is compared with a plain router in Python. Each runs as a process against a local Runtime API and local
 //! servers in place of EC2 and SQS:
@@ -16,13 +16,8 @@
 //! The time of one event through the whole bus, on the local emulator:
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- at-rest [--runs N] [--kibus FILE] [--router FILE]`
-//!
-//! A storm of events is simulated, without any server:
-//!
-//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- drain`
 
 mod at_rest;
-mod drain;
 mod events;
 mod fake_services;
 mod function;
@@ -32,6 +27,7 @@ mod prepare;
 mod provisioning;
 mod runtime_api;
 mod table;
+mod targets;
 mod tls;
 
 use std::path::PathBuf;
@@ -43,7 +39,6 @@ enum Mode {
     Router,
     Provisioning,
     AtRest,
-    Drain,
 }
 
 /// The command line.
@@ -67,11 +62,7 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut words = std::env::args().skip(1).peekable();
-    let modes = [
-        ("provisioning", Mode::Provisioning, 3),
-        ("at-rest", Mode::AtRest, 20),
-        ("drain", Mode::Drain, 1),
-    ];
+    let modes = [("provisioning", Mode::Provisioning, 3), ("at-rest", Mode::AtRest, 20)];
     let mode = modes.into_iter().find(|(name, ..)| words.next_if_eq(*name).is_some());
     let (_, mode, runs) = mode.unwrap_or(("", Mode::Router, 5));
     let mut options = Options {
@@ -101,7 +92,7 @@ fn options() -> Result<Options, String> {
                 return Err(format!(
                     "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
                      --runs N, --quick, --rates, --clusters N,..., --kibus FILE, --router FILE, --python FILE, or at-rest --runs N, \
-                     --kibus FILE, --router FILE, or drain"
+                     --kibus FILE, --router FILE"
                 ));
             }
         }
@@ -132,9 +123,6 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let options = options()?;
     match options.mode {
         Mode::Router => {}
-        Mode::Drain => {
-            return Ok(drain::run());
-        }
         Mode::AtRest => {
             let (kibus, router) = (prepare::kibus(options.kibus)?, prepare::router(options.router)?);
             at_rest::run(&kibus, &router, options.runs).await?;
@@ -144,11 +132,7 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
             let programs = provisioning::Programs {
                 kibus: prepare::kibus(options.kibus)?,
                 router: prepare::router(options.router)?,
-                python: if options.rates {
-                    PathBuf::new()
-                } else {
-                    prepare::python(options.python)?
-                },
+                python: if options.rates { PathBuf::new() } else { prepare::python(options.python)? },
             };
             if options.rates {
                 return provisioning::run_with_rates(&programs, &options.clusters).await;

@@ -70,24 +70,14 @@ impl Bench {
         let bundle = files.path().join("roots.pem");
         let acceptor = tls::acceptor(&bundle)?;
         let fakes = Arc::new(FakeServices::default());
-        let services = |endpoint| Services {
-            endpoint,
-            bundle: bundle.clone(),
-        };
+        let services = |endpoint| Services { endpoint, bundle: bundle.clone() };
         let http = services(format!("http://{}", fakes.listen(None).await?));
         let https = services(format!("https://{}", fakes.listen(Some(acceptor)).await?));
         let share = if quick { None } else { Share::new() };
         if share.is_none() && !quick {
             eprintln!("cannot create a control group: skipping the rows with 0.15 CPU");
         }
-        Ok(Self {
-            fakes,
-            http,
-            https,
-            share,
-            quick,
-            _files: files,
-        })
+        Ok(Self { fakes, http, https, share, quick, _files: files })
     }
 
     /// Measures all programs in turns, so that a disturbance affects all of them.
@@ -192,39 +182,23 @@ impl Bench {
 
 /// All loads for a warm function.
 pub fn loads() -> impl Iterator<Item = Load> {
-    let load = |batch, latency| Load {
-        batch,
-        waiting: 0,
-        latency,
-        tls: false,
-        small: false,
-    };
-    let plain = [Duration::ZERO, LATENCY]
-        .into_iter()
-        .flat_map(move |latency| [1, 10, 100].map(|batch| load(batch, latency)));
-    let tls = [Duration::ZERO, LATENCY].map(|latency| Load {
-        tls: true,
-        ..load(100, latency)
-    });
-    let small = [Duration::ZERO, LATENCY].map(|latency| Load {
-        tls: true,
-        small: true,
-        ..load(100, latency)
-    });
+    let load = |batch, latency| Load { batch, waiting: 0, latency, tls: false, small: false };
+    let plain =
+        [Duration::ZERO, LATENCY].into_iter().flat_map(move |latency| [1, 10, 100].map(|batch| load(batch, latency)));
+    let tls = [Duration::ZERO, LATENCY].map(|latency| Load { tls: true, ..load(100, latency) });
+    let small = [Duration::ZERO, LATENCY].map(|latency| Load { tls: true, small: true, ..load(100, latency) });
     plain.chain(tls).chain(small)
 }
 
 /// The loads of a storm, in which each full batch of Lambda becomes one of 200.
 pub fn storms() -> impl Iterator<Item = Load> {
-    [(Duration::ZERO, false), (LATENCY, false), (LATENCY, true)]
-        .into_iter()
-        .map(|(latency, small)| Load {
-            batch: 10,
-            waiting: 190,
-            latency,
-            tls: true,
-            small,
-        })
+    [(Duration::ZERO, false), (LATENCY, false), (LATENCY, true)].into_iter().map(|(latency, small)| Load {
+        batch: 10,
+        waiting: 190,
+        latency,
+        tls: true,
+        small,
+    })
 }
 
 /// How many batches are sent.
@@ -265,9 +239,5 @@ fn millis(time: Duration) -> f64 {
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
-    if values.len() % 2 == 0 {
-        (values[middle - 1] + values[middle]) / 2.0
-    } else {
-        values[middle]
-    }
+    if values.len() % 2 == 0 { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] }
 }

@@ -9,16 +9,10 @@ use crate::function::Program;
 /// Both routers, kibus first. Whatever is not given is built in `target`.
 pub fn programs(router: Option<PathBuf>, python: Option<PathBuf>) -> Result<[Program; 2], Box<dyn Error>> {
     Ok([
-        Program {
-            name: "kibus-router",
-            words: vec![self::router(router)?],
-        },
+        Program { name: "kibus-router", words: vec![self::router(router)?] },
         Program {
             name: "boto3",
-            words: vec![
-                self::python(python)?,
-                Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_router.py"),
-            ],
+            words: vec![self::python(python)?, Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_router.py")],
         },
     ])
 }
@@ -73,8 +67,5 @@ fn succeed(command: &mut Command) -> Result<(), Box<dyn Error>> {
     // Standard output is for the tables.
     command.stdout(std::io::stderr());
     let status = command.status().map_err(|e| format!("cannot run {command:?}: {e}"))?;
-    status
-        .success()
-        .then_some(())
-        .ok_or_else(|| format!("{command:?}: {status}").into())
+    status.success().then_some(()).ok_or_else(|| format!("{command:?}: {status}").into())
 }

@@ -104,9 +104,7 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
         let floor = floor.map_err(|e| e.to_string())?;
         let script = if case != Case::Verify && with_script {
             let mut command = process(&programs.python, &endpoint, scripts);
-            command
-                .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py"))
-                .args(&clusters);
+            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py")).args(&clusters);
             Some(ran(command).await?)
         } else {
             None
@@ -186,8 +184,7 @@ fn arguments(case: Case, clusters: &[String]) -> Vec<String> {
 async fn bootstrap(programs: &Programs, emulator: &Emulator, account: &str) -> Result<(), Box<dyn Error>> {
     let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), account);
     hub.env("AWS_SESSION_TOKEN", &emulator.token);
-    hub.args(["bootstrap-hub", "--yes", "--router-binary"])
-        .arg(&programs.router);
+    hub.args(["bootstrap-hub", "--yes", "--router-binary"]).arg(&programs.router);
     ran(hub).await?;
     Ok(())
 }
@@ -234,11 +231,7 @@ pub fn process(program: &Path, endpoint: &str, account: &str) -> Command {
 /// Runs a process to its end, which must be successful.
 pub async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
     let begun = Instant::now();
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let status = format!("/proc/{}/status", child.id().ok_or("no process")?);
     // The kernel's own account of an ended process begins with the memory of the process that started it.
     let watch = tokio::spawn(async move {
@@ -260,10 +253,7 @@ pub async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
         let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         return Err(format!("{:?}: {}\n{}", command.as_std(), output.status, texts.concat()).into());
     }
-    Ok(Ran {
-        took,
-        memory: watch.await?,
-    })
+    Ok(Ran { took, memory: watch.await? })
 }
 
 /// The role of a cluster's controller, named as by terraform-aws-eks.

@@ -44,11 +44,8 @@ impl RuntimeApi {
         let address = listener.local_addr()?;
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, answers) = mpsc::unbounded_channel();
-        let state = Arc::new(State {
-            events: tokio::sync::Mutex::new(waiting),
-            begun: Mutex::new(None),
-            answers: done,
-        });
+        let state =
+            Arc::new(State { events: tokio::sync::Mutex::new(waiting), begun: Mutex::new(None), answers: done });
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let state = Arc::clone(&state);
@@ -61,11 +58,7 @@ impl RuntimeApi {
                 });
             }
         });
-        Ok(Self {
-            address,
-            events,
-            answers,
-        })
+        Ok(Self { address, events, answers })
     }
 
     /// Invokes the function with these events, one after the other, and waits until each succeeds.
@@ -87,16 +80,10 @@ impl State {
     async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
         if request.uri().path().ends_with("/next") {
             let Some(event) = self.events.lock().await.recv().await else {
-                return Ok(Response::builder()
-                    .status(410)
-                    .body(Full::default())
-                    .expect("a response"));
+                return Ok(Response::builder().status(410).body(Full::default()).expect("a response"));
             };
             let deadline = SystemTime::now() + Duration::from_secs(60);
-            let deadline = deadline
-                .duration_since(UNIX_EPOCH)
-                .expect("a clock after 1970")
-                .as_millis();
+            let deadline = deadline.duration_since(UNIX_EPOCH).expect("a clock after 1970").as_millis();
             *self.begun.lock().unwrap() = Some(Instant::now());
             return Ok(Response::builder()
                 .header("content-type", "application/json")
@@ -121,9 +108,6 @@ impl State {
             _ => Err(format!("the function answered: {text}")),
         };
         let _ = self.answers.send(answered);
-        Ok(Response::builder()
-            .status(202)
-            .body(Full::default())
-            .expect("a response"))
+        Ok(Response::builder().status(202).body(Full::default()).expect("a response"))
     }
 }

@@ -2,14 +2,15 @@
 
 use crate::function::Program;
 use crate::measure::{LATENCY, Load, Measured, Warm, loads, median, storms};
+use crate::targets::{
+    self,
+    Bound::{AtLeast, AtMost},
+};
 
 /// Prints the tables. Gives whether every target is met.
 pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> bool {
     println!("Medians of {runs} runs; in brackets the smallest and the largest.\n");
-    println!(
-        "| from exec to the first answer | {} | {} | ratio |",
-        programs[0].name, programs[1].name
-    );
+    println!("| from exec to the first answer | {} | {} | ratio |", programs[0].name, programs[1].name);
     println!("| --- | --- | --- | --- |");
     for ((tls, small), ours) in &measured[0].cold {
         let Some(theirs) = cold(&measured[1], *tls, *small) else {
@@ -60,18 +61,9 @@ pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> 
             middle(runs, |warm| mib(warm.resident.1)),
         );
     }
-    println!(
-        "\n| after batches of 100 | {} | {} |",
-        programs[0].name, programs[1].name
-    );
+    println!("\n| after batches of 100 | {} | {} |", programs[0].name, programs[1].name);
     println!("| --- | --- | --- |");
-    let full = Load {
-        batch: 100,
-        waiting: 0,
-        latency: std::time::Duration::ZERO,
-        tls: false,
-        small: false,
-    };
+    let full = Load { batch: 100, waiting: 0, latency: std::time::Duration::ZERO, tls: false, small: false };
     let over_tls = Load { tls: true, ..full };
     let both = |load, f: fn(&Warm) -> f64, digits: usize, unit: &str| {
         let of = |measured| {
@@ -81,67 +73,29 @@ pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> 
     };
     println!("| calls per event | {} |", both(full, |warm| warm.calls, 2, ""));
     for (name, load) in [("HTTP", full), ("TLS", over_tls)] {
-        println!(
-            "| resident memory, {name} | {} |",
-            both(load, |warm| mib(warm.resident.0), 1, " MiB")
-        );
-        println!(
-            "| peak resident memory, {name} | {} |",
-            both(load, |warm| mib(warm.resident.1), 1, " MiB")
-        );
+        println!("| resident memory, {name} | {} |", both(load, |warm| mib(warm.resident.0), 1, " MiB"));
+        println!("| peak resident memory, {name} | {} |", both(load, |warm| mib(warm.resident.1), 1, " MiB"));
     }
-    targets(measured, full, over_tls)
+    are_met(measured, full, over_tls)
 }
 
-fn targets(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
-    let slow = Load {
-        latency: LATENCY,
-        ..full
-    };
+fn are_met(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
+    let slow = Load { latency: LATENCY, ..full };
     let of = |program: usize, load, f: fn(&Warm) -> f64| {
         warm(&measured[program], load).map_or(f64::NAN, |runs| middle(runs, f))
     };
     let start = |program: usize| cold(&measured[program], true, false).map_or(f64::NAN, |runs| median(runs.clone()));
     let round_trips = 2.0 * LATENCY.as_secs_f64() * 1000.0;
-    let rows = [
-        (
-            "cold start over TLS, times as fast, at least",
-            6.0,
-            start(1) / start(0),
-            true,
-        ),
-        (
-            "batches of 100, times as many events/s, at least",
-            50.0,
-            of(0, full, |w| w.rate) / of(1, full, |w| w.rate),
-            true,
-        ),
-        (
-            "an invocation of 100 with 40 ms latency, ms over two round trips, at most",
-            25.0,
-            of(0, slow, |w| w.invocation) - round_trips,
-            false,
-        ),
-        (
-            "resident memory, MiB, at most",
-            12.0,
-            of(0, over_tls, |w| mib(w.resident.1)).max(of(0, full, |w| mib(w.resident.1))),
-            false,
-        ),
-        ("calls per event, at most", 0.12, of(0, full, |w| w.calls), false),
-    ];
-    println!("\n| target | | measured | |");
-    println!("| --- | --- | --- | --- |");
-    let mut all = true;
-    for (what, bound, value, at_least) in rows {
-        let met = if at_least { value >= bound } else { value <= bound };
-        all &= met;
-        println!(
-            "| {what} | {bound} | {value:.2} | {} |",
-            if met { "met" } else { "missed" }
-        );
-    }
-    all
+    let memory = of(0, over_tls, |w| mib(w.resident.1)).max(of(0, full, |w| mib(w.resident.1)));
+    let ratio = of(0, full, |w| w.rate) / of(1, full, |w| w.rate);
+    let over = of(0, slow, |w| w.invocation) - round_trips;
+    targets::print([
+        ("cold start over TLS, times as fast", AtLeast(6.0), Some(start(1) / start(0))),
+        ("batches of 100, times as many events/s", AtLeast(50.0), Some(ratio)),
+        ("an invocation of 100 with 40 ms latency, ms over two round trips", AtMost(25.0), Some(over)),
+        ("resident memory, MiB", AtMost(12.0), Some(memory)),
+        ("calls per event", AtMost(0.12), Some(of(0, full, |w| w.calls))),
+    ])
 }
 
 fn called(load: Load) -> String {
@@ -158,17 +112,11 @@ fn conditions(load: Load) -> String {
 }
 
 fn cold(measured: &Measured, tls: bool, small: bool) -> Option<&Vec<f64>> {
-    measured
-        .cold
-        .iter()
-        .find_map(|(key, runs)| (*key == (tls, small)).then_some(runs))
+    measured.cold.iter().find_map(|(key, runs)| (*key == (tls, small)).then_some(runs))
 }
 
 fn warm(measured: &Measured, load: Load) -> Option<&[Warm]> {
-    measured
-        .warm
-        .iter()
-        .find_map(|(key, runs)| (*key == load).then_some(runs.as_slice()))
+    measured.warm.iter().find_map(|(key, runs)| (*key == load).then_some(runs.as_slice()))
 }
 
 fn of(runs: &[Warm], f: fn(&Warm) -> f64) -> Vec<f64> {
@@ -182,10 +130,7 @@ fn middle(runs: &[Warm], f: fn(&Warm) -> f64) -> f64 {
 fn spread(values: &[f64], digits: usize) -> String {
     let smallest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    format!(
-        "{:.digits$} ({smallest:.digits$}-{largest:.digits$})",
-        median(values.to_vec())
-    )
+    format!("{:.digits$} ({smallest:.digits$}-{largest:.digits$})", median(values.to_vec()))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "memory is small")]

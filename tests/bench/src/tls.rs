@@ -18,9 +18,7 @@ pub fn acceptor(bundle: &Path) -> Result<TlsAcceptor, Box<dyn std::error::Error>
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     // If both had the same name, the certificate would count as self-signed.
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "benchmark authority");
+    params.distinguished_name.push(DnType::CommonName, "benchmark authority");
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
     let key = KeyPair::generate()?;
     let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];

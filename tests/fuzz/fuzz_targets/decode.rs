@@ -27,9 +27,8 @@ fuzz_target!(|bytes: &[u8]| {
     };
     // One cluster owns the even instances, and another the odd ones.
     for half in 0..2 {
-        let places: HashSet<usize> = (0..instances.len())
-            .filter(|place| place % 2 == half && instances[*place].is_ok())
-            .collect();
+        let places: HashSet<usize> =
+            (0..instances.len()).filter(|place| place % 2 == half && instances[*place].is_ok()).collect();
         if places.is_empty() {
             continue;
         }
@@ -43,13 +42,8 @@ fuzz_target!(|bytes: &[u8]| {
         let again = decode(&copy, 0, &scope).expect("a copy decodes");
         assert_eq!(again.signal, event.signal);
         assert_eq!(again.repairs, 0, "a repaired event needs another repair");
-        let EventSubject::Instances(got) = &again.subject else {
-            panic!("a copy names no instances")
-        };
-        let got: Vec<&InstanceId> = got
-            .iter()
-            .map(|instance| instance.as_ref().expect("an instance"))
-            .collect();
+        let EventSubject::Instances(got) = &again.subject else { panic!("a copy names no instances") };
+        let got: Vec<&InstanceId> = got.iter().map(|instance| instance.as_ref().expect("an instance")).collect();
         assert_eq!(got, expected);
     }
 });

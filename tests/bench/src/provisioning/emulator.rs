@@ -33,11 +33,7 @@ impl Emulator {
             command
         };
         let process = command("up").stdout(Stdio::piped()).spawn()?;
-        let mut emulator = Self {
-            address: ([127, 0, 0, 1], 0).into(),
-            token: String::new(),
-            process,
-        };
+        let mut emulator = Self { address: ([127, 0, 0, 1], 0).into(), token: String::new(), process };
         // It writes one line when it answers, and none if it fails.
         let mut line = String::new();
         let out = emulator.process.stdout.as_mut().ok_or("no output")?;
@@ -85,19 +81,14 @@ impl Emulator {
             }
         }
         let tags = Some("AmazonSQS.ListQueueTags");
-        let tags = self
-            .call(account, "sqs", tags, format!("{{\"QueueUrl\":\"{url}\"}}"))
-            .await?;
+        let tags = self.call(account, "sqs", tags, format!("{{\"QueueUrl\":\"{url}\"}}")).await?;
         let tags: serde_json::Value = serde_json::from_str(&tags)?;
         let policy = format!(
             "Action=GetRolePolicy&RoleName={}&PolicyName=kibus.{REGION}.{cluster}&Version=2010-05-08",
             role(cluster)
         );
         let policy = self.call(account, "iam", None, policy).await?;
-        let policy = policy
-            .split(['<', '>'])
-            .skip_while(|part| *part != "PolicyDocument")
-            .nth(1);
+        let policy = policy.split(['<', '>']).skip_while(|part| *part != "PolicyDocument").nth(1);
         let policy: serde_json::Value = serde_json::from_str(&decoded(policy.unwrap_or_default()))?;
         Ok(format!("{attributes} {tags} {policy}").replace(account, "ACCOUNT"))
     }
@@ -111,15 +102,12 @@ impl Emulator {
         body: String,
     ) -> Result<String, Box<dyn Error>> {
         let credential = format!("AWS4-HMAC-SHA256 Credential={account}/20260101/{REGION}/{service}/aws4_request");
-        let mut request = Request::post("/").header("host", self.address.to_string()).header(
-            "authorization",
-            format!("{credential}, SignedHeaders=host, Signature=0"),
-        );
+        let mut request = Request::post("/")
+            .header("host", self.address.to_string())
+            .header("authorization", format!("{credential}, SignedHeaders=host, Signature=0"));
         request = request.header("x-amz-security-token", &self.token);
         request = match target {
-            Some(target) => request
-                .header("x-amz-target", target)
-                .header("content-type", "application/x-amz-json-1.0"),
+            Some(target) => request.header("x-amz-target", target).header("content-type", "application/x-amz-json-1.0"),
             None => request.header("content-type", "application/x-www-form-urlencoded"),
         };
         let request = request.body(Full::new(Bytes::from(body)))?;
@@ -127,11 +115,7 @@ impl Emulator {
         let answer = connection.send_request(request).await?;
         let status = answer.status();
         let text = String::from_utf8(answer.into_body().collect().await?.to_bytes().to_vec())?;
-        if status.is_success() {
-            Ok(text)
-        } else {
-            Err(format!("the emulator answered {status}: {text}").into())
-        }
+        if status.is_success() { Ok(text) } else { Err(format!("the emulator answered {status}: {text}").into()) }
     }
 }
 

@@ -114,12 +114,7 @@ async fn relay(
     let begun = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let mut call = Call {
-        head,
-        body,
-        begun,
-        ended: begun,
-    };
+    let mut call = Call { head, body, begun, ended: begun };
     let refused = state.rates.as_ref().and_then(|rates| rates.lock().unwrap().refuse(&call));
     let answer = match refused {
         Some(answer) => answer,

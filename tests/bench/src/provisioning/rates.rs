@@ -70,11 +70,7 @@ fn group(call: &Call) -> Option<Group> {
         ("lambda", _) => ("lambda", 15.0, (429, "TooManyRequestsException", false)),
         _ => return None,
     };
-    Some(Group {
-        name,
-        per_second,
-        refusal,
-    })
+    Some(Group { name, per_second, refusal })
 }
 
 fn refusal((status, code, xml): (u16, &str, bool)) -> Response<Full<Bytes>> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{CASES, CASES_WITH_RATES, Case, Measured, Ran, Throttled};
 use crate::measure::median;
+use crate::targets::{self, Bound::AtMost};
 
 /// Prints the tables. Gives whether every target is met.
 pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
@@ -33,15 +34,12 @@ pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
     repeated.sort_unstable();
     repeated.dedup();
     if !repeated.is_empty() {
-        println!(
-            "\nMade more than once with the same parameters: {}",
-            repeated.join(", ")
-        );
+        println!("\nMade more than once with the same parameters: {}", repeated.join(", "));
     }
-    targets(measured, sizes, repeated.len())
+    are_met(measured, sizes, repeated.len())
 }
 
-fn targets(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
+fn are_met(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
     let row = |size, case| sizes.contains(&size).then(|| Row::new(measured, size, case));
     let over_floor = |case| row(50, case).map(|row| row.kibus / row.floor);
     let of_script = row(50, Case::Add).and_then(|row| Some(100.0 * row.kibus / row.script?));
@@ -49,30 +47,17 @@ fn targets(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
     let memory = CASES.iter().filter_map(|case| Some(row(1000, *case)?.memory));
     #[expect(clippy::cast_precision_loss, reason = "counts are small")]
     let count = |count: usize| count as f64;
-    let rows = [
-        ("add 50, times the floor", 1.3, over_floor(Case::Add)),
-        ("add 50, % of boto3's time", 10.0, of_script),
-        ("no change at 50, times the floor", 1.3, over_floor(Case::NoChange)),
-        ("verify at 50, times the floor", 1.3, over_floor(Case::Verify)),
-        (
-            "add 1, whose role is searched, calls in sequence",
-            6.0,
-            row(1, Case::Add).map(|row| count(row.round_trips)),
-        ),
-        ("add 1,000, times add 50", 22.0, growth(Case::Add)),
-        ("1,000 clusters, MiB", 60.0, memory.reduce(f64::max)),
-        ("calls made more than once", 0.0, Some(count(repeated))),
-    ];
-    println!("\n| target, at most | | measured | |");
-    println!("| --- | --- | --- | --- |");
-    let mut all = true;
-    for (what, bound, value) in rows {
-        let Some(value) = value else { continue };
-        all &= value <= bound;
-        let met = if value <= bound { "met" } else { "missed" };
-        println!("| {what} | {bound} | {value:.2} | {met} |");
-    }
-    all
+    let in_sequence = row(1, Case::Add).map(|row| count(row.round_trips));
+    targets::print([
+        ("add 50, times the floor", AtMost(1.3), over_floor(Case::Add)),
+        ("add 50, % of boto3's time", AtMost(10.0), of_script),
+        ("no change at 50, times the floor", AtMost(1.3), over_floor(Case::NoChange)),
+        ("verify at 50, times the floor", AtMost(1.3), over_floor(Case::Verify)),
+        ("add 1, whose role is searched, calls in sequence", AtMost(6.0), in_sequence),
+        ("add 1,000, times add 50", AtMost(22.0), growth(Case::Add)),
+        ("1,000 clusters, MiB", AtMost(60.0), memory.reduce(f64::max)),
+        ("calls made more than once", AtMost(0.0), Some(count(repeated))),
+    ])
 }
 
 /// The medians of a case. Times are in seconds, memory is in MiB.
@@ -87,10 +72,7 @@ struct Row {
 
 impl Row {
     fn new(measured: &[Measured], clusters: usize, case: Case) -> Self {
-        let of: Vec<&Measured> = measured
-            .iter()
-            .filter(|m| m.clusters == clusters && m.case == case)
-            .collect();
+        let of: Vec<&Measured> = measured.iter().filter(|m| m.clusters == clusters && m.case == case).collect();
         let middle = |f: &dyn Fn(&Measured) -> f64| median(of.iter().map(|m| f(m)).collect());
         let scripts: Vec<Ran> = of.iter().filter_map(|m| m.script).collect();
         let script = scripts.iter().map(|ran| ran.took.as_secs_f64()).collect();
@@ -158,9 +140,5 @@ fn megabytes(ran: Ran) -> f64 {
 
 fn seconds(seconds: f64) -> String {
     let time = Duration::from_secs_f64(seconds);
-    if time < Duration::from_secs(10) {
-        format!("{} ms", time.as_millis())
-    } else {
-        format!("{seconds:.1} s")
-    }
+    if time < Duration::from_secs(10) { format!("{} ms", time.as_millis()) } else { format!("{seconds:.1} s") }
 }
