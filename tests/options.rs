@@ -8,11 +8,10 @@ mod settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kibus::cloud::Read;
-use kibus::model::{Document, HubOptions, Resource, hub, policy::requires_tags};
+use kibus::model::{Document, HubOptions, policy::requires_tags};
 use serde_json::{Value, json};
 
-use bench::{Bench, planned};
+use bench::{Bench, planned, text};
 
 /// An option, the field that shows its value, and the value for each way to set it.
 struct Case {
@@ -204,6 +203,9 @@ fn variables(cases: &[Case], value: impl Fn(&Case) -> &'static str) -> Vec<(Stri
 #[tokio::test]
 async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     let bench = Bench::new().await;
+    for topic in ["Name=team-a", "Name=team-b"] {
+        bench.0.account.call("sns", "CreateTopic", topic).await;
+    }
     let cases = cases();
     let flags = cases.iter().map(|case| format!("--{}={}", case.flag, case.given.0));
     let flags: Vec<String> = flags.collect();
@@ -280,13 +282,7 @@ async fn tags_are_added_changed_and_removed_and_foreign_tags_stay() {
     let tag = |key: &str| plan.get(&("queue".to_owned(), "kibus-hub".to_owned(), format!("tags.{key}"))).cloned();
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));
     bench.done(&["bootstrap-hub", "--yes", "--tag=none"]);
-    for id in hub::ids(bench.cloud.scope(), [&HubOptions::all_parts()]) {
-        let resource = bench.cloud.read(&id).await.unwrap();
-        let tags = resource.as_ref().and_then(Resource::tags);
-        for key in ["team", "env"] {
-            assert_eq!(tags.and_then(|tags| tags.get(key)), None, "{id}");
-        }
-    }
+    assert_eq!(bench.tag_keys().await, ["kibus:bus", "kibus:cluster"].map(str::to_owned).into());
 }
 
 #[tokio::test]
@@ -326,6 +322,9 @@ async fn cluster_queues_use_the_key_of_the_hub() {
     }
 }
 
+const X86_64: u8 = 62;
+const ARM64: u8 = 183;
+
 /// Writes a file that passes as a router of this version for this ELF machine number.
 fn router(folder: &Path, machine: u8, version: &str) -> String {
     let mut elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0".to_vec();
@@ -340,8 +339,6 @@ fn router(folder: &Path, machine: u8, version: &str) -> String {
 
 #[tokio::test]
 async fn router_binary_and_architecture_follow_the_same_order() {
-    const X86_64: u8 = 62;
-    const ARM64: u8 = 183;
     let bench = Bench::new().await;
     let folder = tempfile::tempdir().unwrap();
     let (mine, theirs) = (router(folder.path(), X86_64, "9.1.1"), router(folder.path(), ARM64, "9.2.2"));
@@ -369,4 +366,39 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     let before = dry(&["--router-binary", &theirs], &[]);
     assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the parameter");
     assert_eq!(dry(&["--arch=x86_64"], &[]), (Value::Null, Value::Null), "a flag, after that");
+}
+
+/// How a router is replaced, by what is live afterwards. Files of other versions pass here as routers.
+#[tokio::test(flavor = "multi_thread")]
+async fn routers_are_replaced_and_rolled_back_as_flags_say() {
+    let bench = Bench::of_any_router().await;
+    let folder = tempfile::tempdir().unwrap();
+    let [newer, newest] = ["9.0.0", "9.1.0"].map(|version| router(folder.path(), X86_64, version));
+    let upgrade = |router: &str, more: &[&str]| {
+        let arguments = [&["bootstrap-hub", "--yes", "--router-binary", router], more].concat();
+        arguments.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rollback =
+        |version: &[&str]| [&["rollback", "--yes"], version].concat().into_iter().map(str::to_owned).collect();
+    bench.done(&["bootstrap-hub", "--yes"]);
+    for (arguments, code, live, says) in [
+        (rollback(&[]), 4, "1", "no version of the router is available for rollback"),
+        (upgrade(&newer, &[]), 0, "2", "Updated 2"),
+        (upgrade(&newest, &[]), 0, "3", "Updated 2"),
+        (upgrade(&newer, &[]), 4, "3", "router 9.1.0 is live, which is newer than 9.0.0"),
+        (upgrade(&newer, &["--allow-downgrade"]), 0, "4", "Updated 2"),
+        (rollback(&["7"]), 4, "4", "available: 3, 2"),
+        (rollback(&["2"]), 0, "2", "Updated 2"),
+        (rollback(&["2"]), 0, "2", "No changes"),
+        (upgrade(&newest, &[]), 0, "2", "rolled back from version 4"),
+        (upgrade(&newest, &["--memory=512"]), 4, "2", "a new version is needed to change: `memory`"),
+        (upgrade(&newest, &["--router-latest"]), 0, "5", "Updated 3"),
+    ] {
+        let output = bench.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(code) && said.contains(says), "{arguments:?}: {output:?}");
+        let alias = bench.0.account.json("lambda", "GET", "functions/kibus-router/aliases/live").await;
+        assert_eq!(alias["FunctionVersion"], live, "{arguments:?}: {said}");
+    }
 }

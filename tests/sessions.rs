@@ -5,41 +5,20 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use kibus::aws::Connect;
-use kibus::error::ErrorKind;
-use kibus::model::GlobalOptions;
-
-use crate::aws_like::Server;
-use crate::support::emulator::{ACCOUNT, Emulator, Kind};
+use crate::support::emulator::{Kind, SharedServer, free_account};
 use crate::support::proxy::{Port, forward};
+use crate::support::stage::Stage;
 use crate::support::tls::Authority;
 
 #[tokio::test]
 async fn a_session_knows_account_region_and_partition() {
-    for (kind, account) in [(Kind::Ministack, ACCOUNT), (Kind::Moto, "123456789012")] {
-        let emulator = Emulator::start(kind).await;
-        let session = emulator.session().await;
+    for kind in [Kind::Ministack, Kind::Moto] {
+        let stage = Stage::corrected(kind, "us-west-2").await;
+        let session = stage.session().await;
         let identity = (session.account.as_str(), session.region.as_str(), session.partition.as_str());
-        assert_eq!(identity, (account, "us-west-2", "aws"), "{kind:?}");
-        assert_eq!(session.config().endpoint_url(), Some(emulator.endpoint.as_str()));
+        assert_eq!(identity, (stage.account.id.as_str(), "us-west-2", "aws"), "{kind:?}");
+        assert_eq!(session.config().endpoint_url(), Some(stage.endpoint.as_str()));
     }
-}
-
-#[tokio::test]
-async fn the_endpoint_does_not_respond() {
-    // A port on which nothing listens.
-    let port = Port::open().await.number();
-    let connect = Connect::to_emulator("us-west-2".parse().unwrap(), format!("http://127.0.0.1:{port}"));
-    let error = connect.connect().await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Failed);
-    assert_eq!(error.message, format!("endpoint `http://127.0.0.1:{port}` does not answer"));
-}
-
-#[tokio::test]
-async fn no_region_is_configured() {
-    let options = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
-    let connect = Connect { options, ..Connect::default() };
-    assert_eq!(connect.connect().await.unwrap_err().message, "no AWS Region is set");
 }
 
 #[test]
@@ -107,7 +86,7 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
     let other = write("other.pem", &Authority::new("other").pem());
     let (empty, damaged) = (write("empty.pem", "no certificate"), write("damaged.pem", &known.pem().replace('M', "A")));
     let config = write("config", &format!("[default]\nca_bundle = {bundle}\n[profile broken]\nca_bundle = {empty}\n"));
-    let emulator = Server::shared().port();
+    let emulator = SharedServer::plain().port();
     let server = Port::open().await.serve(move |request| forward(emulator, request));
     let server = server.trim_start_matches("http://");
     let (valid, expired) = (known.front(2999, server).await, known.front(2020, server).await);
@@ -131,7 +110,7 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
             .env_clear()
             .env("HOME", "/nonexistent")
             .env("AWS_REGION", "us-west-2");
-        kibus.env("AWS_ACCESS_KEY_ID", "300000000077").env("AWS_SECRET_ACCESS_KEY", "test");
+        kibus.env("AWS_ACCESS_KEY_ID", free_account()).env("AWS_SECRET_ACCESS_KEY", "test");
         let output = kibus.envs(variables.iter().copied()).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(expected), "{variables:?} {server}: {said}");
