@@ -57,79 +57,48 @@ fn with_other_code(hub: &Desired) -> Desired {
 }
 
 /// What someone did, the calls, and the kind and fields of the hub that show it.
-type ByOthers =
-    (&'static str, &'static [(&'static str, &'static str, &'static str)], &'static str, &'static [&'static str]);
-
-const CHANGES: [ByOthers; 6] = [
+const BY_OTHERS: [(&str, &str, &str, &[&str]); 6] = [
     (
         "a key, and a log elsewhere with fatal errors only",
-        &[(
-            "lambda",
-            "PUT",
-            r#"functions/kibus-router/configuration {"KMSKeyArn": "arn:aws:kms:us-west-2:111122223333:key/1", "LoggingConfig":
-                {"LogGroup": "/elsewhere", "LogFormat": "JSON", "ApplicationLogLevel": "FATAL"}}"#,
-        )],
+        r#"lambda PUT functions/kibus-router/configuration {"KMSKeyArn": "arn:aws:kms:us-west-2:ACCOUNT:key/1",
+            "LoggingConfig": {"LogGroup": "/elsewhere", "LogFormat": "JSON", "ApplicationLogLevel": "FATAL"}}"#,
         "function",
         &["logging.group", "logging.format", "extras"],
     ),
     (
         "a layer and a file system",
-        &[
-            (
-                "lambda",
-                "POST",
-                r#"layers/theirs/versions {"Content": {"ZipFile": "UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA=="}}"#,
-            ),
-            (
-                "lambda",
-                "PUT",
-                r#"functions/kibus-router/configuration {"Layers": ["arn:aws:lambda:us-west-2:111122223333:layer:theirs:1"],
-                "FileSystemConfigs": [{"Arn": "arn:aws:elasticfilesystem:us-west-2:111122223333:access-point/fsap-1",
-                "LocalMountPath": "/mnt/x"}]}"#,
-            ),
-        ],
+        r#"lambda POST layers/theirs/versions {"Content": {"ZipFile": "UEsFBgAAAAAAAAAAAAAAAAAAAAAAAA=="}};
+           lambda PUT functions/kibus-router/configuration {"Layers": ["arn:aws:lambda:us-west-2:ACCOUNT:layer:theirs:1"],
+            "FileSystemConfigs": [{"Arn": "arn:aws:elasticfilesystem:us-west-2:ACCOUNT:access-point/fsap-1",
+            "LocalMountPath": "/mnt/x"}]}"#,
         "function",
         &["extras"],
     ),
     (
         "a target with a role, a message group and only a part of the event",
-        &[(
-            "events",
-            "PutTargets",
-            r#"{"Rule": "kibus-probe", "Targets": [{"Id": "kibus-hub", "Arn": "arn:aws:sqs:us-west-2:111122223333:kibus-hub",
-                "RoleArn": "arn:aws:iam::111122223333:role/theirs", "InputPath": "$.detail",
-                "SqsParameters": {"MessageGroupId": "one"}}]}"#,
-        )],
+        r#"events PutTargets {"Rule": "kibus-probe", "Targets": [{"Id": "kibus-hub", "InputPath": "$.detail",
+            "Arn": "arn:aws:sqs:us-west-2:ACCOUNT:kibus-hub", "RoleArn": "arn:aws:iam::ACCOUNT:role/theirs",
+            "SqsParameters": {"MessageGroupId": "one"}}]}"#,
         "rule",
         &["target.rewrite", "target.role", "target.message_group"],
     ),
     (
         "an alias of a version that does not exist",
-        &[("lambda", "PUT", r#"functions/kibus-router/aliases/live {"FunctionVersion": "77"}"#)],
+        r#"lambda PUT functions/kibus-router/aliases/live {"FunctionVersion": "77"}"#,
         "alias",
         &["code", "memory"],
     ),
     (
         "a policy that is no JSON",
-        &[("sqs", "SetQueueAttributes", r#"{"QueueUrl": "kibus-hub", "Attributes": {"Policy": "{"}}"#)],
+        r#"sqs SetQueueAttributes {"QueueUrl": "kibus-hub", "Attributes": {"Policy": "{"}}"#,
         "queue",
         &["policy"],
     ),
     (
         "a second mapping of the hub queue, and one to another alias, which stays",
-        &[
-            ("lambda", "POST", r#"functions/kibus-router/aliases {"Name": "other", "FunctionVersion": "1"}"#),
-            (
-                "lambda",
-                "POST",
-                r#"event-source-mappings/ {"FunctionName": "kibus-router:live", "EventSourceArn": "HUB"}"#,
-            ),
-            (
-                "lambda",
-                "POST",
-                r#"event-source-mappings/ {"FunctionName": "kibus-router:other", "EventSourceArn": "HUB"}"#,
-            ),
-        ],
+        r#"lambda POST functions/kibus-router/aliases {"Name": "other", "FunctionVersion": "1"};
+           lambda POST event-source-mappings/ {"FunctionName": "kibus-router:live", "EventSourceArn": "QUEUE"};
+           lambda POST event-source-mappings/ {"FunctionName": "kibus-router:other", "EventSourceArn": "QUEUE"}"#,
         "event-source-mapping",
         &["duplicates"],
     ),
@@ -138,11 +107,14 @@ const CHANGES: [ByOthers; 6] = [
 #[tokio::test]
 async fn changes_by_others_are_found_and_removed() {
     let (stage, hub) = hub_on_ministack().await;
-    let queue = stage.cloud.scope().queue_arn(&stage.cloud.scope().hub_queue());
-    for (name, calls, kind, expected) in CHANGES {
-        for (service, operation, parameters) in calls {
-            let parameters = parameters.replace("111122223333", &stage.account.id).replace("HUB", &queue);
-            stage.account.call(service, operation, &parameters).await;
+    for (name, calls, kind, expected) in BY_OTHERS {
+        let calls =
+            calls.replace("QUEUE", "arn:aws:sqs:us-west-2:ACCOUNT:kibus-hub").replace("ACCOUNT", &stage.account.id);
+        for call in calls.split(';') {
+            let [service, operation, parameters] = call.trim().splitn(3, ' ').collect::<Vec<_>>()[..] else {
+                panic!("{call}")
+            };
+            stage.account.call(service, operation, parameters).await;
         }
         let mut seen = BTreeSet::new();
         for resource in hub.resources().filter(|resource| resource.id().kind() == kind) {
