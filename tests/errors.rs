@@ -24,23 +24,6 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn control_characters_in_arguments_are_escaped() {
-    for arguments in [
-        ["--bus", "a\u{7}\r\u{1b}[31m", "verify"],
-        ["--region", "\u{1b}]0;title\u{7}", "verify"],
-        ["verify", "--", "a\u{9b}31m"],
-        ["a\rb", "--bus", "kibus"],
-    ] {
-        let output = kibus(&arguments, Stdio::piped(), &[]);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {text:?}");
-        assert!(text.starts_with("error: "), "{arguments:?}: {text:?}");
-        let control = text.chars().find(|c| c.is_control() && *c != '\n');
-        assert_eq!(control, None, "{arguments:?}: {text:?}");
-    }
-}
-
-#[test]
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_silent() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = kibus(&["--help"], full.into(), &[]);

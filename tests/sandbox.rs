@@ -139,6 +139,9 @@ fn an_old_python_is_named_before_anything_is_installed() {
     let said = String::from_utf8(output.stderr).unwrap();
     let expected = "error: the sandbox needs Python 3.10 or newer; the first `python3` in PATH is 3.8\n";
     assert!(output.status.code() == Some(1) && said.starts_with(expected), "{said}");
+    let install =
+        if cfg!(target_os = "macos") { "brew install python3" } else { "apt-get install python3 python3-venv" };
+    assert!(said.contains(install), "{said}");
 }
 
 #[tokio::test]

@@ -31,3 +31,17 @@ async fn bad_settings_harm_no_other_hub_and_no_command_that_needs_none() {
         assert!(text(&list.stdout).contains("two"), "{value}: {}", text(&list.stdout));
     }
 }
+
+#[tokio::test]
+async fn a_teardown_finds_cluster_queues_of_any_name_without_settings() {
+    let bench = Bench::new().await;
+    for name in ["{cluster}-x", "{cluster}"] {
+        bench.done(&["bootstrap-hub", "--yes", "--queue-name", name]);
+        bench.done(&["add-cluster", "base", "--no-controller-role", "--yes"]);
+        bench.0.account.call("ssm", "DeleteParameter", &json!({ "Name": SETTINGS }).to_string()).await;
+        bench.done(&["teardown", "--yes"]);
+        assert_eq!(bench.resources().await, [], "{name}");
+        let left = bench.0.account.json("sqs", "ListQueues", "{}").await;
+        assert_eq!(left["QueueUrls"].as_array().map_or(0, Vec::len), 0, "{name}: {left}");
+    }
+}

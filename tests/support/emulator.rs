@@ -149,7 +149,7 @@ fn start_moto() -> u16 {
 
 /// The Python with moto, installed once. A stamp file is written last and marks the installation as complete. A lock prevents
 /// two test runs from installing at the same time.
-fn installed_moto() -> PathBuf {
+pub(crate) fn installed_moto() -> PathBuf {
     let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/moto.txt");
     let wanted = std::fs::read_to_string(requirements).unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
