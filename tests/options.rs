@@ -184,7 +184,7 @@ fn typed(options: Value) -> Value {
 }
 
 #[tokio::test]
-async fn tags_are_added_changed_and_removed_and_foreign_tags_stay() {
+async fn tags_are_added_changed_and_removed() {
     let bench = Bench::new().await;
     bench.done(&["bootstrap-hub", "--yes", "--tag=env=x"]);
     bench.done(&["bootstrap-hub", "--yes", "--tag=team=a"]);

@@ -69,7 +69,7 @@ impl SharedServer {
     }
 }
 
-/// Waits for this outside of the runtime of a test, in one that lives as long as the process. An error is its panic.
+/// Waits for this outside of the runtime of a test, in one that is left when the test ends. An error is its panic.
 pub(crate) fn in_background<T: Send + 'static>(
     work: impl AsyncFnOnce() -> T + Send + 'static,
 ) -> std::thread::Result<T> {
