@@ -120,20 +120,25 @@ fn lists() -> Vec<List> {
         "ssm:GetParametersByPath", r#""Path":"/kibus""#, "NextToken",
             r#"{"Parameters": [{"Name": "/kibus/bITEM"}], "NextToken": NEXT}"#,
             |cloud| texts(cloud.buses().await.unwrap().unwrap()) => ["b1", "b2"];
-        // Who asks for pages of records has something to do between them.
+        // The settings of a hub stay while a record remains that another tool has not made. This kibus cannot read the second one.
         "ssm:GetParametersByPath", r#""Path":"/kibus/kibus/clusters""#, "NextToken",
-            r#"{"Parameters": [{"Name": "/kibus/kibus/clusters/ITEM"}], "NextToken": NEXT}"#,
+            r#"{"Parameters": [{"Name": "/kibus/kibus/clusters/base", "Value":
+                "{\"format\": ITEM, \"cluster\": \"base\", \"queue\": \"q\", \"made-by\": \"terraform\", \"external\": true}"}],
+                "NextToken": NEXT}"#,
             |cloud| {
-                let (mut all, next) = cloud.records_page(None).await.unwrap();
-                let (more, end) = cloud.records_page(next).await.unwrap();
-                assert_eq!(end, None);
-                all.extend(more);
-                texts(all.into_iter().map(|record| record.name))
-            } => ["/kibus/kibus/clusters/1", "/kibus/kibus/clusters/2"];
+                let (first, next) = cloud.records_page(None).await.unwrap();
+                let (second, end) = cloud.records_page(next).await.unwrap();
+                assert_eq!((first.len(), second.len(), end), (1, 1, None));
+                vec![refused(cloud, Change::delete(None, parameter(cloud, None))).await]
+            } => ["another run has added a cluster to this hub meanwhile"];
         // The last one who has written a parameter is on the last page.
         "ssm:GetParameterHistory", "", "NextToken",
             r#"{"Parameters": [{"Version": ITEM, "Value": "x", "LastModifiedUser": "ITEM"}], "NextToken": NEXT}"#,
-            |cloud| vec![said_of_a_write(cloud).await] => ["2 has written it since the plan was made"];
+            |cloud| {
+                let (from, to) = (parameter(cloud, None), parameter(cloud, Some("512")));
+                let fields = diff(&to, &from, &BTreeSet::new());
+                vec![refused(cloud, Change::update(None, from, to, fields)).await]
+            } => ["2 has written it since the plan was made"];
         // Other log groups have a name that begins like this.
         "logs:DescribeLogGroups", r#""logGroupNamePrefix":"/x-2""#, "nextToken",
             r#"{"logGroups": [{"logGroupName": "/x-ITEM", "retentionInDays": ITEM}], "nextToken": NEXT}"#,
@@ -172,17 +177,17 @@ fn texts<T: Display>(items: impl IntoIterator<Item = T>) -> Vec<String> {
     items.into_iter().map(|item| item.to_string()).collect()
 }
 
-/// What is said of a write that has met another one.
-async fn said_of_a_write(cloud: &AwsCloud) -> String {
-    let parameter = |memory: Option<&str>| {
-        let mut settings = Settings::default();
-        settings.options.memory = memory.map(|memory| memory.parse().unwrap());
-        let name = cloud.scope().settings_parameter();
-        Resource::Parameter(Parameter { name, settings: Ok(settings), version: 0, tags_of_new: Default::default() })
-    };
-    let (from, to) = (parameter(None), parameter(Some("512")));
-    let fields = diff(&to, &from, &BTreeSet::new());
-    let fault = cloud.write(&Change::update(None, from, to, fields), Waiting::unattended()).await.unwrap_err();
+/// The settings of the hub, with this memory.
+fn parameter(cloud: &AwsCloud, memory: Option<&str>) -> Resource {
+    let mut settings = Settings::default();
+    settings.options.memory = memory.map(|memory| memory.parse().unwrap());
+    let name = cloud.scope().settings_parameter();
+    Resource::Parameter(Parameter { name, settings: Ok(settings), version: 0, tags_of_new: Default::default() })
+}
+
+/// Why a change is not made.
+async fn refused(cloud: &AwsCloud, change: Change) -> String {
+    let fault = cloud.write(&change, Waiting::unattended()).await.unwrap_err();
     fault.message.split(';').next().unwrap().to_owned()
 }
 
@@ -239,7 +244,12 @@ async fn every_page_of_a_list_is_read_and_a_throttled_one_alone_is_asked_for_aga
     let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());
     join_all(lists().into_iter().map(async |list| {
         assert_eq!((list.find)(&cloud).await, list.found, "{:?}", list.call);
-        assert_eq!(asked.lock().unwrap()[&list.call], ["first", "second", "second", "second"], "{:?}", list.call);
+        let mut asked = asked.lock().unwrap()[&list.call].clone();
+        // The delete of settings asks for both pages again, as long as the record remains.
+        if list.call.1.contains("clusters") {
+            asked.truncate(4);
+        }
+        assert_eq!(asked, ["first", "second", "second", "second"], "{:?}", list.call);
     }))
     .await;
 }
