@@ -52,13 +52,18 @@ impl Sandbox {
         Ok(Self { home })
     }
 
+    /// The sandbox in this directory, which is created when something is installed.
+    pub fn at(directory: PathBuf) -> Self {
+        Self { home: Home::new(directory) }
+    }
+
     /// The directory of the installed emulator and of the record of the running server.
     pub fn directory(&self) -> &Path {
         self.home.path()
     }
 
     /// Installs the emulator if it is missing and returns its Python. Of several processes, one installs and the others wait.
-    async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, Error> {
+    pub async fn install(&self, tell: Tell<'_>) -> Result<PathBuf, Error> {
         let lock = self.home.lock().await?;
         install::install(&self.home, &lock, tell).await
     }

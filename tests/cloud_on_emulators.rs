@@ -4,20 +4,18 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::{join, join_all};
-use kibus::cloud::{FaultKind, Probe, Questions, Read, Waiting, Write};
+use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
 use kibus::drill::DrillCloud;
 use kibus::model::{
-    Architecture, ClusterName, ClusterRecord, Code, Desired, Document, Encryption, HubOptions, Moment, OrNone, Redrive,
-    Resource, Settings, Signal,
+    Architecture, ClusterName, ClusterRecord, Code, Desired, Document, Encryption, HubOptions, Moment, OrNone,
+    Parameter, Redrive, Resource, Settings, Signal, resource::Record,
 };
 use kibus::plan::{Change, diff};
 use serde_json::json;
 
-use crate::aws_like::Server;
-use crate::support::account::Account;
-use crate::support::behaving_cloud::BehavingCloud;
-use crate::support::emulator::{Emulator, Kind};
-use crate::support::workbench::{ARCHIVES, Bench, sha256};
+use crate::support::emulator::Kind;
+use crate::support::stage::Stage;
+use crate::support::workbench::{ARCHIVES, sha256};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/boundary";
@@ -37,17 +35,15 @@ async fn written_values_are_read_back_on_moto() {
 /// PutEvents succeeds, and has an error inside for a source that only AWS may use.
 #[tokio::test]
 async fn e11_an_event_that_is_refused_alone_is_a_fault() {
-    let emulator = Emulator::start(Kind::Ministack).await;
-    let bench = Bench::new(&emulator).await;
+    let stage = Stage::new().await;
     let event = json!({"source": "aws.ec2", "detail-type": "x", "detail": {}});
-    let fault = bench.cloud.put_event(&event).await.unwrap_err();
+    let fault = stage.cloud.put_event(&event).await.unwrap_err();
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Rejected, "Not authorized for the source."));
 }
 
 #[tokio::test]
 async fn a_template_of_fis_is_created_once_and_deleted_on_moto() {
-    let emulator = Emulator::start(Kind::Moto).await;
-    let bench = Bench::new(&emulator).await;
+    let stage = Stage::corrected(Kind::Moto, "us-west-2").await;
     let template = |token: &str| {
         Document::new(json!({
             "clientToken": token, "description": "kibus drill base", "actions": {}, "targets": {},
@@ -55,56 +51,42 @@ async fn a_template_of_fis_is_created_once_and_deleted_on_moto() {
             "tags": {"kibus:bus": "kibus"},
         }))
     };
-    let id = bench.cloud.create_template(&template("one")).await.unwrap();
-    assert_eq!(bench.cloud.create_template(&template("one")).await, Ok(id.clone()));
-    let other = bench.cloud.create_template(&template("two")).await.unwrap();
+    let id = stage.cloud.create_template(&template("one")).await.unwrap();
+    assert_eq!(stage.cloud.create_template(&template("one")).await, Ok(id.clone()));
+    let other = stage.cloud.create_template(&template("two")).await.unwrap();
     assert_ne!(other, id);
-    let found = bench.cloud.template(&id).await.unwrap().unwrap();
+    let found = stage.cloud.template(&id).await.unwrap().unwrap();
     assert_eq!((&found.id, found.role.ends_with("role/kibus-drill-us-west-2")), (&id, true));
     for id in [&id, &other, &id] {
-        bench.cloud.delete_template(id).await.unwrap();
+        stage.cloud.delete_template(id).await.unwrap();
     }
-    assert_eq!(bench.cloud.template(&id).await, Ok(None));
-}
-
-#[test]
-fn clusters_of_eks_are_read_beyond_the_first_page() {
-    let server = Server::shared();
-    server.runtime.block_on(async {
-        let account = "320000000002";
-        let names: Vec<String> = (1..=101).map(|number| format!("c{number}")).collect();
-        let eks = Account::new(account, server.port(), "us-west-2");
-        eks.create_eks_clusters(&names).await;
-        let read = BehavingCloud::of(account).await.cloud.eks_clusters().await.unwrap();
-        assert_eq!(read, Some(names.iter().map(|name| name.parse().unwrap()).collect()));
-    });
+    assert_eq!(stage.cloud.template(&id).await, Ok(None));
 }
 
 async fn law(kind: Kind) {
-    let emulator = Emulator::start(kind).await;
-    let bench = Bench::new(&emulator).await;
+    let stage = Stage::corrected(kind, "us-west-2").await;
     let hub =
-        bench.hub(HubOptions { alarms: Some("true".parse().unwrap()), dashboard: Some(true), ..HubOptions::default() });
-    bench.reach(&hub).await;
+        stage.hub(HubOptions { alarms: Some("true".parse().unwrap()), dashboard: Some(true), ..HubOptions::default() });
+    stage.reach(&hub).await;
     // The other rules differ from this one only in their patterns, the other alarms in what they watch.
     let distinct = |resource: &&Resource| match resource {
-        Resource::Rule(rule) => rule.name == bench.scope.rule(Signal::Probe),
+        Resource::Rule(rule) => rule.name == stage.cloud.scope().rule(Signal::Probe),
         Resource::Alarm(alarm) => alarm.name.as_str() == "kibus-heartbeat",
         _ => true,
     };
-    join_all(hub.resources().filter(distinct).map(|resource| bench.try_variants(resource))).await;
+    join_all(hub.resources().filter(distinct).map(|resource| stage.try_variants(resource))).await;
     let with_this_path = HubOptions { role_path: None, ..all_options() };
-    bench.reach(&bench.hub(with_this_path)).await;
-    bench.reach(&bench.hub(HubOptions::default())).await;
-    bench.reach(&Desired::default()).await;
+    stage.reach(&stage.hub(with_this_path)).await;
+    stage.reach(&stage.hub(HubOptions::default())).await;
+    stage.reach(&Desired::default()).await;
     // None is deleted while a cluster is recorded.
     for parameter in hub.resources().filter(|one| matches!(one, Resource::Parameter(_))) {
-        bench.create_and_delete_each(&variants(parameter)).await;
+        stage.create_and_delete_each(&variants(parameter)).await;
     }
-    bench.reach(&bench.hub(all_options())).await;
+    stage.reach(&stage.hub(all_options())).await;
 }
 
-impl Bench {
+impl Stage {
     async fn try_variants(&self, resource: &Resource) {
         let variants = variants(resource);
         let changed = async {
@@ -123,7 +105,7 @@ impl Bench {
     async fn create_and_delete_each(&self, variants: &[(String, Resource)]) {
         // A new queue without the tags of the bus is one that another program has created meanwhile.
         let ours = |variant: &Resource| match variant {
-            Resource::Queue(queue) => queue.tags.belong_to(&self.scope.bus),
+            Resource::Queue(queue) => queue.tags.belong_to(&self.cloud.scope().bus),
             _ => true,
         };
         for (number, (field, variant)) in variants.iter().enumerate().filter(|(_, (_, variant))| ours(variant)) {
@@ -185,18 +167,22 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
     let mut variants = Variants(resource.clone(), Vec::new());
     match resource {
         Resource::Parameter(_) => {
-            variants.settings("options.memory", |s| s.options.memory = Some("512".parse().unwrap()));
-            variants.settings("options.tag", |s| s.options.tag = all_options().tag);
-            variants.settings("pinned_version", |s| s.pinned_version = Some(1));
-            variants.settings("old_keys", |s| {
-                s.old_keys.insert(KEY.parse().unwrap(), Moment(1_800_000_000));
+            let of =
+                |parameter: &mut Parameter, change: fn(&mut Settings)| change(parameter.settings.as_mut().unwrap());
+            variants.parameter("options.memory", |p| of(p, |s| s.options.memory = Some("512".parse().unwrap())));
+            variants.parameter("options.tag", |p| of(p, |s| s.options.tag = all_options().tag));
+            variants.parameter("pinned_version", |p| of(p, |s| s.pinned_version = Some(1)));
+            variants.parameter("old_keys", |p| {
+                of(p, |s| s.old_keys = [(KEY.parse().unwrap(), Moment(1_800_000_000))].into());
             });
         }
         Resource::Record(_) => {
-            variants.record("role", |r| r.role = Some("a,b".parse().unwrap()));
-            variants.record("former_roles", |r| r.former_roles = ["c", "d"].map(|role| role.parse().unwrap()).into());
-            variants.record("external", |r| r.external = true);
-            variants.record("queue_tags", |r| drop(r.tags.insert("a/b".to_owned(), "ü x".to_owned())));
+            let of = |record: &mut Record, change: fn(&mut ClusterRecord)| change(record.content.as_mut().unwrap());
+            variants.record("role", |r| of(r, |r| r.role = Some("a,b".parse().unwrap())));
+            variants
+                .record("former_roles", |r| of(r, |r| r.former_roles = ["c", "d"].map(|r| r.parse().unwrap()).into()));
+            variants.record("external", |r| of(r, |r| r.external = true));
+            variants.record("queue_tags", |r| of(r, |r| drop(r.tags.insert("a/b".to_owned(), "ü x".to_owned()))));
         }
         Resource::Queue(_) => {
             variants.queue("retention", |q| q.retention -= 60);
@@ -223,19 +209,11 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.role("permissions_boundary", |r| r.permissions_boundary = Some(BOUNDARY.parse().unwrap()));
         }
         Resource::RolePolicy(_) => {
-            variants.change("document", |r| {
-                if let Resource::RolePolicy(r) = r {
-                    r.document = policy("100%25 + more");
-                }
-            });
+            variants.role_policy("document", |r| r.document = policy("100%25 + more"));
         }
         Resource::LogGroup(_) => {
             for days in [None, Some(1)] {
-                variants.change("retention_days", |r| {
-                    if let Resource::LogGroup(r) = r {
-                        r.retention_days = days;
-                    }
-                });
+                variants.log_group("retention_days", |r| r.retention_days = days);
             }
         }
         Resource::Function(_) => {
@@ -311,20 +289,9 @@ macro_rules! of_kind {
 }
 
 impl Variants {
-    of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; alarm: Alarm; dashboard: Dashboard; }
-
-    fn settings(&mut self, field: &str, change: impl FnOnce(&mut Settings)) {
-        self.change(field, |resource| match resource {
-            Resource::Parameter(parameter) => change(parameter.settings.as_mut().unwrap()),
-            other => panic!("{} is of another kind", other.id()),
-        });
-    }
-
-    fn record(&mut self, field: &str, change: impl FnOnce(&mut ClusterRecord)) {
-        self.change(field, |resource| match resource {
-            Resource::Record(record) => change(record.content.as_mut().unwrap()),
-            other => panic!("{} is of another kind", other.id()),
-        });
+    of_kind! {
+        parameter: Parameter; record: Record; queue: Queue; role: Role; role_policy: RolePolicy; log_group: LogGroup;
+        function: Function; mapping: EventSourceMapping; rule: Rule; alarm: Alarm; dashboard: Dashboard;
     }
 
     fn change(&mut self, field: &str, change: impl FnOnce(&mut Resource)) {

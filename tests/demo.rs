@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::emulator::sandbox;
+
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 /// The output in `docs/demo.md`: what is before it, itself, and what is after it.
@@ -64,6 +66,7 @@ fn draw(arguments: &[&str]) -> std::process::Output {
 fn the_demo_succeeds_and_is_as_its_page_shows() {
     let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
         .args(["sandbox", "demo"])
+        .env("KIBUS_SANDBOX_HOME", sandbox().directory())
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .stdin(Stdio::null())
         .output()

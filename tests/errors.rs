@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::process::{Command, Output, Stdio};
 
-use tempfile::TempDir;
+use serde_json::Value;
 
 fn kibus(arguments: &[&str], stdout: Stdio, environment: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_kibus"))
@@ -24,76 +24,50 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn control_characters_in_arguments_are_escaped() {
-    for arguments in [
-        ["--bus", "a\u{7}\r\u{1b}[31m", "verify"],
-        ["--region", "\u{1b}]0;title\u{7}", "verify"],
-        ["verify", "--", "a\u{9b}31m"],
-        ["a\rb", "--bus", "kibus"],
-    ] {
-        let output = kibus(&arguments, Stdio::piped(), &[]);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(64), "{arguments:?}: {text:?}");
-        assert!(text.starts_with("error: "), "{arguments:?}: {text:?}");
-        let control = text.chars().find(|c| c.is_control() && *c != '\n');
-        assert_eq!(control, None, "{arguments:?}: {text:?}");
-    }
-}
-
-#[test]
 fn a_full_disk_is_an_error_and_a_closed_pipe_is_silent() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = kibus(&["--help"], full.into(), &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("could not be written"), "{}", stderr(&output));
 
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let output = kibus(&["--help"], writer.into(), &[]);
-    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    for arguments in [&["--help"][..], &["completions", "bash"], &["explain", "K206"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = kibus(arguments, writer.into(), &[]);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{arguments:?}");
+    }
 }
 
+/// With JSON output, each error that is no wrong usage is in a document.
 #[test]
-fn credentials_and_region_are_checked_first() {
-    let home = TempDir::new().unwrap();
-    let home = home.path().to_str().unwrap();
-    let keys = [
-        ("AWS_ACCESS_KEY_ID", "111122223333"),
-        ("AWS_SECRET_ACCESS_KEY", "test"),
-        ("AWS_EC2_METADATA_DISABLED", "true"),
-        ("HOME", home),
-    ];
-    let no_keys = [("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", home)];
-    let unused_port = "http://127.0.0.1:1";
-    for (case, arguments, environment, code, says) in [
-        ("no Region", vec!["verify"], &keys[..], 64, "no AWS Region is set"),
+fn usage_credentials_and_region_are_checked_first() {
+    let keys = [("AWS_ACCESS_KEY_ID", "111122223333"), ("AWS_SECRET_ACCESS_KEY", "test")];
+    let no_home = [("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", "/nonexistent")];
+    for (line, keys, code, says) in [
+        ("nothing", &keys[..], 64, "unrecognized subcommand 'nothing'"),
+        ("completions nothing", &keys, 64, "invalid value 'nothing'"),
+        ("verify", &keys, 64, "no AWS Region is set"),
+        // Although the environment has credentials.
+        ("verify --region=us-west-2 --profile=nope", &keys, 64, "no profile `nope` in the AWS configuration"),
+        ("verify --region=us-west-2 --endpoint-url=http://127.0.0.1:1", &[], 1, "no AWS credentials found"),
         (
-            "endpoint down",
-            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port],
-            &keys[..],
+            "verify --region=us-west-2 --endpoint-url=http://127.0.0.1:1",
+            &keys,
             1,
             "endpoint `http://127.0.0.1:1` does not answer",
         ),
-        (
-            "no credentials",
-            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port],
-            &no_keys[..],
-            1,
-            "no AWS credentials found",
-        ),
-        (
-            "an unknown profile, although the environment has credentials",
-            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port, "--profile=nope"],
-            &keys[..],
-            64,
-            "no profile `nope` in the AWS configuration",
-        ),
     ] {
-        let output = kibus(&arguments, Stdio::piped(), environment);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{case}: {text}");
-        assert!(text.starts_with(&format!("error: {says}")), "{case}: {text}");
-        assert!(output.stdout.is_empty(), "{case}");
+        for json in [None, Some("--output=json")] {
+            let arguments: Vec<&str> = line.split(' ').chain(json).collect();
+            let output = kibus(&arguments, Stdio::piped(), &[keys, &no_home].concat());
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+            assert!(text.starts_with(&format!("error: {says}")), "{arguments:?}: {text}");
+            let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+            let has_document = document["error"]["message"].is_string();
+            assert_eq!(has_document, json.is_some() && code != 64, "{arguments:?}: {document}");
+            assert_eq!(output.stdout.is_empty(), !has_document, "{arguments:?}");
+        }
     }
 }
 
@@ -138,38 +112,4 @@ fn empty_variables_count_as_unset() {
     };
     assert_eq!(run(&empty), run(&[]));
     assert!(run(&empty).1.starts_with("error: no AWS Region is set"), "{:?}", run(&empty));
-}
-
-#[test]
-fn wrong_usage_prints_no_document_and_every_other_error_does() {
-    for (arguments, code) in [
-        (vec!["verify"], 64),
-        (vec!["nothing"], 64),
-        (vec!["completions", "nothing"], 64),
-        (vec!["verify", "--region=us-west-2", "--profile=nope"], 64),
-        (vec!["verify", "--region=us-west-2", "--endpoint-url=http://127.0.0.1:1"], 1),
-    ] {
-        let arguments: Vec<&str> = arguments.into_iter().chain(["--output=json"]).collect();
-        let environment = [
-            ("AWS_ACCESS_KEY_ID", "111122223333"),
-            ("AWS_SECRET_ACCESS_KEY", "test"),
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-            ("HOME", "/nonexistent"),
-        ];
-        let output = kibus(&arguments, Stdio::piped(), &environment);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
-        let document: Result<serde_json::Value, _> = serde_json::from_slice(&output.stdout);
-        let error = document.ok().map(|document| document["error"]["message"].is_string());
-        assert_eq!(error, (code != 64).then_some(true), "{arguments:?}");
-    }
-}
-
-#[test]
-fn every_document_ends_silently_at_a_closed_pipe() {
-    for arguments in [&["completions", "bash"][..], &["explain", "K206"]] {
-        let (reader, writer) = std::io::pipe().unwrap();
-        drop(reader);
-        let output = kibus(arguments, writer.into(), &[]);
-        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{arguments:?}");
-    }
 }

@@ -5,14 +5,15 @@ mod bench;
 mod limits;
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
 
-use kibus::cloud::Read;
-use kibus::model::{Document, HubOptions, Resource, hub, policy::requires_tags};
+use kibus::model::{Document, HubOptions, policy::requires_tags};
 use serde_json::{Value, json};
 
-use bench::{Bench, planned};
+use bench::{Bench, planned, text};
 
 /// An option, the field that shows its value, and the value for each way to set it.
 struct Case {
@@ -23,101 +24,47 @@ struct Case {
     given: (&'static str, Value),
 }
 
+/// The flag; the kind, the name and the path of the field; the default; and for the variable and the flag, what is given and what the
+/// field shows then. The field of the dashboard is the whole dashboard.
+const CASES: &str = r#"
+    tag | queue kibus-hub tags.team | null | team=a → "a" | team=b → "b"
+    kms-key | queue kibus-hub encryption | "SSE-SQS" | KEY/a → "KEY/a" | KEY/b → "KEY/b"
+    retention | queue kibus-hub retention | 86400 | 7200 → 7200 | 90m → 5400
+    permissions-boundary | role kibus-router-us-west-2 permissions_boundary | null | POLICY/a → "POLICY/a" | POLICY/b → "POLICY/b"
+    role-path | role kibus-router-us-west-2 path | "/" | /a/ → "/a/" | /b/ → "/b/"
+    queue-name | function kibus-router handler | "kibus/karpenter-{cluster}" | a-{cluster} → HANDLER_A | {cluster}-b → HANDLER_B
+    cluster-metrics | function kibus-router handler | "kibus/karpenter-{cluster}" | nodepool → HANDLER_A | cluster → HANDLER_B
+    notify | function kibus-router handler | "kibus/karpenter-{cluster}" | team-a → HANDLER_A | team-b → HANDLER_B
+    memory | function kibus-router memory | 256 | 512 → 512 | 128 → 128
+    reserved-concurrency | function kibus-router reserved_concurrency | null | 5 → 5 | 7 → 7
+    log-retention | log-group /aws/lambda/kibus-router retention_days | 14 | 30 → 30 | 7d → 7
+    rebalance | rule kibus-rebalance-recommendation enabled | null | yes → true | 0 → null
+    alarms | alarm kibus-dead-letters tags.kibus:bus | null | yes → "kibus" | 0 → null
+    heartbeat | rule kibus-heartbeat schedule | null | yes → "rate(5 minutes)" | 0 → null
+    dashboard | dashboard kibus-hub-us-west-2 body | null | yes → true | 0 → null
+    tag-conditions | role-policy kibus-router-us-west-2 document | true | no → false | 1 → true
+"#;
+
 fn cases() -> Vec<Case> {
-    // Three options are in the handler.
-    const HANDLERS: [&str; 2] =
-        ["kibus/a-{cluster}/metrics=nodepool/notify=team-a", "kibus/{cluster}-b/metrics=cluster/notify=team-b"];
-    const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
-    const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
-    const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
-    const OTHER_KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/b";
-    let (hub, role, function) =
-        (("queue", "kibus-hub"), ("role", "kibus-router-us-west-2"), ("function", "kibus-router"));
-    let log_group = ("log-group", "/aws/lambda/kibus-router");
-    let rule = ("rule", "kibus-rebalance-recommendation");
-    let case = |flag, (kind, name): (_, _), path, default, environment, given| Case {
-        flag,
-        shows: (kind, name, path),
-        default,
-        environment,
-        given,
+    static TABLE: LazyLock<String> = LazyLock::new(|| {
+        CASES
+            .replace("KEY", "arn:aws:kms:us-west-2:111122223333:key")
+            .replace("POLICY", "arn:aws:iam::111122223333:policy")
+            // Three options are in the handler.
+            .replace("HANDLER_A", r#""kibus/a-{cluster}/metrics=nodepool/notify=team-a""#)
+            .replace("HANDLER_B", r#""kibus/{cluster}-b/metrics=cluster/notify=team-b""#)
+    });
+    let value = |text: &str| serde_json::from_str(text).unwrap();
+    let given = |cell: &'static str| cell.split_once(" → ").map(|(given, shown)| (given, value(shown))).unwrap();
+    let case = |row: &'static str| {
+        let [flag, field, default, environment, flagged] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
+        let [kind, name, path] = field.split(' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let (default, environment, given) = (value(default), given(environment), given(flagged));
+        Case { flag, shows: (kind, name, path), default, environment, given }
     };
-    let none = Value::Null;
-    vec![
-        case("tag", hub, "tags.team", none.clone(), ("team=a", json!("a")), ("team=b", json!("b"))),
-        case("kms-key", hub, "encryption", json!("SSE-SQS"), (KEY, json!(KEY)), (OTHER_KEY, json!(OTHER_KEY))),
-        case("retention", hub, "retention", json!(86400), ("7200", json!(7200)), ("90m", json!(5400))),
-        case(
-            "permissions-boundary",
-            role,
-            "permissions_boundary",
-            none.clone(),
-            (BOUNDARY, json!(BOUNDARY)),
-            (OTHER_BOUNDARY, json!(OTHER_BOUNDARY)),
-        ),
-        case("role-path", role, "path", json!("/"), ("/a/", json!("/a/")), ("/b/", json!("/b/"))),
-        case(
-            "queue-name",
-            function,
-            "handler",
-            json!("kibus/karpenter-{cluster}"),
-            ("a-{cluster}", json!(HANDLERS[0])),
-            ("{cluster}-b", json!(HANDLERS[1])),
-        ),
-        case(
-            "cluster-metrics",
-            function,
-            "handler",
-            json!("kibus/karpenter-{cluster}"),
-            ("nodepool", json!(HANDLERS[0])),
-            ("cluster", json!(HANDLERS[1])),
-        ),
-        case(
-            "notify",
-            function,
-            "handler",
-            json!("kibus/karpenter-{cluster}"),
-            ("team-a", json!(HANDLERS[0])),
-            ("team-b", json!(HANDLERS[1])),
-        ),
-        case("memory", function, "memory", json!(256), ("512", json!(512)), ("128", json!(128))),
-        case("reserved-concurrency", function, "reserved_concurrency", none.clone(), ("5", json!(5)), ("7", json!(7))),
-        case("log-retention", log_group, "retention_days", json!(14), ("30", json!(30)), ("7d", json!(7))),
-        case("rebalance", rule, "enabled", none.clone(), ("yes", json!(true)), ("0", none.clone())),
-        case(
-            "alarms",
-            ("alarm", "kibus-dead-letters"),
-            "tags.kibus:bus",
-            none.clone(),
-            ("yes", json!("kibus")),
-            ("0", none.clone()),
-        ),
-        case(
-            "heartbeat",
-            ("rule", "kibus-heartbeat"),
-            "schedule",
-            none.clone(),
-            ("yes", json!("rate(5 minutes)")),
-            ("0", none.clone()),
-        ),
-        // The field is the whole dashboard.
-        case(
-            "dashboard",
-            ("dashboard", "kibus-hub-us-west-2"),
-            "body",
-            none.clone(),
-            ("yes", json!(true)),
-            ("0", none),
-        ),
-        case(
-            "tag-conditions",
-            ("role-policy", "kibus-router-us-west-2"),
-            "document",
-            json!(true),
-            ("no", json!(false)),
-            ("1", json!(true)),
-        ),
-    ]
+    TABLE.trim().lines().map(|row| case(row.trim())).collect()
 }
 
 /// These values, as the parameter saves them.
@@ -135,53 +82,16 @@ fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Va
     Value::Object(values.into_iter().map(saved).collect())
 }
 
-/// The architecture needs a router of its own, and has a test of its own below.
 #[test]
 fn every_option_has_a_case() {
-    let cases = cases();
-    let values = cases.iter().map(|case| (case.flag, case.given.0));
-    let HubOptions {
-        tag,
-        kms_key,
-        retention,
-        permissions_boundary,
-        role_path,
-        queue_name,
-        memory,
-        arch,
-        reserved_concurrency,
-        log_retention,
-        rebalance,
-        alarms,
-        heartbeat,
-        dashboard,
-        // Clusters have these.
-        reader_alarms: _,
-        tag_conditions,
-        cluster_metrics,
-        notify,
-        unknown,
-    } = serde_json::from_value(options(values)).unwrap();
-    assert!(arch.is_none() && unknown.is_empty(), "{unknown:?}");
-    let has_case = [
-        tag.is_some(),
-        kms_key.is_some(),
-        retention.is_some(),
-        permissions_boundary.is_some(),
-        role_path.is_some(),
-        queue_name.is_some(),
-        memory.is_some(),
-        reserved_concurrency.is_some(),
-        log_retention.is_some(),
-        rebalance.is_some(),
-        alarms.is_some(),
-        heartbeat.is_some(),
-        dashboard.is_some(),
-        tag_conditions.is_some(),
-        cluster_metrics.is_some(),
-        notify.is_some(),
-    ];
-    assert_eq!(has_case, [true; 16]);
+    let help = Command::new(env!("CARGO_BIN_EXE_kibus")).args(["bootstrap-hub", "--help"]).output().unwrap();
+    let help = text(&help.stdout);
+    let options = help.split("[env: ").skip(1).filter_map(|rest| rest.split(']').next()?.split('=').next());
+    let tested = variables(&cases(), |_| "").into_iter().map(|(variable, _)| variable);
+    // Clusters have the second one, and the others have tests of their own.
+    let others =
+        ["ARCH", "READER_ALARMS", "ROUTER_BINARY", "ROUTER_SHA256", "UNTAG"].map(|name| format!("KIBUS_{name}"));
+    assert_eq!(tested.chain(others).collect::<BTreeSet<_>>(), options.map(str::to_owned).collect());
 }
 
 /// The value of a case's field in a plan.
@@ -204,6 +114,9 @@ fn variables(cases: &[Case], value: impl Fn(&Case) -> &'static str) -> Vec<(Stri
 #[tokio::test]
 async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     let bench = Bench::new().await;
+    for topic in ["Name=team-a", "Name=team-b"] {
+        bench.0.account.call("sns", "CreateTopic", topic).await;
+    }
     let cases = cases();
     let flags = cases.iter().map(|case| format!("--{}={}", case.flag, case.given.0));
     let flags: Vec<String> = flags.collect();
@@ -271,7 +184,7 @@ fn typed(options: Value) -> Value {
 }
 
 #[tokio::test]
-async fn tags_are_added_changed_and_removed_and_foreign_tags_stay() {
+async fn tags_are_added_changed_and_removed() {
     let bench = Bench::new().await;
     bench.done(&["bootstrap-hub", "--yes", "--tag=env=x"]);
     bench.done(&["bootstrap-hub", "--yes", "--tag=team=a"]);
@@ -280,13 +193,7 @@ async fn tags_are_added_changed_and_removed_and_foreign_tags_stay() {
     let tag = |key: &str| plan.get(&("queue".to_owned(), "kibus-hub".to_owned(), format!("tags.{key}"))).cloned();
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));
     bench.done(&["bootstrap-hub", "--yes", "--tag=none"]);
-    for id in hub::ids(bench.cloud.scope(), [&HubOptions::all_parts()]) {
-        let resource = bench.cloud.read(&id).await.unwrap();
-        let tags = resource.as_ref().and_then(Resource::tags);
-        for key in ["team", "env"] {
-            assert_eq!(tags.and_then(|tags| tags.get(key)), None, "{id}");
-        }
-    }
+    assert_eq!(bench.tag_keys().await, ["kibus:bus", "kibus:cluster"].map(str::to_owned).into());
 }
 
 #[tokio::test]
@@ -312,19 +219,8 @@ async fn cluster_options_follow_the_same_order_and_the_role_is_kept() {
     assert_eq!(dry(&[], &variables), Some(Value::Null), "the environment, after flags");
 }
 
-#[tokio::test]
-async fn cluster_queues_use_the_key_of_the_hub() {
-    let bench = Bench::new().await;
-    bench.role("KarpenterServiceAccount-base").await;
-    bench.done(&["bootstrap-hub", "--yes"]);
-    bench.done(&["add-cluster", "base", "--yes"]);
-    let (key, other) = (bench.key(true).await, bench.key(true).await);
-    for key in [key.as_str(), &other, "none"] {
-        let out = bench.done(&["bootstrap-hub", "--yes", "--kms-key", key]);
-        assert!(out.contains("karpenter-base"), "{key}: {out}");
-        bench.done(&["verify"]);
-    }
-}
+const X86_64: u8 = 62;
+const ARM64: u8 = 183;
 
 /// Writes a file that passes as a router of this version for this ELF machine number.
 fn router(folder: &Path, machine: u8, version: &str) -> String {
@@ -340,8 +236,6 @@ fn router(folder: &Path, machine: u8, version: &str) -> String {
 
 #[tokio::test]
 async fn router_binary_and_architecture_follow_the_same_order() {
-    const X86_64: u8 = 62;
-    const ARM64: u8 = 183;
     let bench = Bench::new().await;
     let folder = tempfile::tempdir().unwrap();
     let (mine, theirs) = (router(folder.path(), X86_64, "9.1.1"), router(folder.path(), ARM64, "9.2.2"));
@@ -369,4 +263,39 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     let before = dry(&["--router-binary", &theirs], &[]);
     assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the parameter");
     assert_eq!(dry(&["--arch=x86_64"], &[]), (Value::Null, Value::Null), "a flag, after that");
+}
+
+/// How a router is replaced, by what is live afterwards. Files of other versions pass here as routers.
+#[tokio::test(flavor = "multi_thread")]
+async fn routers_are_replaced_and_rolled_back_as_flags_say() {
+    let bench = Bench::of_any_router().await;
+    let folder = tempfile::tempdir().unwrap();
+    let [newer, newest] = ["9.0.0", "9.1.0"].map(|version| router(folder.path(), X86_64, version));
+    let upgrade = |router: &str, more: &[&str]| {
+        let arguments = [&["bootstrap-hub", "--yes", "--router-binary", router], more].concat();
+        arguments.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rollback =
+        |version: &[&str]| [&["rollback", "--yes"], version].concat().into_iter().map(str::to_owned).collect();
+    bench.done(&["bootstrap-hub", "--yes"]);
+    for (arguments, code, live, says) in [
+        (rollback(&[]), 4, "1", "no version of the router is available for rollback"),
+        (upgrade(&newer, &[]), 0, "2", "Updated 2"),
+        (upgrade(&newest, &[]), 0, "3", "Updated 2"),
+        (upgrade(&newer, &[]), 4, "3", "router 9.1.0 is live, which is newer than 9.0.0"),
+        (upgrade(&newer, &["--allow-downgrade"]), 0, "4", "Updated 2"),
+        (rollback(&["7"]), 4, "4", "available: 3, 2"),
+        (rollback(&["2"]), 0, "2", "Updated 2"),
+        (rollback(&["2"]), 0, "2", "No changes"),
+        (upgrade(&newest, &[]), 0, "2", "rolled back from version 4"),
+        (upgrade(&newest, &["--memory=512"]), 4, "2", "a new version is needed to change: `memory`"),
+        (upgrade(&newest, &["--router-latest"]), 0, "5", "Updated 3"),
+    ] {
+        let output = bench.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), &[]);
+        let said = text(&output.stdout) + &text(&output.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(output.status.code() == Some(code) && said.contains(says), "{arguments:?}: {output:?}");
+        let alias = bench.0.account.json("lambda", "GET", "functions/kibus-router/aliases/live").await;
+        assert_eq!(alias["FunctionVersion"], live, "{arguments:?}: {said}");
+    }
 }

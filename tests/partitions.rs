@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
-use kibus::cloud::Read;
 use kibus::iam::operator_policy;
 use kibus::model::{
     ClusterRecord, Code, Desired, Document, Fact, GlobalOptions, Hub, HubOptions, KmsKey, Moment, Observed, OrNone,
@@ -12,9 +11,6 @@ use kibus::model::{
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
 use kibus::ui::{HubReport, Report, text};
-
-use crate::support::emulator::{Emulator, Kind};
-use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 /// One Region of every partition with a public endpoint.
 const PLACES: [(&str, &str); 8] = [
@@ -140,28 +136,5 @@ async fn queue_urls_match_the_endpoints_of_the_sdk() {
         let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.unwrap();
         let scope = scope(partition, region);
         assert_eq!(scope.queue_url(None, &scope.hub_queue()), format!("{}/111122223333/kibus-hub", endpoint.url()));
-    }
-}
-
-/// On a server with partitions: the ARNs of the resources are the ARNs in the documents.
-#[tokio::test]
-async fn a_hub_in_each_partition_matches_its_plan() {
-    let emulator = Emulator::start(Kind::Moto).await;
-    for (partition, region) in [("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
-        let bench = Bench::in_region(&emulator, region).await;
-        assert_eq!(bench.scope.partition.as_str(), partition, "{region}");
-        let options = options(&bench.scope);
-        let code = Code::of_archive("0.1.0", sha256(ARCHIVES[0]));
-        let mut desired = Hub::new(&bench.scope, options.clone(), code).desired();
-        // The controller role does not exist.
-        let cluster = cluster(&bench.scope, &options);
-        desired.extend(cluster.resources().filter(|one| one.as_role_policy().is_none()).cloned().collect());
-        bench.reach(&desired).await;
-        for resource in desired.resources() {
-            let read = bench.cloud.read(&resource.id()).await.unwrap();
-            let text = format!("{read:?}");
-            assert!(arns(&text).0.is_subset(&BTreeSet::from([partition])), "{text}");
-        }
-        bench.reach(&Desired::default()).await;
     }
 }

@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use crate::support::account::Account;
 use crate::support::stage::Stage;
 
 /// The exit code after this answer in a terminal, and what is shown after the question.
@@ -29,13 +28,12 @@ fn answered(kibus: &Command, answer: &str) -> (String, String) {
 async fn launch(stage: &Stage) {
     let added = stage.kibus("add-cluster base --no-controller-role --no-eks-check --yes").status().unwrap();
     assert!(added.success());
-    let account = Account::new("000000000000", stage.port(), "us-west-2");
     let tags = "TagSpecification.1.Tag.1.Key=kubernetes.io/cluster/base TagSpecification.1.Tag.1.Value=owned \
         TagSpecification.1.Tag.2.Key=aws:eks:cluster-name TagSpecification.1.Tag.2.Value=base \
         TagSpecification.1.Tag.3.Key=karpenter.sh/nodepool TagSpecification.1.Tag.3.Value=spot";
     let kind = "ImageId=ami-12345678 InstanceType=m5.large MinCount=2 MaxCount=2 InstanceMarketOptions.MarketType=spot";
     let launch = format!("{kind} TagSpecification.1.ResourceType=instance {tags}");
-    account.call("ec2", "RunInstances", &launch).await;
+    stage.account.call("ec2", "RunInstances", &launch).await;
 }
 
 #[tokio::test]
@@ -44,7 +42,7 @@ async fn each_answer_has_its_exit_code() {
     const NOT_CONFIRMED: &str = "\nerror: not confirmed; nothing was changed\n";
     const STOPPED: &str = "\nerror: stopped before the end\n  everything that the drill made is removed\n  \
         an instance that EC2 has warned may still be interrupted\n";
-    let stage = Stage::open().await;
+    let stage = Stage::new().await;
     for (command, answer, code, shown) in [
         ("bootstrap-hub", "\u{3}", "130", INTERRUPTED),
         ("bootstrap-hub", "y\u{3}", "130", INTERRUPTED),

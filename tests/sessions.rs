@@ -5,41 +5,30 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use kibus::aws::Connect;
-use kibus::error::ErrorKind;
-use kibus::model::GlobalOptions;
-
-use crate::aws_like::Server;
-use crate::support::emulator::{ACCOUNT, Emulator, Kind};
+use crate::support::emulator::{Kind, SharedServer, free_account};
 use crate::support::proxy::{Port, forward};
+use crate::support::stage::Stage;
 use crate::support::tls::Authority;
+
+/// Kibus with these arguments and variables, in a Region, and without the files of a home.
+fn kibus(arguments: &[&str], variables: &[(&str, &str)]) -> Command {
+    let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    kibus.args(arguments).env_clear().env("HOME", "/nonexistent").env("AWS_REGION", "us-west-2");
+    kibus.envs(variables.iter().copied());
+    kibus
+}
+
+const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
 
 #[tokio::test]
 async fn a_session_knows_account_region_and_partition() {
-    for (kind, account) in [(Kind::Ministack, ACCOUNT), (Kind::Moto, "123456789012")] {
-        let emulator = Emulator::start(kind).await;
-        let session = emulator.session().await;
+    for kind in [Kind::Ministack, Kind::Moto] {
+        let stage = Stage::corrected(kind, "us-west-2").await;
+        let session = stage.session().await;
         let identity = (session.account.as_str(), session.region.as_str(), session.partition.as_str());
-        assert_eq!(identity, (account, "us-west-2", "aws"), "{kind:?}");
-        assert_eq!(session.config().endpoint_url(), Some(emulator.endpoint.as_str()));
+        assert_eq!(identity, (stage.account.id.as_str(), "us-west-2", "aws"), "{kind:?}");
+        assert_eq!(session.config().endpoint_url(), Some(stage.endpoint.as_str()));
     }
-}
-
-#[tokio::test]
-async fn the_endpoint_does_not_respond() {
-    // A port on which nothing listens.
-    let port = Port::open().await.number();
-    let connect = Connect::to_emulator("us-west-2".parse().unwrap(), format!("http://127.0.0.1:{port}"));
-    let error = connect.connect().await.unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Failed);
-    assert_eq!(error.message, format!("endpoint `http://127.0.0.1:{port}` does not answer"));
-}
-
-#[tokio::test]
-async fn no_region_is_configured() {
-    let options = GlobalOptions { sandbox: true, ..GlobalOptions::default() };
-    let connect = Connect { options, ..Connect::default() };
-    assert_eq!(connect.connect().await.unwrap_err().message, "no AWS Region is set");
 }
 
 #[test]
@@ -59,20 +48,12 @@ fn calls_follow_the_proxies_of_the_environment() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let proxy = format!("http://{}", listener.local_addr().unwrap());
-        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        kibus.args(["list", "--endpoint-url", endpoint]).env_clear();
+        let mut kibus = kibus(&["list", "--endpoint-url", endpoint], &KEYS);
         for variable in variables {
             kibus.env(variable, if *variable == "NO_PROXY" { "invalid" } else { &proxy });
         }
-        let kibus = kibus
-            .env("KIBUS_ALLOW_HTTP", "true")
-            .env("HOME", "/nonexistent")
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_REGION", "us-west-2")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        let kibus =
+            kibus.env("KIBUS_ALLOW_HTTP", "true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut kibus = kibus.spawn().unwrap();
         let received = loop {
             if let Ok((stream, _)) = listener.accept() {
@@ -107,7 +88,7 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
     let other = write("other.pem", &Authority::new("other").pem());
     let (empty, damaged) = (write("empty.pem", "no certificate"), write("damaged.pem", &known.pem().replace('M', "A")));
     let config = write("config", &format!("[default]\nca_bundle = {bundle}\n[profile broken]\nca_bundle = {empty}\n"));
-    let emulator = Server::shared().port();
+    let (account, emulator) = (free_account(), SharedServer::plain().port());
     let server = Port::open().await.serve(move |request| forward(emulator, request));
     let server = server.trim_start_matches("http://");
     let (valid, expired) = (known.front(2999, server).await, known.front(2020, server).await);
@@ -125,14 +106,9 @@ async fn kibus_sends_only_to_a_server_that_it_trusts() {
         (vec![("AWS_CA_BUNDLE", "/nonexistent")], &valid, "cannot be used: No such file"),
         (vec![("AWS_CONFIG_FILE", &config), ("AWS_PROFILE", "broken")], &valid, "set by `ca_bundle` of the profile"),
     ] {
-        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        kibus
-            .args(["list", "--endpoint-url", server])
-            .env_clear()
-            .env("HOME", "/nonexistent")
-            .env("AWS_REGION", "us-west-2");
-        kibus.env("AWS_ACCESS_KEY_ID", "300000000077").env("AWS_SECRET_ACCESS_KEY", "test");
-        let output = kibus.envs(variables.iter().copied()).output().unwrap();
+        let keys = [("AWS_ACCESS_KEY_ID", account.as_str()), ("AWS_SECRET_ACCESS_KEY", "test")];
+        let output =
+            kibus(&["list", "--endpoint-url", server], &keys).envs(variables.iter().copied()).output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(expected), "{variables:?} {server}: {said}");
     }
@@ -146,24 +122,18 @@ fn a_profile_that_needs_a_code_is_refused() {
     let text = "[profile base]\nregion = us-west-2\n[profile admin]\nsource_profile = base\nrole_arn = arn:aws:iam::111122223333:role/admin\n\
                 mfa_serial = arn:aws:iam::111122223333:mfa/jane\n";
     std::fs::write(&config, text).unwrap();
-    let keys = [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")];
     let command = "eval \"$(aws configure export-credentials --profile admin --format env)\"";
     for (arguments, variables, is_refused) in [
         (&["--profile", "admin"][..], &[][..], true),
         (&[], &[("AWS_PROFILE", "admin")], true),
-        (&["--profile", "admin"], &keys, true),
+        (&["--profile", "admin"], &KEYS, true),
         // These credentials are used instead.
-        (&[], &[("AWS_PROFILE", "admin"), keys[0], keys[1]], false),
-        (&["--profile", "base"], &keys, false),
+        (&[], &[("AWS_PROFILE", "admin"), KEYS[0], KEYS[1]], false),
+        (&["--profile", "base"], &KEYS, false),
     ] {
-        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        kibus
-            .args(["list", "--region", "us-west-2", "--endpoint-url", "http://127.0.0.1:1"])
-            .args(arguments)
-            .env_clear();
-        let kibus =
-            kibus.env("HOME", "/nonexistent").env("AWS_CONFIG_FILE", &config).env("AWS_EC2_METADATA_DISABLED", "true");
-        let output = kibus.envs(variables.iter().copied()).output().unwrap();
+        let mut kibus = kibus(&[&["list", "--endpoint-url", "http://127.0.0.1:1"], arguments].concat(), variables);
+        kibus.env("AWS_CONFIG_FILE", &config).env("AWS_EC2_METADATA_DISABLED", "true");
+        let output = kibus.output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         let refused = message.starts_with("error: profile `admin` needs an MFA code") && message.contains(command);
         assert_eq!(refused, is_refused, "{arguments:?} {variables:?}: {message}");
@@ -193,16 +163,8 @@ fn no_call_goes_to_another_host_without_encryption() {
             "`http://sts.invalid` of STS",
         ),
     ] {
-        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        kibus.arg("list").args(arguments).env_clear();
-        let kibus = kibus
-            .env("HOME", "/nonexistent")
-            .env("HTTP_PROXY", &proxy)
-            .env("HTTPS_PROXY", &proxy)
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_REGION", "us-west-2")
-            .envs(variables.iter().copied());
+        let mut kibus = kibus(&[&["list"], arguments].concat(), &KEYS);
+        kibus.env("HTTP_PROXY", &proxy).env("HTTPS_PROXY", &proxy).envs(variables.iter().copied());
         let output = kibus.output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         let first = format!("error: the endpoint {expected} is not encrypted\n");

@@ -230,16 +230,6 @@ mod tests {
         assert_eq!(left, ["emulator-a", "server"]);
     }
 
-    #[test]
-    fn only_the_last_lines_of_long_output_are_shown() {
-        let long: String = (0..30).map(|n| format!("line {n}\n\n")).collect();
-        let shown = last_lines(&long);
-        assert!(shown.ends_with("line 29"), "{shown}");
-        assert_eq!(shown.lines().count(), LINES_SHOWN);
-        assert_eq!(last_lines("one\n"), "one");
-        assert_eq!(last_lines(""), "");
-    }
-
     /// A cloned repository may hold a `python3`, and a version manager may follow a file of the current directory.
     #[tokio::test]
     async fn a_python_runs_in_our_directory_and_without_credentials() {
@@ -260,16 +250,18 @@ mod tests {
         assert!(absent.starts_with("cannot run `./python`: "), "{absent}");
     }
 
-    /// What a program says that fails is shown in its own words.
     #[tokio::test]
-    async fn a_failed_program_gives_its_last_lines() {
+    async fn the_last_lines_of_a_failed_program_become_notes() {
         let shell = |script: &str| {
             let mut command = Command::new("/bin/sh");
             command.args(["-c", script]);
             failure(command)
         };
-        assert_eq!(shell("echo out; echo why >&2; exit 1").await.unwrap().as_deref(), Some("out\nwhy"));
         assert_eq!(shell("echo why >&2").await.unwrap(), None);
+        assert_eq!(shell("echo out; echo why >&2; exit 1").await.unwrap().as_deref(), Some("out\nwhy"));
+        let long = shell("for n in $(seq 30); do echo; echo \" line $n\"; done; exit 1").await.unwrap().unwrap();
+        let notes = with_lines(Error::failed("it exited"), &long).notes;
+        assert_eq!(notes, (23..=30).map(|n| format!(" line {n}")).collect::<Vec<_>>());
         let absent = failure(Command::new("/absent/python3")).await.unwrap_err().message;
         assert!(absent.starts_with("cannot run `/absent/python3`: "), "{absent}");
     }
@@ -291,19 +283,5 @@ mod tests {
         ] {
             assert_eq!(is_passed_on(name), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn output_of_a_failed_program_becomes_notes_without_blank_lines() {
-        let error = with_lines(Error::failed("it exited"), "one\n\n two\n");
-        assert_eq!(error.notes, ["one", " two"]);
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn an_error_about_python_names_the_command_that_installs_it() {
-        let hints = with_python(Error::failed("no python")).hints;
-        let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_deref()).collect();
-        assert!(commands.contains(&"apt-get install python3 python3-venv"), "{commands:?}");
     }
 }

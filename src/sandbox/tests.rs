@@ -1,4 +1,4 @@
-//! Tests with the real emulator, which is installed once, into the user's sandbox or `KIBUS_SANDBOX_HOME`.
+//! Tests with the real emulator, which is installed once, into the build directory.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -9,6 +9,12 @@ use super::server::POLL;
 use super::*;
 
 fn quiet(_: &str) {}
+
+/// The sandbox that all tests share: `tmp/sandbox` in the directory of Cargo, below which this program is `debug/deps/kibus`.
+fn sandbox() -> Sandbox {
+    let program = std::env::current_exe().unwrap();
+    Sandbox::at(program.ancestors().nth(3).unwrap().join("tmp/sandbox"))
+}
 
 /// An address of this machine other than loopback, if it has one. Nothing is sent.
 fn outward_address() -> Option<std::net::IpAddr> {
@@ -24,8 +30,7 @@ fn listens(address: SocketAddr) -> bool {
 
 #[tokio::test]
 async fn a_server_listens_on_loopback_only_and_stops_when_dropped() {
-    let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start(&[("AUTH", "true")], &quiet).await.unwrap();
+    let server = sandbox().start(&[("AUTH", "true")], &quiet).await.unwrap();
     let port = server.endpoint().port;
     let token = server.endpoint().secret.as_str();
     let head = format!("GET /_ministack/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Amz-Security-Token: {token}\r\n");
@@ -42,39 +47,52 @@ async fn a_server_listens_on_loopback_only_and_stops_when_dropped() {
     assert!(!directory.exists(), "its files are removed");
 }
 
-/// The emulator runs code, so a server answers only requests with its secret, and no web page in the user's browser.
+/// The emulator runs code, so a server answers only requests with its secret, and no web page in the user's browser. One that checks
+/// signatures lets its users in without the secret, so a request of them must be one that it checks.
 #[tokio::test]
 async fn a_server_answers_only_who_has_its_secret() {
-    let sandbox = Sandbox::open().unwrap();
-    for extra in [&[][..], &[("AUTH", "true")]] {
-        let server = sandbox.start(extra, &quiet).await.unwrap();
+    const HEALTH: &str = "/_ministack/health";
+    const FUNCTIONS: &str = "/2015-03-31/functions/";
+    let scope = "20260101/us-west-2/lambda/aws4_request, SignedHeaders=host, Signature=0";
+    let signed = |id: &str| format!("Authorization: AWS4-HMAC-SHA256 Credential={id}/{scope}");
+    let (user, root) = (&*signed("AKIAUSER"), &*signed("test"));
+    for checks_signatures in [false, true] {
+        let extra: &[_] = if checks_signatures { &[("AUTH", "true")] } else { &[] };
+        let server = sandbox().start(extra, &quiet).await.unwrap();
         let Endpoint { port, secret, .. } = server.endpoint();
-        let host = format!("Host: 127.0.0.1:{port}");
-        let token = format!("X-Amz-Security-Token: {}", secret.as_str());
-        let signed = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-west-2/lambda/aws4_request";
-        let other_host = format!("Host: kibus.example:{port}");
-        for (headers, expected) in [
-            (&[&host[..], &token][..], 200),
-            (&["Host: localhost:1", &token], 200),
-            (&[&host], 403),
-            (&[&host, signed], 403),
-            (&[&host, "X-Amz-Security-Token: x"], 403),
-            (&[&host, &token, &token], 403),
-            (&[&host, &token, "Origin: http://127.0.0.1"], 403),
-            (&[&host, &token, "Sec-Fetch-Site: cross-site"], 403),
-            (&[&other_host, &token], 403),
-            (&["Host: 127.0.0.1.", &token], 403),
-            (&["Host: 127.0.0.1@kibus.example", &token], 403),
-            (&["Host: localhost.kibus.example", &token], 403),
-            (&[&host, &other_host, &token], 403),
-            (&[&host, "X-Amz-Security-Token:", &token], 403),
+        let host = &*format!("Host: 127.0.0.1:{port}");
+        let other_host = &*format!("Host: kibus.example:{port}");
+        let token = &*format!("X-Amz-Security-Token: {}", secret.as_str());
+        for (path, headers, passes) in [
+            (HEALTH, &[host, token][..], true),
+            (HEALTH, &["Host: localhost:1", token], true),
+            (HEALTH, &[host], false),
+            (HEALTH, &[host, root], false),
+            (HEALTH, &[host, "X-Amz-Security-Token: x"], false),
+            (HEALTH, &[host, token, token], false),
+            (HEALTH, &[host, token, "Origin: http://127.0.0.1"], false),
+            (HEALTH, &[host, token, "Sec-Fetch-Site: cross-site"], false),
+            (HEALTH, &[other_host, token], false),
+            (HEALTH, &["Host: 127.0.0.1.", token], false),
+            (HEALTH, &["Host: 127.0.0.1@kibus.example", token], false),
+            (HEALTH, &["Host: localhost.kibus.example", token], false),
+            (HEALTH, &[host, other_host, token], false),
+            (HEALTH, &[host, "X-Amz-Security-Token:", token], false),
+            (FUNCTIONS, &[host, user], checks_signatures),
+            (FUNCTIONS, &[host, root], false),
+            (FUNCTIONS, &[host, user, root], false),
+            (FUNCTIONS, &[host, "Authorization: AWS test:x Credential=AKIAUSER/x"], false),
+            ("/2015-03-31/functions/?X-Amz-Credential=test%2F20260101", &[host, user], false),
+            ("/2015-03-31/functions/?AWSAccess%4BeyId=test", &[host, user], false),
+            (HEALTH, &[host, user], false),
+            ("/health", &[host, user], false),
         ] {
-            let request = format!("GET /_ministack/health HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
+            let request = format!("GET {path} HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
             let (status, body) = answer(*port, &request).await;
             // Two hosts are no request at all.
             let passed = status != 400 && !body.contains("the sandbox answers only");
-            assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {status} {body}");
-            assert!(passed || !body.contains("Access-Control"), "{headers:?}");
+            assert_eq!(passed, passes, "{checks_signatures} {path} {headers:?}: {status} {body}");
+            assert!(passed || !body.contains("Access-Control"), "{path} {headers:?}");
         }
     }
 }
@@ -91,39 +109,10 @@ async fn answer(port: u16, head: &str) -> (u16, String) {
     }
 }
 
-/// A server that checks signatures lets its users in without the secret, so a request must be one that it checks.
-#[tokio::test]
-async fn a_signature_opens_only_what_the_emulator_checks() {
-    let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start(&[("AUTH", "true")], &quiet).await.unwrap();
-    let port = server.endpoint().port;
-    let scope = "20260101/us-west-2/lambda/aws4_request, SignedHeaders=host, Signature=0";
-    let of_user = format!("AWS4-HMAC-SHA256 Credential=AKIAUSER/{scope}");
-    let of_root = format!("AWS4-HMAC-SHA256 Credential=test/{scope}");
-    let functions = "/2015-03-31/functions/";
-    for (name, path, authorization, expected) in [
-        ("a user", functions, vec![&of_user[..]], true),
-        ("root", functions, vec![&of_root], false),
-        ("two headers", functions, vec![&of_user, &of_root], false),
-        ("root, in an older way", functions, vec!["AWS test:x Credential=AKIAUSER/x"], false),
-        ("root in the query", "/2015-03-31/functions/?X-Amz-Credential=test%2F20260101", vec![&of_user], false),
-        ("root in an encoded query", "/2015-03-31/functions/?AWSAccess%4BeyId=test", vec![&of_user], false),
-        ("the emulator's own paths", "/_ministack/health", vec![&of_user], false),
-        ("another of them", "/health", vec![&of_user], false),
-    ] {
-        let headers: String = authorization.iter().map(|value| format!("Authorization: {value}\r\n")).collect();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}");
-        let (status, body) = answer(port, &request).await;
-        let passed = !body.contains("the sandbox answers only");
-        assert_eq!(passed, expected, "{name}: {status} {body}");
-    }
-}
-
 /// The server that gives a function its events knows no secret. A page in the user's browser could take them.
 #[tokio::test]
 async fn no_page_takes_the_events_of_a_function() {
-    let sandbox = Sandbox::open().unwrap();
-    let server = sandbox.start(&[], &quiet).await.unwrap();
+    let server = sandbox().start(&[], &quiet).await.unwrap();
     // It tells where its server is, and leaves the event there.
     let bootstrap = b"#!/bin/sh\necho \"$AWS_LAMBDA_RUNTIME_API\" > \"$TMPDIR/new\"\nmv \"$TMPDIR/new\" \"$TMPDIR/api\"\nsleep 30\n";
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
@@ -173,79 +162,44 @@ async fn post(Endpoint { port, secret, .. }: &Endpoint, path: &str, body: &str) 
     assert!(answer.starts_with(b"HTTP/1.1 20"), "{}", String::from_utf8_lossy(&answer));
 }
 
-/// Sends an event about a Spot instance of a cluster, and gives what the sandbox answers.
-async fn sent(endpoint: &Endpoint, about: Subject<'_>) -> Option<String> {
-    let event = serde_json::json!({
-        "source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning",
-        "detail": {"instance-id": "INSTANCE"}, "resources": ["INSTANCE"],
-    });
-    endpoint.send_event(DEFAULT_REGION, about, &event).await.unwrap()
+/// A sandbox of its own, with the emulator of all tests.
+async fn sandbox_in(directory: &Path) -> Sandbox {
+    let python = sandbox().install(&quiet).await.unwrap();
+    let emulator = python.ancestors().nth(2).unwrap();
+    std::os::unix::fs::symlink(emulator, directory.join(emulator.file_name().unwrap())).unwrap();
+    Sandbox::at(directory.to_owned())
 }
 
 #[tokio::test]
-async fn an_event_is_about_an_instance_that_exists() {
-    let server = Sandbox::open().unwrap().start(&[], &quiet).await.unwrap();
-    let id = sent(server.endpoint(), Subject::NewInstance { cluster: "base" }).await.unwrap();
-    assert_eq!(sent(server.endpoint(), Subject::Instance(&id)).await, Some(id));
-    assert_eq!(sent(server.endpoint(), Subject::Instance("i-0123456789abcdef0")).await, None);
-}
-
-/// A sandbox of its own, with the emulator that the user's has installed.
-async fn sandbox_of(directory: &Path) -> Sandbox {
-    let parent = Sandbox::open().unwrap();
-    parent.install(&quiet).await.unwrap();
-    for entry in std::fs::read_dir(parent.directory()).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_name().to_string_lossy().starts_with("emulator-") {
-            std::os::unix::fs::symlink(entry.path(), directory.join(entry.file_name())).unwrap();
-        }
-    }
-    Sandbox { home: Home::new(directory.to_owned()) }
-}
-
-#[tokio::test]
-async fn the_users_server_runs_once_and_is_found_while_it_runs() {
+async fn of_two_servers_at_once_one_starts() {
     let directory = tempfile::tempdir().unwrap();
-    let sandbox = sandbox_of(directory.path()).await;
-    let stopped = sandbox.endpoint().await.unwrap_err();
-    assert_eq!(stopped.message, "the sandbox is not running");
-    assert_eq!(stopped.hints[0].command.as_deref(), Some("kibus sandbox up"));
-
-    // Of two at once, one starts the server, and the other finds it.
-    let (one, other) = tokio::join!(sandbox.up(&quiet), sandbox.up(&quiet));
-    let (server, refused) = match (one, other) {
+    let sandbox = sandbox_in(directory.path()).await;
+    let (server, refused) = match tokio::join!(sandbox.up(&quiet), sandbox.up(&quiet)) {
         (Ok(server), Err(refused)) | (Err(refused), Ok(server)) => (server, refused),
         (Ok(_), Ok(_)) => panic!("two servers"),
         (Err(e), Err(_)) => panic!("{e}"),
     };
     assert_eq!(refused.message, format!("the sandbox is already running at {}", server.endpoint().url()));
-    assert_eq!(&sandbox.endpoint().await.unwrap(), server.endpoint());
-    drop(server);
-    assert_eq!(sandbox.endpoint().await.unwrap_err().message, "the sandbox is not running");
-    assert!(!sandbox.home.record_path().exists());
 }
 
-/// The holder of the server holds its standard input, which the kernel closes however the holder ends.
+/// The holder of the server holds its standard input, which the kernel closes however the holder ends. Then another program may
+/// take the port, and answer everybody.
 #[tokio::test]
-async fn a_killed_server_is_recognized_and_replaced() {
+async fn no_other_program_is_taken_for_a_killed_server() {
     let directory = tempfile::tempdir().unwrap();
-    let sandbox = sandbox_of(directory.path()).await;
+    let sandbox = sandbox_in(directory.path()).await;
     let mut killed = sandbox.up(&quiet).await.unwrap();
     killed.close();
     killed.exited().await;
-    let port = killed.endpoint().port;
-    let message = sandbox.endpoint().await.unwrap_err().message;
-    assert!(message.starts_with("the sandbox is not running: its last server was killed"), "{message}");
-
-    // Another program takes the port, and answers everybody.
-    let other = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    let other = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, killed.endpoint().port)).await.unwrap();
     let answers = tokio::spawn(async move {
         use tokio::io::AsyncWriteExt;
         while let Ok((mut stream, _)) = other.accept().await {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n{}").await;
         }
     });
-    assert_eq!(sandbox.endpoint().await.unwrap_err().message, message);
+    let message = sandbox.endpoint().await.unwrap_err().message;
+    assert!(message.starts_with("the sandbox is not running: its last server was killed"), "{message}");
     answers.abort();
 
     let server = sandbox.up(&quiet).await.unwrap();

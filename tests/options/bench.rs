@@ -1,73 +1,34 @@
-//! A private emulator, and how to run kibus against it.
+//! Runs kibus in an account of its own, and reads what it made.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Read, Waiting, Write};
-use kibus::model::{HubOptions, Resource, Role, Tags, hub, policy};
-use kibus::plan::Change;
-use kibus::sandbox::SandboxServer;
+use kibus::cloud::Read;
+use kibus::model::{HubOptions, Resource, hub, policy};
 use serde_json::{Value, json};
 
-use crate::support::account::Account;
-use crate::support::emulator::{ACCOUNT, private_server};
+use crate::support::emulator::Kind;
 use crate::support::kms_key;
-
-const REGION: &str = "us-west-2";
+use crate::support::stage::Stage;
 
 /// The parameter with the settings of the hub.
 pub(super) const SETTINGS: &str = "/kibus/kibus";
 
-/// A private emulator, and how to run kibus against it.
-pub(super) struct Bench {
-    server: SandboxServer,
-    url: String,
-    pub(super) cloud: AwsCloud,
-}
+/// An account on an emulator, and how to run kibus there.
+pub(super) struct Bench(pub(super) Stage);
 
 impl Bench {
     pub(super) async fn new() -> Self {
-        let server = private_server(&[]).await;
-        let url = server.endpoint().url();
-        let connect = Connect {
-            account: Some(ACCOUNT.parse().unwrap()),
-            session_token: Some(server.endpoint().secret.as_str().to_owned()),
-            ..Connect::to_emulator(REGION.parse().unwrap(), url.clone())
-        };
-        let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
-        for topic in ["Name=team-a", "Name=team-b"] {
-            Account::new(ACCOUNT, server.endpoint().port, REGION).call("sns", "CreateTopic", topic).await;
-        }
-        Self { server, url, cloud }
+        Self(Stage::new().await)
+    }
+
+    /// Every router passes its self-test here, without a program.
+    pub(super) async fn of_any_router() -> Self {
+        Self(Stage::corrected(Kind::Ministack, "us-west-2").await)
     }
 
     pub(super) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        self.output(command.args(arguments), environment)
-    }
-
-    /// Runs a command line that kibus has printed, as a person does in a shell.
-    pub(super) fn shell(&self, line: &str) -> Output {
-        let folder = Path::new(env!("CARGO_BIN_EXE_kibus")).parent().unwrap();
-        let mut command = Command::new("/bin/sh");
-        self.output(command.args(["-c", line]), &[("PATH", folder.to_str().unwrap())])
-    }
-
-    fn output(&self, command: &mut Command, environment: &[(&str, &str)]) -> Output {
-        command
-            .env_clear()
-            .envs([
-                ("AWS_ACCESS_KEY_ID", ACCOUNT),
-                ("AWS_SECRET_ACCESS_KEY", "test"),
-                ("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str()),
-                ("AWS_REGION", REGION),
-                ("KIBUS_ENDPOINT_URL", &self.url),
-            ])
-            .envs(environment.iter().copied())
-            .output()
-            .unwrap()
+        self.0.kibus_with(arguments).envs(environment.iter().copied()).output().unwrap()
     }
 
     /// Runs a command that ends with exit code 0.
@@ -79,7 +40,7 @@ impl Bench {
 
     /// The JSON of a command, and its exit code.
     pub(super) fn json(&self, arguments: &[&str], environment: &[(&str, &str)]) -> (Value, Option<i32>) {
-        let arguments: Vec<&str> = arguments.iter().copied().chain(["--output=json"]).collect();
+        let arguments = [arguments, &["--output=json"]].concat();
         let output = self.run(&arguments, environment);
         let document = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|e| panic!("{arguments:?}: {e}: {}", text(&output.stderr)));
@@ -88,29 +49,14 @@ impl Bench {
 
     /// Creates a controller role.
     pub(super) async fn role(&self, name: &str) {
-        let role = Resource::Role(Role {
-            name: name.parse().unwrap(),
-            path: "/".parse().unwrap(),
-            trust: policy::router_trust(),
-            permissions_boundary: None,
-            tags: Tags::default(),
-        });
-        self.cloud.write(&Change::create(None, role), Waiting::unattended()).await.unwrap();
+        let role = format!("RoleName={name} AssumeRolePolicyDocument={{}}");
+        self.0.account.call("iam", "CreateRole", &role).await;
     }
 
-    /// The account on the emulator, without kibus.
-    pub(super) fn account(&self) -> Account {
-        Account::new(ACCOUNT, self.server.endpoint().port, REGION)
-    }
-
-    /// Someone else writes a parameter, which keeps its tags.
-    pub(super) async fn write(&self, name: &str, value: &str) {
-        let put = json!({ "Name": name, "Type": "String", "Value": value, "Overwrite": true });
-        self.account().call("ssm", "PutParameter", &put.to_string()).await;
-    }
-
+    /// Someone else writes the settings of the hub. The parameter keeps its tags.
     pub(super) async fn write_settings(&self, value: &str) {
-        self.write(SETTINGS, value).await;
+        let put = json!({ "Name": SETTINGS, "Type": "String", "Value": value, "Overwrite": true });
+        self.0.account.call("ssm", "PutParameter", &put.to_string()).await;
     }
 
     /// Someone else writes settings with these options.
@@ -119,59 +65,32 @@ impl Bench {
         self.write_settings(&settings.to_string()).await;
     }
 
-    /// The parameter with the settings of the hub, as `GetParameter` shows it; `None` if it does not exist.
-    pub(super) async fn parameter(&self) -> Option<Value> {
-        self.parameter_of(SETTINGS).await
-    }
-
-    pub(super) async fn parameter_of(&self, name: &str) -> Option<Value> {
-        let get = json!({ "Name": name }).to_string();
-        let (found, answer) = self.account().send("ssm", "GetParameter", &get).await;
-        assert!(found || answer.contains("ParameterNotFound"), "{answer}");
-        found.then(|| serde_json::from_str::<Value>(&answer).unwrap()["Parameter"].clone())
-    }
-
-    /// The document in that parameter.
+    /// The document with the settings of the hub.
     pub(super) async fn settings(&self) -> Value {
-        self.document_of(SETTINGS).await
-    }
-
-    pub(super) async fn document_of(&self, name: &str) -> Value {
-        let parameter = self.parameter_of(name).await.unwrap();
-        serde_json::from_str(parameter["Value"].as_str().unwrap()).unwrap()
-    }
-
-    /// Someone else deletes the parameter with the settings of the hub.
-    pub(super) async fn lose_settings(&self) {
-        let delete = json!({ "Name": SETTINGS }).to_string();
-        self.account().call("ssm", "DeleteParameter", &delete).await;
+        let parameter = self.0.account.json("ssm", "GetParameter", &json!({ "Name": SETTINGS }).to_string()).await;
+        serde_json::from_str(parameter["Parameter"]["Value"].as_str().unwrap()).unwrap()
     }
 
     /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.
     pub(super) async fn key(&self, allows_eventbridge: bool) -> String {
-        let statement = policy::key_statement(self.cloud.scope()).value().clone();
+        let statement = policy::key_statement(self.0.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
-        kms_key::make(&self.account(), policy.as_ref()).await
+        kms_key::make(&self.0.account, policy.as_ref()).await
+    }
+
+    /// Those of the hub's resources that exist, without its clusters.
+    pub(super) async fn resources(&self) -> Vec<Resource> {
+        let mut found = Vec::new();
+        for id in hub::ids(self.0.cloud.scope(), [&HubOptions::all_parts()]) {
+            found.extend(self.0.cloud.read(&id).await.unwrap());
+        }
+        found
     }
 
     /// The keys of all tags of the hub's resources.
     pub(super) async fn tag_keys(&self) -> BTreeSet<String> {
-        let mut keys = BTreeSet::new();
-        for id in hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]) {
-            let resource = self.cloud.read(&id).await.unwrap();
-            let tags = resource.as_ref().and_then(Resource::tags);
-            keys.extend(tags.into_iter().flat_map(|tags| tags.0.keys().cloned()));
-        }
-        keys
-    }
-
-    /// How many of the hub's resources exist, and how many records.
-    pub(super) async fn resources(&self) -> usize {
-        let mut count = self.cloud.records_page(None).await.unwrap().0.len();
-        for id in hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]) {
-            count += usize::from(self.cloud.read(&id).await.unwrap().is_some());
-        }
-        count
+        let resources = self.resources().await;
+        resources.iter().filter_map(Resource::tags).flat_map(|tags| tags.0.keys().cloned()).collect()
     }
 }
 

@@ -1,13 +1,12 @@
 //! The clients of kibus in an account of the shared emulator, which behaves like AWS.
 
-use kibus::aws::{AwsCloud, Connect, Session};
+use kibus::aws::{AwsCloud, Connect};
 
 use crate::aws_like::{Proxy, Server};
 
 /// A cloud behind the AWS-like proxy. Every behavior is off.
 pub(crate) struct BehavingCloud {
     pub(crate) proxy: Proxy,
-    pub(crate) session: Session,
     pub(crate) cloud: AwsCloud,
 }
 
@@ -20,6 +19,6 @@ impl BehavingCloud {
         };
         let session = connect.connect().await.unwrap();
         let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());
-        Self { proxy, session, cloud }
+        Self { proxy, cloud }
     }
 }

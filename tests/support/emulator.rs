@@ -1,20 +1,28 @@
-//! A local AWS emulator for one test.
+//! Local AWS emulators. Tests share them, and each test has an account of its own ([`free_account`]). Everything is installed
+//! into the build directory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 
-use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
-use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use super::proxy::Upstream;
 
 /// The account of the tests, on servers where the caller sets it.
 pub(crate) const ACCOUNT: &str = "111122223333";
+
+/// An account that no other test uses, on any server.
+pub(crate) fn free_account() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(700_000_000_000);
+    NEXT.fetch_add(1, Ordering::Relaxed).to_string()
+}
 
 /// The kind of emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +33,56 @@ pub(crate) enum Kind {
     Moto,
 }
 
-/// Starts a private emulator with these variables. What the tests' proxies send to it carries its secret.
+/// A ministack that tests share. It ends with the process.
+pub(crate) struct SharedServer {
+    /// The endpoint URL of its functions, and of who is to call it as they do.
+    pub(crate) endpoint: String,
+    server: SandboxServer,
+}
+
+impl SharedServer {
+    /// The one without variables. Scenarios have another one.
+    pub(crate) fn plain() -> &'static Self {
+        static SERVER: LazyLock<SharedServer> = LazyLock::new(|| SharedServer::start(async |_| Vec::new()));
+        &SERVER
+    }
+
+    /// Starts one with the variables that this gives. `AWS_ENDPOINT_URL` may be a proxy to the server, which goes on listening.
+    pub(crate) fn start(variables: impl AsyncFnOnce(Upstream) -> Vec<(&'static str, String)> + Send + 'static) -> Self {
+        let start = async move || {
+            let upstream = Upstream::default();
+            let variables = variables(upstream.clone()).await;
+            let given: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let server = private_server(&given).await;
+            upstream.set(server.endpoint().port);
+            let proxy = variables.into_iter().find(|(name, _)| *name == "AWS_ENDPOINT_URL");
+            Self { endpoint: proxy.map_or_else(|| server.endpoint().url(), |(_, url)| url), server }
+        };
+        in_background(start).unwrap()
+    }
+
+    /// The port of the emulator itself.
+    pub(crate) fn port(&self) -> u16 {
+        self.server.endpoint().port
+    }
+}
+
+/// Waits for this outside of the runtime of a test, in one that is left when the test ends. An error is its panic.
+pub(crate) fn in_background<T: Send + 'static>(
+    work: impl AsyncFnOnce() -> T + Send + 'static,
+) -> std::thread::Result<T> {
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    std::thread::spawn(|| RUNTIME.block_on(work())).join()
+}
+
+/// The sandbox of the tests, which is not the user's.
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox::at(Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox"))
+}
+
+/// Starts a private ministack with these variables. What the tests' proxies send to it carries its secret.
 pub(crate) async fn private_server(extra: &[(&str, &str)]) -> SandboxServer {
-    let server = Sandbox::open().unwrap().start(extra, &|_| {}).await.unwrap();
+    let server = sandbox().start(extra, &|_| {}).await.unwrap();
     let Endpoint { port, secret, .. } = server.endpoint();
     SECRETS.lock().unwrap().insert(*port, secret.as_str().to_owned());
     server
@@ -45,135 +100,48 @@ pub(crate) fn plain_http() -> SharedHttpClient {
     aws_smithy_http_client::Builder::new().build_http()
 }
 
-/// A running server. Dropping it stops it.
-pub(crate) struct Emulator {
-    /// Its kind.
-    pub(crate) kind: Kind,
-    /// Its endpoint URL.
-    pub(crate) endpoint: String,
-    token: Option<String>,
-    _server: Server,
+/// The port of the moto that tests share: another emulator of the control plane, stricter than the first in places. It takes
+/// the account from a header.
+pub(crate) fn moto() -> u16 {
+    static PORT: LazyLock<u16> = LazyLock::new(start_moto);
+    *PORT
 }
 
-#[expect(dead_code, reason = "dropping them stops the servers")]
-enum Server {
-    Ministack(SandboxServer),
-    Moto(Moto),
-}
+/// Ends it with this process, whose end closes its standard input.
+const WATCHED: &str = "import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+from moto.server import main
+main(['-H', '127.0.0.1', '-p', '0'])";
 
-impl Emulator {
-    /// Starts a private server on a free port, and waits until it responds.
-    pub(crate) async fn start(kind: Kind) -> Self {
-        match kind {
-            Kind::Ministack => {
-                let server = private_server(&[]).await;
-                Self {
-                    kind,
-                    endpoint: server.endpoint().url(),
-                    token: Some(server.endpoint().secret.as_str().to_owned()),
-                    _server: Server::Ministack(server),
-                }
-            }
-            Kind::Moto => {
-                let server = Moto::start().await;
-                Self {
-                    kind,
-                    endpoint: format!("http://127.0.0.1:{}", server.port),
-                    token: None,
-                    _server: Server::Moto(server),
-                }
-            }
+/// Starts moto on a port that it takes itself: one that is free now may be another program's before it listens.
+fn start_moto() -> u16 {
+    let mut moto = Command::new(installed_moto())
+        .args(["-I", "-c", WATCHED])
+        .current_dir(env!("CARGO_TARGET_TMPDIR"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", env!("CARGO_TARGET_TMPDIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut log = BufReader::new(moto.stderr.take().unwrap()).lines();
+    let mut said = Vec::new();
+    let port = loop {
+        let line = log.next().unwrap_or_else(|| panic!("moto does not listen: {said:#?}")).unwrap();
+        if let Some((_, port)) = line.split_once("Running on http://127.0.0.1:") {
+            break port.parse().unwrap();
         }
-    }
-
-    /// A session in the default Region.
-    pub(crate) async fn session(&self) -> Session {
-        self.connect().connect().await.unwrap()
-    }
-
-    /// The configuration for SDK clients that bypass kibus.
-    pub(crate) fn sdk(&self) -> aws_config::SdkConfig {
-        let account = if self.kind == Kind::Ministack { ACCOUNT } else { "test" };
-        let credentials = Credentials::new(account, "test", self.token.clone(), None, "test");
-        aws_config::SdkConfig::builder()
-            .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
-            .region(aws_config::Region::new("us-west-2"))
-            .http_client(plain_http())
-            .endpoint_url(&self.endpoint)
-            .credentials_provider(SharedCredentialsProvider::new(credentials))
-            .build()
-    }
-
-    /// The connection options of kibus.
-    pub(crate) fn connect(&self) -> Connect {
-        self.connect_to(self.endpoint.clone())
-    }
-
-    /// The connection options of kibus for something in front of the emulator.
-    pub(crate) fn connect_to(&self, endpoint_url: String) -> Connect {
-        Connect {
-            account: (self.kind == Kind::Ministack).then(|| ACCOUNT.parse().unwrap()),
-            session_token: self.token.clone(),
-            ..Connect::to_emulator("us-west-2".parse().unwrap(), endpoint_url)
-        }
-    }
+        said.push(line);
+    };
+    // It has an end of a pipe each, which stay open as long as this process.
+    std::thread::spawn(move || (log.for_each(drop), moto));
+    port
 }
 
-/// A moto server.
-struct Moto {
-    port: u16,
-    server: Child,
-    _files: TempDir,
-}
-
-impl Moto {
-    /// Starts it on a port that the server itself takes: one that is free now may be another test's before it listens.
-    async fn start() -> Self {
-        let executable = installed_moto();
-        let files = TempDir::new().unwrap();
-        let log = files.path().join("server.log");
-        let server = Command::new(executable)
-            .args(["-H", "127.0.0.1", "-p", "0"])
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("TMPDIR", files.path())
-            .env("HOME", files.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(&log).unwrap())
-            .spawn()
-            .unwrap();
-        let mut moto = Self { port: 0, server, _files: files };
-        let started = Instant::now();
-        while moto.port == 0 {
-            let said = std::fs::read_to_string(&log).unwrap();
-            assert!(
-                started.elapsed() < Duration::from_secs(120) && moto.server.try_wait().unwrap().is_none(),
-                "moto does not listen: {said}"
-            );
-            moto.port = listens_on(&said).unwrap_or_default();
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        moto
-    }
-}
-
-/// The port that a server names in its log as soon as it listens.
-fn listens_on(log: &str) -> Option<u16> {
-    let (_, url) = log.split_once("Running on http://127.0.0.1:")?;
-    let (port, _) = url.split_once(|c: char| !c.is_ascii_digit())?;
-    port.parse().ok()
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        self.server.kill().unwrap();
-        self.server.wait().unwrap();
-    }
-}
-
-/// The executable of moto, installed once in the build directory. A stamp file is written last and marks the installation
-/// as complete. A lock prevents two test runs from installing at the same time.
+/// The Python with moto, installed once. A stamp file is written last and marks the installation as complete. A lock prevents
+/// two test runs from installing at the same time.
 pub(crate) fn installed_moto() -> PathBuf {
     let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/moto.txt");
     let wanted = std::fs::read_to_string(requirements).unwrap();
@@ -192,5 +160,5 @@ pub(crate) fn installed_moto() -> PathBuf {
         run(&folder.join("bin/pip"), &["install", "--quiet", "--no-compile", "--requirement", requirements]);
         std::fs::write(&stamp, wanted).unwrap();
     }
-    folder.join("bin/moto_server")
+    folder.join("bin/python")
 }

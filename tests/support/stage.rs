@@ -1,64 +1,138 @@
-//! A private emulator for one test, a cloud on it, and kibus commands for it.
+//! The way to an emulator for a test: an account of its own, a cloud on it, kibus commands, and calls that bypass kibus.
 
 use std::process::{Command, Stdio};
 
-use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::Read;
-use kibus::model::{Alias, Resource, ResourceId, scope::LIVE};
+use kibus::aws::{AwsCloud, Connect, Session};
 use kibus::sandbox::SandboxServer;
 
-use super::emulator::private_server;
+use super::account::Account;
+use super::corrected_emulator;
+use super::emulator::{Kind, SharedServer, free_account, in_background, moto, private_server, secret};
 
 const REGION: &str = "us-west-2";
 
-/// A running emulator, in which bus `kibus` does not exist yet. Dropping it stops the emulator.
+/// An account on an emulator, in which bus `kibus` does not exist yet. Its functions are deleted with this.
 pub(crate) struct Stage {
-    /// The bus on it.
+    /// The bus in it.
     pub(crate) cloud: AwsCloud,
-    server: SandboxServer,
+    /// The account, called without kibus and without the proxy.
+    pub(crate) account: Account,
+    /// Where kibus calls it: the emulator, or a proxy in front of it.
+    pub(crate) endpoint: String,
+    pub(crate) kind: Kind,
+    _functions: Option<Functions>,
+    _private: Option<SandboxServer>,
 }
 
 impl Stage {
-    pub(crate) async fn open() -> Self {
-        let server = private_server(&[]).await;
-        let connect = Connect {
-            session_token: Some(server.endpoint().secret.as_str().to_owned()),
-            ..Connect::to_emulator(REGION.parse().unwrap(), server.endpoint().url())
-        };
-        let session = connect.connect().await.unwrap();
-        Self { cloud: AwsCloud::new(&session, "kibus".parse().unwrap()), server }
+    /// A free account on a shared ministack.
+    pub(crate) async fn new() -> Self {
+        let server = SharedServer::plain();
+        let account = Account::new(&free_account(), server.port(), REGION);
+        Self::of(account, server.endpoint.clone(), Kind::Ministack).await
     }
 
-    /// The port of the emulator.
-    pub(crate) fn port(&self) -> u16 {
-        self.server.endpoint().port
+    /// Account 000000000000 on a ministack of its own.
+    pub(crate) async fn open() -> Self {
+        let server = private_server(&[]).await;
+        let account = Account::new("000000000000", server.endpoint().port, REGION);
+        let stage = Self::of(account, server.endpoint().url(), Kind::Ministack).await;
+        Self { _private: Some(server), ..stage }
+    }
+
+    /// A free account on a shared emulator, behind a proxy that corrects it and answers the self-tests of routers.
+    pub(crate) async fn corrected(kind: Kind, region: &str) -> Self {
+        let server = match kind {
+            Kind::Ministack => SharedServer::plain().port(),
+            Kind::Moto => moto(),
+        };
+        let account = Account::new(&free_account(), server, region);
+        let proxy = corrected_emulator::start(server, kind, &account.id).await;
+        let server = match kind {
+            Kind::Ministack => server,
+            // Only the proxy names the account in the way of moto.
+            Kind::Moto => port_of(&proxy),
+        };
+        Self::of(Account { server, ..account }, proxy, kind).await
+    }
+
+    async fn of(account: Account, endpoint: String, kind: Kind) -> Self {
+        let cloud = cloud(&connect(&account, &endpoint)).await;
+        let _functions = (kind == Kind::Ministack).then(|| Functions(account.clone()));
+        Self { cloud, account, endpoint, kind, _functions, _private: None }
+    }
+
+    /// This account, behind the proxy at this endpoint.
+    pub(crate) async fn through(self, endpoint: String) -> Self {
+        Self { cloud: self.cloud_at(&endpoint).await, endpoint, ..self }
+    }
+
+    /// The bus through the server at this endpoint, which passes calls on to the account.
+    pub(crate) async fn cloud_at(&self, endpoint: &str) -> AwsCloud {
+        cloud(&connect(&self.account, endpoint)).await
+    }
+
+    pub(crate) async fn session(&self) -> Session {
+        connect(&self.account, &self.endpoint).connect().await.unwrap()
     }
 
     /// A kibus command with these arguments.
-    pub(crate) fn kibus(&self, arguments: &str) -> Command {
-        self.kibus_through(&self.server.endpoint().url(), arguments)
+    pub(crate) fn kibus(&self, line: &str) -> Command {
+        self.kibus_with(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// The command, through a proxy at this endpoint.
-    pub(crate) fn kibus_through(&self, endpoint: &str, arguments: &str) -> Command {
+    pub(crate) fn kibus_with(&self, arguments: &[&str]) -> Command {
+        let Account { id, region, server } = &self.account;
         let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
         command
-            .args(arguments.split_whitespace())
-            .args(["--region", REGION, "--endpoint-url", endpoint])
+            .args(arguments)
+            .args(["--region", region, "--endpoint-url", &self.endpoint])
             .env_clear()
-            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_ACCESS_KEY_ID", id)
             .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
+            .envs(secret(*server).map(|secret| ("AWS_SESSION_TOKEN", secret)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
     }
 
-    /// The alias `live`, if it exists.
-    pub(crate) async fn live(&self) -> Option<Alias> {
-        let id = ResourceId::Alias(self.cloud.scope().router_function(), LIVE.to_owned());
-        let alias = self.cloud.read(&id).await.unwrap();
-        alias.as_ref().and_then(Resource::as_alias).cloned()
+    /// The port of the emulator.
+    pub(crate) fn port(&self) -> u16 {
+        self.account.server
+    }
+}
+
+/// The port of an endpoint.
+pub(crate) fn port_of(endpoint: &str) -> u16 {
+    endpoint.rsplit_once(':').unwrap().1.parse().unwrap()
+}
+
+fn connect(Account { id, server, region }: &Account, endpoint: &str) -> Connect {
+    Connect {
+        account: Some(id.parse().unwrap()),
+        session_token: secret(*server),
+        ..Connect::to_emulator(region.parse().unwrap(), endpoint.to_owned())
+    }
+}
+
+async fn cloud(connect: &Connect) -> AwsCloud {
+    AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap())
+}
+
+/// The functions of an account. In ministack, each has a process and two threads until it is deleted.
+struct Functions(Account);
+
+impl Drop for Functions {
+    fn drop(&mut self) {
+        let account = self.0.clone();
+        // The test may have failed, and the emulator with it.
+        let _ = in_background(async move || {
+            let list = account.json("lambda", "GET", "functions/").await;
+            for function in list["Functions"].as_array().into_iter().flatten() {
+                let name = function["FunctionName"].as_str().unwrap_or_default();
+                account.send("lambda", "DELETE", &format!("functions/{name}")).await;
+            }
+        });
     }
 }

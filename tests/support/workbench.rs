@@ -1,66 +1,35 @@
-//! A cloud on an emulator, on which tests apply plans.
+//! Plans that tests apply on an emulator.
 
 use std::collections::BTreeSet;
 
-use kibus::aws::{AwsCloud, Connect};
+use kibus::aws::AwsCloud;
 use kibus::cloud::{Questions, Read, Waiting, Write};
 use kibus::model::{
-    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, ResourceId, Scope,
-    default_queue_template,
+    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, ResourceId, default_queue_template,
 };
 use kibus::plan::{Change, diff, plan};
 use sha2::{Digest, Sha256};
 
-use super::corrected_emulator;
-use super::emulator::{Emulator, Kind};
-use crate::aws_like::Proxy;
+use super::emulator::Kind;
+use super::stage::Stage;
 
 /// Two archives. Neither is ever run.
 pub(crate) const ARCHIVES: [&[u8]; 2] =
     [b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x"];
-/// A cloud on an emulator.
-pub(crate) struct Bench {
-    /// The cloud.
-    pub(crate) cloud: AwsCloud,
-    /// Its account, Region and bus.
-    pub(crate) scope: Scope,
-    kind: Kind,
-}
-
-impl Bench {
-    pub(crate) async fn new(emulator: &Emulator) -> Self {
-        Self::of(emulator, emulator.connect()).await
-    }
-
-    /// A cloud in another Region.
-    pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
-        let mut connect = emulator.connect();
-        connect.options.region = Some(region.parse().unwrap());
-        Self::of(emulator, connect).await
-    }
-
-    async fn of(emulator: &Emulator, mut connect: Connect) -> Self {
-        let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
-        let like = Proxy::start(port.parse().unwrap(), "none").await;
-        let (_, port) = like.url.rsplit_once(':').unwrap();
-        connect.options.endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
-        let session = connect.connect().await.unwrap();
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
-        Self { scope: cloud.scope().clone(), cloud, kind: emulator.kind }
-    }
-
+impl Stage {
     /// The desired resources of a hub and one cluster.
     pub(crate) fn hub(&self, options: HubOptions) -> Desired {
-        let hub = Hub::new(&self.scope, options.clone(), Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
+        let scope = self.cloud.scope();
+        let hub = Hub::new(scope, options.clone(), Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
         let mut desired = hub.desired();
-        let record = ClusterRecord::new(&self.scope, &options, "base".parse().unwrap(), Moment(1));
-        desired.extend(record.desired(&self.scope, &options.into()));
+        let record = ClusterRecord::new(scope, &options, "base".parse().unwrap(), Moment(1));
+        desired.extend(record.desired(scope, &options.into()));
         desired
     }
 
     /// Applies the plan to reach these resources, and checks that they are reached.
     pub(crate) async fn reach(&self, desired: &Desired) {
-        let plan = plan(&self.scope, desired, &self.observe(desired).await);
+        let plan = plan(self.cloud.scope(), desired, &self.observe(desired).await);
         for change in &plan.changes {
             self.write(change).await;
         }
@@ -73,7 +42,7 @@ impl Bench {
     }
 
     async fn observe(&self, desired: &Desired) -> Observed {
-        let mut ids = kibus::model::hub::ids(&self.scope, [&HubOptions::all_parts()]);
+        let mut ids = kibus::model::hub::ids(self.cloud.scope(), [&HubOptions::all_parts()]);
         ids.extend(desired.ids().cloned());
         let queues = self.cloud.queues(&default_queue_template().around().0.to_owned()).await.unwrap();
         ids.extend(queues.into_iter().flatten().map(ResourceId::Queue));
