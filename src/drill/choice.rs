@@ -116,12 +116,6 @@ mod tests {
             ("no Spot instance", &pool[2..3], "", none),
             ("only tagged, which others can do", &tagged, "", none),
             ("tagged ones do not count", &[tagged[0], pool[1]], "", only_ones),
-            (
-                "only tagged, and named",
-                &tagged[..1],
-                "i-1",
-                Err("instance `i-1` has not joined a cluster: EKS has not set its tag `aws:eks:cluster-name`"),
-            ),
             ("one that stops does not count", &["i-1 blue 01", "i-2 blue 02 stopping"], "", only_ones),
             ("unknown", &pool[..], "i-9", Err("instance `i-9` does not exist in this account and Region")),
             ("On-Demand", &pool[..], "i-3", Err("instance `i-3` is an On-Demand instance, which is not interrupted")),

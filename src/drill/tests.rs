@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::events::LogPage;
-use crate::model::{Depth, LogGroupName, OrNone, scope::tests::scope};
+use crate::model::{Depth, LogGroupName, scope::tests::scope};
 use crate::plan::Action;
 
 /// The time of the local clock when a test begins.
@@ -298,28 +298,6 @@ async fn undisturbed(cloud: &Fake) -> (Ended, Vec<String>, Vec<String>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drill_tells_each_step_and_leaves_nothing() {
-    let cloud = Fake::healthy();
-    let (ended, steps, waits) = undisturbed(&cloud).await;
-    assert_eq!(
-        steps,
-        [
-            "2 Done experiment runs",
-            "15 Done warning at the hub, delivered to karpenter-base in 79 ms",
-            "18 Done taken by Karpenter: a message of its queue is in flight",
-            "120 Done instance shutting down",
-            "150 Done instance terminated",
-        ]
-    );
-    assert!(!ended.has_failed() && ended.fault.is_none() && ended.left.is_none(), "{ended:?}");
-    assert_eq!((waits, cloud.left()), (Vec::new(), NOTHING));
-    let mut writes = cloud.account.lock().unwrap().calls.clone();
-    writes.retain(|call| call.contains("te ") || ["start", "stop"].contains(call));
-    let made = ["create role", "create policy", "create template", "start"];
-    assert_eq!(writes, [&made[..], &["delete template", "delete policy", "delete role"]].concat());
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_step_that_fails_or_stays_away_is_said_as_such() {
     let no_delivery = "360 Failed no delivery of the warning in the router's log after 6m";
     let not_known = "900 NotKnown whether Karpenter took it is not known after 15m";
@@ -460,14 +438,6 @@ async fn what_a_killed_drill_left_is_found_and_removed() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_role_of_someone_else_is_not_touched() {
-    let cloud = Fake::healthy();
-    cloud.account.lock().unwrap().role = Some(Tags::default());
-    let found = find(&cloud, &scope()).await.unwrap_err();
-    assert_eq!(found.kind, FaultKind::NotManaged);
-}
-
 #[test]
 fn the_documents_name_one_instance() {
     let drill = drill();
@@ -482,12 +452,6 @@ fn the_documents_name_one_instance() {
     let finds = (json!("ec2:DescribeInstances"), json!("*"));
     assert_eq!(may, [finds, (json!("ec2:SendSpotInstanceInterruptions"), json!(arn))]);
     let role = drill.role();
-    assert_eq!((role.path.as_str(), &role.tags), ("/platform/", &drill.tags()));
-    let boundary = |role: Role| role.permissions_boundary.unwrap().to_string();
-    assert_eq!(boundary(role.clone()), "arn:aws:iam::aws:policy/service-role/AWSFaultInjectionSimulatorEC2Access");
-    let of_hub = "arn:aws:iam::111122223333:policy/platform";
-    let options = HubOptions { permissions_boundary: Some(OrNone(of_hub.parse().ok())), ..drill.options.clone() };
-    assert_eq!(boundary(Drill { options, ..drill.clone() }.role()), of_hub);
     let condition = &role.trust.statements()[0]["Condition"];
     assert_eq!(condition["StringEquals"]["aws:SourceAccount"], "111122223333");
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::model::{
-    Code, Depth, Document, Fact, Hub, HubOptions, Moment, QueueName, Record, Resource, ResourceId, Standing, Status,
-    hub, policy, scope::tests::scope, tags::DELETING, usual_roles,
+    Code, Depth, Document, Fact, Hub, HubOptions, Moment, QueueName, Resource, ResourceId, Standing, Status, hub,
+    policy, scope::tests::scope, tags::DELETING, usual_roles,
 };
 use crate::plan::Action;
 use crate::survey::{ListedRole, Query, RolePolicies};
@@ -118,15 +118,11 @@ fn tag(survey: &mut Survey, key: &str, value: &str) {
     edit_queue(survey, QUEUE, |queue| queue.tags.0.insert(key.to_owned(), value.to_owned()));
 }
 
-/// Changes the record of `base` as a whole, and what it says.
-fn edit_whole_record(survey: &mut Survey, edit: impl FnOnce(&mut Record)) {
-    let mut record = survey.observed.resource(&survey.record_id(&base())).unwrap().as_record().unwrap().clone();
-    edit(&mut record);
-    see(survey, Resource::Record(record));
-}
-
+/// Changes what the record of `base` says.
 fn edit_record<T>(survey: &mut Survey, edit: impl FnOnce(&mut ClusterRecord) -> T) {
-    edit_whole_record(survey, |record| drop(edit(record.content.as_mut().unwrap())));
+    let mut record = survey.observed.resource(&survey.record_id(&base())).unwrap().as_record().unwrap().clone();
+    edit(record.content.as_mut().unwrap());
+    see(survey, Resource::Record(record));
 }
 
 /// The record of `base` says that its queue is external, and has no role.

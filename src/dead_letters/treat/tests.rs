@@ -19,8 +19,6 @@ struct FakeQueue {
     calls: Mutex<usize>,
     /// The call that fails, and all after it.
     fails_at: Option<usize>,
-    /// The call after which someone asks to stop.
-    stops_at: Option<(usize, watch::Sender<bool>)>,
 }
 
 impl FakeQueue {
@@ -32,11 +30,6 @@ impl FakeQueue {
         let mut calls = self.calls.lock().unwrap();
         *calls += 1;
         assert!(*calls < 20_000, "it does not end");
-        if let Some((at, ask)) = &self.stops_at
-            && *calls == *at
-        {
-            ask.send(true).unwrap();
-        }
         let fails = self.fails_at.is_some_and(|at| *calls >= at);
         (!fails).then_some(()).ok_or_else(|| Fault::new(FaultKind::Unreachable, "sqs:Call", "no answer"))
     }
@@ -160,17 +153,6 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
         let treated = self::treated(&again, Treatment::Redrive, &rest).await;
         assert_eq!((again.kept().len(), treated.fault), (0, None), "{fails_at}");
     }
-}
-
-#[tokio::test]
-async fn a_stop_ends_after_the_batch_and_releases_the_rest() {
-    let good = ids("good", 25);
-    let (ask, stop) = watch::channel(false);
-    // The receive and the invocation of the first batch are calls 1 and 2.
-    let queue = FakeQueue { stops_at: Some((2, ask)), ..FakeQueue::of(&good) };
-    let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &stop).await;
-    assert_eq!((treated.done(), left(&treated).len(), treated.stopped), (10, 15, true));
-    assert_eq!(queue.kept(), left(&treated));
 }
 
 #[tokio::test]

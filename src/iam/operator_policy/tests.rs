@@ -78,47 +78,6 @@ fn every_call_of_kibus_is_in_a_document() {
     assert_eq!(lacking, WITHOUT);
 }
 
-/// It reads all of IAM, so it is in a document of its own.
-#[test]
-fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
-    let all_roles = "iam:GetAccountAuthorizationDetails";
-    let besides = additional(&scope(), &HubOptions::default(), Purpose::ManyClusters);
-    assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
-    for options in [HubOptions::default(), with_key(), with_boundary()] {
-        let ordinary = operator(&scope(), &options);
-        for document in [reads(ordinary.clone()), ordinary, of_clusters(1)] {
-            assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
-        }
-    }
-}
-
-#[test]
-fn a_read_only_document_has_every_read_and_no_write() {
-    const WRITES: [&str; 15] = [
-        "Add", "Change", "Create", "Decrypt", "Delete", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove", "Set",
-        "Tag", "Untag", "Update",
-    ];
-    const OF_CHANGES: [&str; 3] =
-        ["lambda:GetAccountSettings", "lambda:GetEventSourceMapping", "ssm:GetParameterHistory"];
-    for options in [HubOptions::default(), with_key(), with_boundary()] {
-        let full = joined(&operator(&scope(), &options), &clusters(&scope(), &options, &roles(1)));
-        let read_only = reads(full.clone());
-        let (all, kept) = (allowed(&full), allowed(&read_only));
-        for action in &all {
-            let (_, name) = action.split_once(':').unwrap();
-            let writes = WRITES.iter().any(|write| name.starts_with(write));
-            assert_eq!(kept.contains(action), !writes && !OF_CHANGES.contains(&action.as_str()), "{action}");
-        }
-        assert!(kept.is_subset(&all) && kept.len() > 15, "{kept:?}");
-        let resources = |document: &Document, action: &str| -> BTreeSet<String> {
-            that_name(document, action).iter().flat_map(|statement| texts(&statement["Resource"])).collect()
-        };
-        for action in &kept {
-            assert_eq!(resources(&read_only, action), resources(&full, action), "{action}");
-        }
-    }
-}
-
 #[test]
 fn only_what_has_no_name_is_allowed_on_everything() {
     let document = document();

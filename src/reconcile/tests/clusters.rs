@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::model::{
-    Maker, RoleName,
+    Maker,
     tags::{BUS, CLUSTER},
 };
 
@@ -339,27 +339,23 @@ fn what_a_removal_leaves_is_said() {
 /// Who writes a record gets no queue at the next change of the key.
 #[test]
 fn clusters_follow_a_change_of_the_key_and_no_role_gets_a_policy_that_it_lacks() {
-    let mut survey = survey();
-    let lone: ClusterName = "lone".parse().unwrap();
-    let role: RoleName = "b".parse().unwrap();
-    let record = ClusterRecord::new(&scope(), &HubOptions::default(), lone.clone(), Moment(SINCE));
-    let desired = ClusterRecord { role: Some(role.clone()), ..record }.desired(&scope(), &HubOptions::default().into());
-    for mut resource in desired.resources().filter(|one| one.as_role_policy().is_none()).cloned() {
-        if let Resource::Queue(queue) = &mut resource {
-            // Other differences stay.
-            (queue.created, queue.retention) = (SINCE, 60);
-        }
-        see(&mut survey, resource);
+    let encryption = "karpenter-base encryption";
+    for (has_policy, expected) in [(true, &["a/kibus.us-west-2.base document", encryption][..]), (false, &[encryption])]
+    {
+        let mut survey = survey();
+        // Other differences stay.
+        edit_queue(&mut survey, QUEUE, |queue| queue.retention = 60);
+        lose(&mut survey, (!has_policy).then(|| policy_of(ROLE)));
+        let intent = planned(&survey, &bootstrap_to(with_key(KEY)));
+        let of_cluster = intent.plan.changes.iter().filter(|change| change.cluster.is_some());
+        let of_change = |change: &Change| {
+            let name = change.id.name();
+            change.fields.iter().map(move |field| format!("{name} {}", field.path)).collect::<Vec<_>>()
+        };
+        let mut fields: Vec<String> = of_cluster.flat_map(of_change).collect();
+        fields.sort();
+        assert_eq!((fields, intent.refusals), (expected.iter().map(ToString::to_string).collect(), vec![]));
     }
-    survey.known.roles.insert(role, Fact::Present(RolePolicies::default()));
-    survey.known.records = Fact::Present([base(), lone].iter().map(|name| scope().record_parameter(name)).collect());
-    let intent = planned(&survey, &bootstrap_to(with_key(KEY)));
-    let of_clusters = intent.plan.changes.iter().filter(|change| change.cluster.is_some());
-    let fields =
-        of_clusters.flat_map(|change| change.fields.iter().map(|field| format!("{} {}", change.id.name(), field.path)));
-    let fields: BTreeSet<String> = fields.collect();
-    let expected = ["a/kibus.us-west-2.base document", "karpenter-base encryption", "karpenter-lone encryption"];
-    assert_eq!((fields, intent.refusals), (expected.map(str::to_owned).into(), vec![]));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! kibus.
 
 use super::*;
-use crate::message::Fix;
 use crate::model::{Alias, FieldValue};
 use crate::reconcile::OfferedRouter::{Named, OfVersion};
 
@@ -120,18 +119,6 @@ fn hashes_decide_which_code_is_deployed_kept_and_reported() {
             assert!(warned(intent).contains(says), "{name}: {:?}", intent.warnings);
         }
         assert_eq!(warned(&bootstrap).is_empty(), says.is_empty(), "{name}: {:?}", bootstrap.warnings);
-    }
-}
-
-#[test]
-fn other_code_than_the_named_one_is_fixed_by_naming_it() {
-    let names = Fix::Command(scope().kibus("bootstrap-hub --router-sha256 00"));
-    for (latest, live, router, fix) in
-        [("bb", "0.2.0-bb", named(), names), ("ee", "0.2.0-bb", packaged(), Fix::bootstrap_hub(&scope()))]
-    {
-        for finding in verified(&deployed(latest, live), router).findings {
-            assert_eq!(finding.fix, fix, "{finding:?}");
-        }
     }
 }
 
