@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{BASE, Bench, CONTROLLER, HUB, ROLE, SPOT, put};
-use crate::message::{Message, sort};
+use super::{Bench, CONTROLLER, ROLE};
+use crate::message::Message;
 use crate::model::Fact;
 use crate::plan::check;
 use crate::plan::finding;
@@ -55,30 +55,4 @@ fn each_difference_has_its_code() {
         let said = findings.iter().map(|finding| format!("{} {}", finding.code.unwrap(), finding.sentence));
         assert_eq!(said.collect::<Vec<_>>().join("; "), *expected, "{name}");
     }
-}
-
-#[test]
-fn the_most_urgent_finding_comes_first() {
-    let mut bench = Bench::new();
-    bench.rule(SPOT, |r| r.enabled = false);
-    bench.queue(HUB, |q| put(&mut q.tags, "kibus:stray", "x"));
-    bench.log_group(|l| l.retention_days = None);
-    bench.queue(BASE, |q| q.retention = 60);
-    let mut findings = finding::changed(&bench.scope, &bench.plan(), &[], &BTreeSet::new());
-    findings.reverse();
-    sort(&mut findings);
-    let found = findings.iter().map(|finding| {
-        let cluster = finding.cluster.as_ref().map_or("hub", |name| name.as_str());
-        let (severity, code) = (finding.severity, finding.code.unwrap());
-        format!("{severity:?} {code} {cluster} {} {}", finding.kind_of_subject(), finding.name())
-    });
-    assert_eq!(
-        found.collect::<Vec<_>>(),
-        [
-            "Critical K223 hub rule kibus-spot-interruption",
-            "Error K204 hub log-group /aws/lambda/kibus-router",
-            "Error K209 hub queue kibus-hub",
-            "Error K210 base queue karpenter-base",
-        ]
-    );
 }
