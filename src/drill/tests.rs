@@ -313,6 +313,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
     let failing = |status, reason| Fake { status, reason, lines: nothing, ..Fake::healthy() };
     let with_lines = |lines| Fake { lines, ..Fake::healthy() };
     let with_depth = |depth| Fake { depth, ..Fake::healthy() };
+    let stays = Fake { state: |_| "running", ..Fake::healthy() };
     let late = |at| if at < 290 { &[] } else { DELIVERED };
     for (what, cloud, failed, line) in [
         ("the experiment fails", failing(|_| "failed", "denied"), true, "0 Failed experiment failed: denied"),
@@ -334,12 +335,7 @@ async fn a_step_that_fails_or_stays_away_is_said_as_such() {
             false,
             "410 Done taken by Karpenter: 1 deleted from its queue",
         ),
-        (
-            "the instance stays",
-            Fake { state: |_| "running", ..Fake::healthy() },
-            true,
-            "420 Failed instance still running after 7m",
-        ),
+        ("the instance stays", stays, true, "420 Failed instance still running after 7m"),
         (
             "a log that cannot be read is named",
             Fake::refusing("log", vec![Fault::new(FaultKind::Rejected, "logs:X", "no"); 500]),

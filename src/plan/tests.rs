@@ -131,5 +131,5 @@ fn draw(change: &Change) -> String {
     };
     let paths: Vec<&str> = change.fields.iter().map(|field| field.path.as_str()).collect();
     let fields = if change.action == Action::Update { format!("({})", paths.join(",")) } else { String::new() };
-    format!("{sign}{}{fields}", change.id.kind())
+    format!("{sign}{}{fields}", change.id.kind().trim_start_matches("event-source-"))
 }

@@ -87,11 +87,7 @@ fn what_a_policy_opens_is_foreign_of_a_service_or_unclear() {
         ("an action that opens nothing", may(&everyone, "sqs:GetQueueAttributes"), ""),
         ("a rule of this account", sends_if(&events, when("ArnEquals", "aws:SourceArn", rule(own))), ""),
         ("for this account", sends_if(&events, when("StringEquals", "AWS:sourceaccount", vec![own])), ""),
-        (
-            "a rule of each",
-            sends_if(&events, when("ArnEquals", "aws:SourceArn", vec![rule(own), rule(other)])),
-            limited,
-        ),
+        ("two accounts", sends_if(&events, when("ArnEquals", "aws:SourceArn", vec![rule(own), rule(other)])), limited),
         ("any rule", sends_if(&events, when("StringLike", "aws:SourceArn", "*")), limited),
         ("no rule of this account", sends_if(&events, when("ArnNotEquals", "aws:SourceArn", rule(own))), limited),
         ("another key beside it", sends_if(&events, org), ""),

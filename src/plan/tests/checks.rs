@@ -109,11 +109,7 @@ const CHANGED: &[Row] = &[
         },
         &[],
     ),
-    (
-        "a controller policy with another statement of ours",
-        |b| b.role_policy(CONTROLLER, |p| p.document = statement("KibusX")),
-        &[],
-    ),
+    ("another statement of ours", |b| b.role_policy(CONTROLLER, |p| p.document = statement("KibusX")), &[]),
     ("one for another queue, which is drift", |b| grants(b, "arn:aws:sqs:us-west-2:1:a-other"), &[]),
     ("one that grants all queues, its own included", |b| grants(b, "arn:aws:sqs:*:*:*"), &[]),
     ("of another cluster", |b| b.queue(BASE, |q| put(&mut q.tags, CLUSTER, "x")), &["foreign: queue `karpenter-base`"]),

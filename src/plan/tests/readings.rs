@@ -15,12 +15,12 @@ const ROWS: &[Row] = &[
     (
         "no function, so no alias either",
         |b| lose(b, &[("function", "kibus-router"), ("alias", "kibus-router:live"), ("event-source-mapping", MAPPING)]),
-        "+function +alias +event-source-mapping",
+        "+function +alias +mapping",
     ),
     (
         "a mapping waits for the policy, though what stands between them is there",
         |b| lose(b, &[("role-policy", ROLE), ("event-source-mapping", MAPPING)]),
-        "+role-policy +event-source-mapping",
+        "+role-policy +mapping",
     ),
     ("a queue that cannot be read", |b| b.answer("queue", HUB, unanswered()), ""),
     ("an unwanted rule that cannot be read", |b| b.answer("rule", "kibus-rebalance-recommendation", unanswered()), ""),

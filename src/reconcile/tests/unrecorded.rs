@@ -13,7 +13,7 @@ type Row = (&'static str, fn(&mut Survey), &'static str, Option<&'static str>);
 #[test]
 fn what_damages_a_recorded_cluster_is_found_by_every_command_that_reads() {
     let (foreign, marked) = (Some("queue not managed by kibus"), Some("queue marked as being deleted"));
-    let rows: [Row; 10] = [
+    let rows: [Row; 9] = [
         ("nothing", |_| {}, "", None),
         ("a young mark", |survey| mark(survey, QUEUE, YOUNG), "K329 critical", marked),
         ("an old mark", |survey| mark(survey, QUEUE, OLD), "K329 critical", marked),
@@ -29,15 +29,6 @@ fn what_damages_a_recorded_cluster_is_found_by_every_command_that_reads() {
                 edit_record(survey, |record| record.former_roles = ["old".parse().unwrap()].into());
             },
             "K214 error",
-            None,
-        ),
-        (
-            "an external queue with the lock of kibus",
-            |survey| {
-                make_external(survey);
-                survey.known.activity.insert(QUEUE.parse().unwrap(), Fact::Absent);
-            },
-            "K326 critical",
             None,
         ),
     ];

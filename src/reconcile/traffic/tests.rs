@@ -59,14 +59,6 @@ fn a_hub_queue_that_drains_is_no_finding() {
 }
 
 #[test]
-fn a_mapping_is_judged_by_its_state() {
-    for (state, expected) in [("Enabled", None), ("Disabled", None), ("Updating", Some("K505"))] {
-        let mapping = MappingState { state: state.to_owned(), reason: None };
-        assert_eq!(code(of_mapping(&scope(), &mapping)), expected, "{state}");
-    }
-}
-
-#[test]
 fn a_router_that_sleeps_can_run() {
     for (state, expected) in [("Active", None), ("Inactive", None), ("Failed", Some("K506"))] {
         let version = VersionState { state: state.to_owned(), ..VersionState::default() };
