@@ -9,17 +9,12 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{LogGroup, Resource};
+use crate::model::{LogGroup, Resource, Tags};
 use scripted::{Behavior, Failure, Moment, Scripted};
 
-fn resource(change: usize) -> Resource {
-    Resource::LogGroup(LogGroup {
-        name: format!("g{change}").parse().unwrap(),
-        retention_days: None,
-        account_policy: None,
-        protected: false,
-        tags: Default::default(),
-    })
+fn group(name: &str, retention_days: Option<u32>, tags: Tags) -> Resource {
+    let name = name.parse().unwrap();
+    Resource::LogGroup(LogGroup { name, retention_days, account_policy: None, protected: false, tags })
 }
 
 /// A plan of changes; each waits for the earlier ones whose bits are set.
@@ -28,7 +23,7 @@ fn made_up(changes: &[u32]) -> Plan {
     for (at, waits_for) in changes.iter().enumerate() {
         plan.changes.push(Change {
             waits_for: (0..at).filter(|earlier| waits_for & (1 << (earlier % 32)) != 0).collect(),
-            ..Change::create(None, resource(at))
+            ..Change::create(None, group(&format!("g{at}"), None, Tags::default()))
         });
     }
     plan

@@ -64,7 +64,6 @@ fn names(names: &[&str]) -> BTreeSet<ClusterName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// Adds a queue that exists, with tags.
 fn add_queue(survey: &mut Survey, name: &str, of_queue: &[(&str, &str)]) {
     let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
     let some = desired.resources().find_map(Resource::as_queue).unwrap();
@@ -80,7 +79,6 @@ fn add_cluster(survey: &mut Survey, cluster: &str, queue: &str) {
     }
 }
 
-/// A survey with a hub and the recorded cluster `base`.
 fn with_hub() -> Survey {
     let mut survey = empty();
     let options = HubOptions::default();

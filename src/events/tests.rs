@@ -5,16 +5,11 @@ use crate::model::LogGroupName;
 
 /// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each. Its lines are in the order
 /// of time.
+#[derive(Default)]
 struct Log {
     lines: Vec<(i64, String)>,
     page: usize,
     calls: Mutex<usize>,
-}
-
-impl Log {
-    fn new(lines: Vec<(i64, String)>, page: usize) -> Self {
-        Self { lines, page, calls: Mutex::default() }
-    }
 }
 
 /// The first and the last time of a read.
@@ -59,7 +54,7 @@ async fn the_newest_lines_are_read_once_and_few_of_the_others() {
     let now = 100 * DAY;
     // A line a second for a day, and some that the local clock expects only later.
     let times = (0..86_400 + 60).map(|second| now - DAY + second * 1_000);
-    let log = Log::new(times.map(|time| (time, line(""))).collect(), 200);
+    let log = Log { lines: times.map(|time| (time, line(""))).collect(), page: 200, ..Log::default() };
     for limit in [1, 10, 1_000, 80_000, 86_460, 100_000] {
         *log.calls.lock().unwrap() = 0;
         let report = read_all(&log, &wanted(limit), (now - 7 * DAY, now)).await;
@@ -75,7 +70,7 @@ async fn the_newest_lines_are_read_once_and_few_of_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_log_whose_clock_is_ahead_is_read() {
-    let log = Log::new(vec![(5 * DAY, line(""))], 10);
+    let log = Log { lines: vec![(5 * DAY, line(""))], page: 10, ..Log::default() };
     assert_eq!(read_all(&log, &wanted(10), (4 * DAY, DAY)).await.lines.len(), 1);
 }
 
@@ -96,7 +91,8 @@ async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
         "{\"_aws\": {}}".to_owned(),
         "START RequestId: 1".to_owned(),
     ];
-    let log = Log::new(lines.into_iter().zip(1..).map(|(text, time)| (time, text)).collect(), 3);
+    let lines = lines.into_iter().zip(1..).map(|(text, time)| (time, text)).collect();
+    let log = Log { lines, page: 3, ..Log::default() };
     let report = read_all(&log, &wanted(10), (0, DAY)).await;
     let settled: Vec<bool> = report.lines.iter().map(|event| event.settled).collect();
     assert_eq!(settled, [true, false, true, false, false]);

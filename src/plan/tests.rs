@@ -22,7 +22,6 @@ const ROLE: &str = "kibus-router-us-west-2";
 const SPOT: &str = "kibus-spot-interruption";
 const CONTROLLER: &str = "controller/kibus.us-west-2.base";
 
-/// The code that a healthy function has.
 fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
@@ -97,7 +96,6 @@ impl Bench {
         plan(&self.scope, &wanted, &observed)
     }
 
-    /// The plan that deletes everything.
     fn teardown(&self) -> Plan {
         plan(&self.scope, &Desired::default(), &self.observed)
     }

@@ -7,9 +7,6 @@ use tokio::time::sleep;
 use super::*;
 use crate::model::{FaultKind, FunctionName, scope::tests::scope};
 
-/// The long poll of a receive.
-const POLL: Duration = Duration::from_secs(2);
-
 /// A bus whose rules take effect late, on the paused clock.
 struct LateCloud {
     begin: Instant,
@@ -23,7 +20,6 @@ struct LateCloud {
     counts: Mutex<VecDeque<u64>>,
     /// How many messages a look shows.
     probes: u64,
-    /// When the queue was looked at.
     looked: Mutex<Vec<u64>>,
     /// Why nobody may look at it.
     denied: Option<Fault>,
@@ -62,7 +58,7 @@ impl Probe for LateCloud {
     }
 
     async fn take_probe(&self, _: &QueueName, _: &str) -> Result<u32, Fault> {
-        sleep(POLL).await;
+        sleep(seconds(2)).await;
         let now = self.elapsed();
         let mut arriving = self.arriving.lock().unwrap();
         let before = arriving.len();

@@ -174,18 +174,11 @@ mod tests {
     use super::*;
     use crate::model::{HubOptions, Moment, scope::tests::scope};
 
-    fn records(clusters: &[&str]) -> Vec<ClusterRecord> {
-        let record =
-            |cluster: &&str| ClusterRecord::new(&scope(), &HubOptions::default(), cluster.parse().unwrap(), Moment(0));
-        clusters.iter().map(record).collect()
-    }
-
     #[test]
-    fn several_clusters_share_a_text() {
-        let steps = configure(&in_order(&records(&["tenant-10", "tenant-2", "base"])));
-        assert_eq!(steps[0].text, "Set the queue of Karpenter in its Helm values:");
-        assert!(steps[0].command.as_ref().unwrap().ends_with(": QUEUE\n"));
-        let queues = "base        karpenter-base\ntenant-2    karpenter-tenant-2\ntenant-10   karpenter-tenant-10";
-        assert_eq!(steps[2], Hint::command("with the QUEUE of each cluster:", queues));
+    fn clusters_are_in_the_order_of_their_numbers() {
+        let records = ["tenant-10", "tenant-2", "base"]
+            .map(|cluster| ClusterRecord::new(&scope(), &HubOptions::default(), cluster.parse().unwrap(), Moment(0)));
+        let ordered = in_order(&records).into_iter().map(|record| record.cluster.as_str());
+        assert_eq!(ordered.collect::<Vec<_>>(), ["base", "tenant-2", "tenant-10"]);
     }
 }

@@ -113,12 +113,10 @@ fn edit_queue<T>(survey: &mut Survey, name: &str, edit: impl FnOnce(&mut Queue) 
     see(survey, Resource::Queue(queue));
 }
 
-/// Tags the queue of `base`.
 fn tag(survey: &mut Survey, key: &str, value: &str) {
     edit_queue(survey, QUEUE, |queue| queue.tags.0.insert(key.to_owned(), value.to_owned()));
 }
 
-/// Changes what the record of `base` says.
 fn edit_record<T>(survey: &mut Survey, edit: impl FnOnce(&mut ClusterRecord) -> T) {
     let mut record = survey.observed.resource(&survey.record_id(&base())).unwrap().as_record().unwrap().clone();
     edit(record.content.as_mut().unwrap());
@@ -130,7 +128,6 @@ fn make_external(survey: &mut Survey) {
     edit_record(survey, |record| (record.external, record.role) = (true, None));
 }
 
-/// Deletes the record of `base`.
 fn lose_record(survey: &mut Survey) {
     lose(survey, [survey.record_id(&base())]);
     survey.known.records = Fact::Present(BTreeSet::new());
@@ -249,7 +246,6 @@ fn only(messages: Vec<Message>) -> Message {
     message
 }
 
-/// The commands that fix this.
 fn commands(message: &Message) -> Vec<String> {
     message.fix.steps().into_iter().filter_map(|step| step.command).collect()
 }

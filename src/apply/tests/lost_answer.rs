@@ -1,16 +1,10 @@
 //! What completes a create whose answer was lost.
 
 use crate::apply::*;
-use crate::model::{HubOptions, LogGroup, Parameter, Tags, scope::tests::scope};
+use crate::model::{HubOptions, Parameter, Tags, scope::tests::scope};
 
 fn group(days: Option<u32>, tags: Tags) -> Resource {
-    Resource::LogGroup(LogGroup {
-        name: "/aws/lambda/kibus-router".parse().unwrap(),
-        retention_days: days,
-        account_policy: None,
-        protected: false,
-        tags,
-    })
+    super::group("g", days, tags)
 }
 
 #[test]

@@ -14,14 +14,12 @@ fn of_queue(effect: &str, principal: &Value, actions: Value, condition: Value) -
     if condition.is_null() { statement } else { with(&statement, "Condition", condition) }
 }
 
-/// A statement with another member.
 fn with(statement: &Value, member: &str, value: Value) -> Value {
     let mut statement = statement.clone();
     statement[member] = value;
     statement
 }
 
-/// A condition with one key.
 fn when(operator: &str, key: &str, value: impl Into<Value>) -> Value {
     json!({ operator: { key: value.into() } })
 }

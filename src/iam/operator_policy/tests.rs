@@ -189,10 +189,8 @@ fn only_the_routers_role_is_passed_and_only_to_lambda() {
     for options in [HubOptions { role_path: "/team/".parse().ok(), ..with_key() }, with_boundary()] {
         let role = scope().role_arn(&options.role_path(), &scope().router_role());
         let [passed] = &that_name(&operator(&scope(), &options), "iam:PassRole")[..] else { panic!("one statement") };
-        assert_eq!(
-            (texts(&passed["Action"]), texts(&passed["Resource"])),
-            (vec!["iam:PassRole".to_owned()], vec![role])
-        );
+        assert_eq!(texts(&passed["Action"]), ["iam:PassRole"]);
+        assert_eq!(texts(&passed["Resource"]), [role]);
         let condition = json!({"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}});
         assert_eq!(passed["Condition"], condition);
     }

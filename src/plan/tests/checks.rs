@@ -26,7 +26,6 @@ fn statement(sid: &str) -> Document {
     Document::new(json!({"Statement": [{"Sid": sid, "Effect": "Allow"}]}))
 }
 
-/// Gives the live version this code.
 fn live(b: &mut Bench, version: &str) {
     b.alias(|a| a.settings.code = Code::of_archive(version, "bb"));
 }

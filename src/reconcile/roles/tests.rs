@@ -124,13 +124,3 @@ fn the_record_says_the_role_and_evidence_only_without_one() {
         assert!(asks.associations.is_empty() && !asks.listed_roles, "{case}: nothing else is read");
     }
 }
-
-#[test]
-fn associations_and_trust_policies_are_read_in_one_round() {
-    let mut survey = Survey::new(scope());
-    let base: ClusterName = "base".parse().unwrap();
-    survey.observed.insert(survey.record_id(&base), Fact::Absent);
-    decide(&survey, &base, &ClusterSetting::default());
-    let query = survey.take_open();
-    assert_eq!([!query.associations.is_empty(), !query.oidc_issuers.is_empty(), query.listed_roles], [true; 3]);
-}

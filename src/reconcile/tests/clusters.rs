@@ -148,13 +148,10 @@ fn a_cluster_is_set_record_first_and_forgets_last() {
 fn a_queue_that_exists_is_recorded_only_if_that_is_asked_for() {
     let unrecorded = "refused: K327 queue `karpenter-base` exists, and cluster `base` has no record on bus `kibus`";
     let lacks_tags = "refused: K302 queue `karpenter-base` does not have the tags of cluster `base`";
-    let rows: [Row; 18] = [
-        ("a lost record", lose_record, own(), unrecorded),
+    let rows: [Row; 13] = [
         ("a lost record, adopted", lose_record, adopt(), "+record"),
         ("of its owner", lose_to_owner, own(), unrecorded),
         ("of its owner, adopted", lose_to_owner, adopt(), "+record; ~karpenter-base after 0; +policy of a after 0"),
-        ("none, adopted", lose_all, adopt(), "refused: no queue to adopt: `karpenter-base` does not exist"),
-        ("up to date, adopted", |_| {}, adopt(), ""),
         ("prepared, adopted", |it| edit_queue(it, QUEUE, |queue| queue.created = SINCE - 6), adopt(), "~record"),
         ("of another bus, adopted", |survey| tag(survey, BUS, "two"), adopt(), "~karpenter-base"),
         (
@@ -165,8 +162,6 @@ fn a_queue_that_exists_is_recorded_only_if_that_is_asked_for() {
         ),
         ("external, with the tags", lose_record, external(), "+record"),
         ("external again", hand_over, external(), ""),
-        ("external, without an option", hand_over, own(), ""),
-        ("external, without the tags", lose_to_owner, external(), lacks_tags),
         ("external, of another cluster", |it| lose_record_and_tag(it, CLUSTER, "other"), external(), lacks_tags),
         (
             "external, and unreadable",
@@ -215,20 +210,6 @@ fn the_refusal_of_a_queue_without_a_record_names_the_two_ways() {
     assert_eq!(commands(&refusal), ["kibus add-cluster base --external", "kibus add-cluster base --adopt"]);
 }
 
-#[test]
-fn an_adopted_queue_is_as_old_as_it_is() {
-    let mut survey = survey();
-    lose_to_owner(&mut survey);
-    let intent = planned(&survey, &add_with(adopt()));
-    let mut written = intent.plan.changes.iter().filter_map(|change| change.after.as_ref());
-    let record = written.clone().find_map(Resource::as_record).unwrap().record().unwrap();
-    assert_eq!(record.since, Some(Moment(SINCE - 86_400)));
-    let adopted = Queue { created: SINCE - 86_400, ..written.find_map(Resource::as_queue).unwrap().clone() };
-    assert_eq!(adopted.standing(&scope(), record), Standing::Ours);
-    assert_eq!(adopted.policy, Some(policy::cluster_queue_policy(&scope(), &record.queue)));
-    assert_warned(&intent, "exists since 2027-01-14T07:43:20Z");
-}
-
 /// A case, what differs from an up-to-date cluster, and the outcome.
 type Changed = (&'static str, fn(&mut Survey), &'static str);
 
@@ -256,25 +237,12 @@ fn s9_a_marked_queue_that_stays_is_what_it_is() {
 fn a_record_that_a_tool_made_is_never_written_or_deleted() {
     let mut survey = survey();
     made_by_tool(&mut survey);
-    for (name, target) in [
-        ("add", add()),
-        ("adopt", add_with(adopt())),
-        ("external", add_with(external())),
-        ("tags", add_with(tags(&["team=x"], &[]))),
-        ("remove", remove()),
-    ] {
+    for (name, target) in
+        [("adopt", add_with(adopt())), ("external", add_with(external())), ("tags", add_with(tags(&["team=x"], &[])))]
+    {
         let of_tool =
             "refused: K302 terraform made record `/kibus/kibus/clusters/base`, and alone changes and deletes it";
         assert_outcome(name, &survey, &target, of_tool);
-    }
-    // The role has the policy of kibus too, which is the tool's.
-    edit_record(&mut survey, |record| record.role = ROLE.parse().ok());
-    see(&mut survey, super::survey().observed.resource(&policy_of(ROLE)).unwrap().clone());
-    for (name, target) in [("teardown", Target::teardown()), ("another key", bootstrap_to(with_key(KEY)))] {
-        let intent = planned(&survey, &target);
-        let of_cluster = intent.plan.changes.iter().filter(|change| change.cluster.is_some());
-        assert_eq!((of_cluster.count(), &intent.refusals), (0, &vec![]), "{name}");
-        assert_warned(&intent, "`base`");
     }
 }
 
@@ -331,23 +299,16 @@ fn what_a_removal_leaves_is_said() {
 /// Who writes a record gets no queue at the next change of the key.
 #[test]
 fn clusters_follow_a_change_of_the_key_and_no_role_gets_a_policy_that_it_lacks() {
-    let encryption = "karpenter-base encryption";
-    for (has_policy, expected) in [(true, &["a/kibus.us-west-2.base document", encryption][..]), (false, &[encryption])]
-    {
-        let mut survey = survey();
-        // Other differences stay.
-        edit_queue(&mut survey, QUEUE, |queue| queue.retention = 60);
-        lose(&mut survey, (!has_policy).then(|| policy_of(ROLE)));
-        let intent = planned(&survey, &bootstrap_to(with_key(KEY)));
-        let of_cluster = intent.plan.changes.iter().filter(|change| change.cluster.is_some());
-        let of_change = |change: &Change| {
-            let name = change.id.name();
-            change.fields.iter().map(move |field| format!("{name} {}", field.path)).collect::<Vec<_>>()
-        };
-        let mut fields: Vec<String> = of_cluster.flat_map(of_change).collect();
-        fields.sort();
-        assert_eq!((fields, intent.refusals), (expected.iter().map(ToString::to_string).collect(), vec![]));
-    }
+    let mut survey = survey();
+    // Other differences stay.
+    edit_queue(&mut survey, QUEUE, |queue| queue.retention = 60);
+    lose(&mut survey, [policy_of(ROLE)]);
+    let intent = planned(&survey, &bootstrap_to(with_key(KEY)));
+    let of_cluster = intent.plan.changes.iter().filter(|change| change.cluster.is_some());
+    let paths = |change: &Change| change.fields.iter().map(|field| field.path.clone()).collect::<Vec<_>>();
+    let fields: Vec<_> = of_cluster.map(|change| (change.id.name(), paths(change))).collect();
+    assert_eq!(fields, [(QUEUE.to_owned(), vec!["encryption".to_owned()])]);
+    assert_eq!(intent.refusals, []);
 }
 
 #[test]

@@ -1,28 +1,22 @@
 //! External queues: what a check finds of them, and that no command writes to one.
 
-use serde_json::{Value, json};
-
 use super::*;
 use crate::model::{
     Encryption, FindingCode, Maker, QueueActivity, Severity,
     tags::{BUS, CLUSTER},
 };
 
-/// The statements of the queue's policy, as its owner names them.
-fn needed() -> Vec<Value> {
-    let policy = policy::cluster_queue_policy(&scope(), &QUEUE.parse().unwrap());
-    let mut statements: Vec<Value> = policy.statements().into_iter().cloned().collect();
-    statements.iter_mut().for_each(|statement| drop(statement.as_object_mut().unwrap().remove("Sid")));
-    statements
-}
-
 /// A survey in which `base` is external and has no finding.
 pub(super) fn external_cluster() -> Survey {
     let mut survey = survey();
     make_external(&mut survey);
     lose(&mut survey, [policy_of(ROLE)]);
-    let needed = Document::new(json!({ "Statement": needed() }));
-    edit_queue(&mut survey, QUEUE, |queue| queue.policy = Some(needed));
+    // As its owner names the statements.
+    let mut policy = policy::cluster_queue_policy(&scope(), &QUEUE.parse().unwrap());
+    for statement in policy.value_mut()["Statement"].as_array_mut().unwrap() {
+        statement.as_object_mut().unwrap().remove("Sid");
+    }
+    edit_queue(&mut survey, QUEUE, |queue| queue.policy = Some(policy));
     let reads = QueueActivity { deleted: 1, receives_of_last_hour: Some(180), ..QueueActivity::default() };
     survey.known.activity.insert(QUEUE.parse().unwrap(), Fact::Present(reads));
     survey.known.event_rules = Fact::Present(Vec::new());

@@ -13,7 +13,6 @@ const POLICIES: usize = 3;
 /// The number of desired and observed states of one cluster.
 pub(super) const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
 
-/// Desired and observed resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     pub(super) wanted: Desired,
@@ -104,7 +103,6 @@ impl Pair {
     }
 }
 
-/// The record of a cluster with this role.
 fn record(name: &str, role: Option<&str>) -> ClusterRecord {
     let record = ClusterRecord::new(&scope(), &HubOptions::default(), name.parse().unwrap(), Moment(0));
     ClusterRecord { role: role.map(|role| role.parse().unwrap()), ..record }
