@@ -44,7 +44,7 @@ fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
     b.rule(REBALANCE, |r| r.foreign_targets = foreign_targets.iter().map(|id| (*id).to_owned()).collect());
 }
 
-/// `scenario::not_ours`, `scenario::drift_of_a_cluster` and `scenario::failed_states` have the plain ones.
+/// The plain ones are in scenarios of resources of other tools, of drift and of failed states.
 const CHANGED: &[Row] = &[
     ("nothing", |_| {}, &[]),
     ("a queue of another bus", |b| b.queue(HUB, |q| put(&mut q.tags, BUS, "other")), &["foreign: queue `kibus-hub`"]),
