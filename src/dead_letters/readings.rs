@@ -25,14 +25,8 @@ pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
     let attributes = prop::collection::vec(any_text(), 6);
     (any_text(), any::<i64>(), any::<u32>(), any::<Option<bool>>(), attributes, body).prop_map(
         |(id, sent, receives, moved, attributes, body)| {
-            let names = [
-                "ERROR_CODE",
-                "ERROR_MESSAGE",
-                "RULE_ARN",
-                "TARGET_ARN",
-                "RETRY_ATTEMPTS",
-                "EXHAUSTED_RETRY_CONDITION",
-            ];
+            const EXHAUSTED: &str = "EXHAUSTED_RETRY_CONDITION";
+            let names = ["ERROR_CODE", "ERROR_MESSAGE", "RULE_ARN", "TARGET_ARN", "RETRY_ATTEMPTS", EXHAUSTED];
             let attribute = |name: &str| {
                 let place = names.iter().position(|known| *known == name)?;
                 moved.is_none().then(|| attributes[place].as_str())

@@ -37,11 +37,20 @@ fn empty() -> Survey {
     survey
 }
 
+fn rules(survey: &mut Survey) -> &mut Vec<EventRule> {
+    let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
+    all
+}
+
 /// Adds a rule with targets: their ids and ARNs.
 fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, String)]) {
-    let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
     let name: RuleName = name.parse().unwrap();
-    all.push(EventRule { name: name.clone(), pattern: Some(Document::new(pattern)), enabled: true, managed_by: None });
+    rules(survey).push(EventRule {
+        name: name.clone(),
+        pattern: Some(Document::new(pattern)),
+        enabled: true,
+        managed_by: None,
+    });
     let target = |(id, arn): &(&str, String)| ListedTarget { id: (*id).to_owned(), arn: arn.clone() };
     let targets = targets.iter().map(target).collect();
     survey.known.rule_targets.insert(name, Fact::Present(targets));
@@ -55,7 +64,6 @@ fn names(names: &[&str]) -> BTreeSet<ClusterName> {
     names.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// Adds a queue that exists, with tags.
 fn add_queue(survey: &mut Survey, name: &str, of_queue: &[(&str, &str)]) {
     let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
     let some = desired.resources().find_map(Resource::as_queue).unwrap();
@@ -71,7 +79,6 @@ fn add_cluster(survey: &mut Survey, cluster: &str, queue: &str) {
     }
 }
 
-/// A survey with a hub and the recorded cluster `base`.
 fn with_hub() -> Survey {
     let mut survey = empty();
     let options = HubOptions::default();
@@ -87,12 +94,6 @@ fn with_hub() -> Survey {
 
 fn commands(found: &Discovery) -> Vec<String> {
     found.steps.iter().filter_map(|step| step.command.clone()).collect()
-}
-
-fn cluster_of(survey: &Survey) -> Option<String> {
-    let found = discovery(survey).unwrap();
-    let [queue] = found.queues.as_slice() else { panic!("{found:?}") };
-    queue.cluster.as_ref().map(ToString::to_string)
 }
 
 #[test]
@@ -125,7 +126,9 @@ fn a_cluster_comes_from_a_tag_eks_or_a_role() {
             let listed = BTreeMap::from([(role.parse().unwrap(), ListedRole::default())]);
             survey.known.listed_roles = Fact::Present(listed);
         }
-        assert_eq!(cluster_of(&survey).as_deref(), expected, "{case}");
+        let found = discovery(&survey).unwrap();
+        let [queue] = found.queues.as_slice() else { panic!("{found:?}") };
+        assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), expected, "{case}");
     }
 }
 
@@ -143,53 +146,27 @@ fn the_tag_of_a_rule_for_several_queues_names_no_cluster() {
 #[test]
 fn a_rule_with_another_use_stays() {
     const BASE: &str = "arn:aws:sqs:us-west-2:111122223333:karpenter-base";
-    const ALARMS: &str = "arn:aws:sqs:us-west-2:111122223333:alarms";
-    const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:audit";
-    const FUNCTION: &str = "arn:aws:lambda:us-west-2:111122223333:function:router";
-    const BUS: &str = "arn:aws:events:us-west-2:444455556666:event-bus/central";
     const FOREIGN: &str = "arn:aws:sqs:us-west-2:444455556666:karpenter-base";
     const FIFO: &str = "arn:aws:sqs:us-west-2:111122223333:q.fifo";
-    let narrow = json!({"source": ["aws.ec2"], "detail-type": [SPOT], "detail": {"instance-id": ["i-1"]}});
-    let dead = json!({"source": ["aws.ec2"], "detail_type": [SPOT]});
-    let issues = json!({"source": ["aws.health"], "detail-type": ["AWS Health Event"], "detail": {"eventTypeCategory": ["issue"]}});
-    let by_category = "its pattern asks for events that the hub does not receive, by `detail.eventTypeCategory`";
     let broad = json!({"source": ["aws.ec2"], "detail-type": [{"prefix": "EC2 "}]});
+    let too_broad = "its pattern also matches events that Karpenter does not know".to_owned();
     let both = json!({"source": ["aws.ec2", "aws.autoscaling"]});
-    let unclear = "nothing shows that only a Karpenter reads its queue";
-    for (case, pattern, targets, managed_by, expected) in [
-        ("the events of the hub", spot(), &[BASE][..], None, None),
-        ("a managed rule", spot(), &[BASE], Some("fis.amazonaws.com"), Some("`fis.amazonaws.com` manages it")),
-        ("another target", spot(), &[BASE, TOPIC], None, Some(&*format!("it has targets besides `{BASE}`: `{TOPIC}`"))),
-        (
-            "another queue",
-            spot(),
-            &[BASE, ALARMS],
-            None,
-            Some(&*format!("it has targets besides `{BASE}`: `{ALARMS}`")),
-        ),
-        ("a filter within the hub's", narrow, &[BASE], None, None),
-        ("no event at all", dead, &[BASE], None, None),
-        ("another filter", issues, &[BASE], None, Some(by_category)),
-        ("more events", broad, &[BASE], None, Some("its pattern also matches events that Karpenter does not know")),
-        ("events of EC2 Auto Scaling", both, &[BASE], None, Some(unclear)),
-        ("an unknown queue", spot(), &[ALARMS], None, Some(unclear)),
-        ("a topic", spot(), &[TOPIC], None, Some(&*format!("kibus cannot follow events to `{TOPIC}`"))),
-        ("a function", spot(), &[FUNCTION], None, Some(&*format!("kibus cannot follow events to `{FUNCTION}`"))),
-        ("another bus", spot(), &[BUS], None, Some(&*format!("kibus cannot follow events to `{BUS}`"))),
-        ("another account", spot(), &[FOREIGN], None, Some(&*format!("kibus cannot follow events to `{FOREIGN}`"))),
-        ("a FIFO queue", spot(), &[FIFO], None, Some(&*format!("kibus cannot follow events to `{FIFO}`"))),
+    let unclear = "nothing shows that only a Karpenter reads its queue".to_owned();
+    let beyond = |arn: &str| format!("kibus cannot follow events to `{arn}`");
+    for (case, pattern, target, managed_by, expected, is_moved) in [
+        ("managed", spot(), BASE, Some("fis.amazonaws.com"), "`fis.amazonaws.com` manages it".to_owned(), true),
+        ("more events", broad, BASE, None, too_broad, true),
+        ("events of EC2 Auto Scaling", both, BASE, None, unclear, false),
+        ("another account", spot(), FOREIGN, None, beyond(FOREIGN), false),
+        ("a FIFO queue", spot(), FIFO, None, beyond(FIFO), false),
     ] {
         let mut survey = empty();
-        let targets: Vec<_> = targets.iter().map(|arn| (*arn, (*arn).to_owned())).collect();
-        add_rule(&mut survey, "rule", pattern, &targets);
-        let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
-        all[0].managed_by = managed_by.map(str::to_owned);
+        add_rule(&mut survey, "rule", pattern, &[("1", target.to_owned())]);
+        rules(&mut survey)[0].managed_by = managed_by.map(str::to_owned);
         let found = discovery(&survey).unwrap();
         let [rule] = found.rules.as_slice() else { panic!("{found:?}") };
-        assert_eq!(rule.reason.as_deref(), expected, "{case}");
-        assert_eq!(rule.verdict == Verdict::Keep, expected.is_some(), "{case}");
-        let is_moved = targets.iter().any(|(arn, _)| *arn == BASE) && !case.contains("Auto Scaling");
-        assert_eq!(found.steps.is_empty(), !is_moved, "{case}");
+        assert_eq!((rule.reason.as_ref(), rule.verdict), (Some(&expected), Verdict::Keep), "{case}");
+        assert_eq!(!found.steps.is_empty(), is_moved, "{case}");
     }
 }
 
@@ -206,12 +183,16 @@ fn one_rule_about_auto_scaling_keeps_the_others_of_its_queue() {
 #[test]
 fn what_is_none_of_karpenters_is_not_reported() {
     let mut survey = empty();
-    add_rule(&mut survey, "s3", json!({"source": ["aws.s3"]}), &[("1", arn("files"))]);
-    add_rule(&mut survey, "malformed", json!("{"), &[("1", arn("karpenter-x"))]);
-    add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("hooks"))]);
-    add_rule(&mut survey, "without-targets", spot(), &[]);
-    add_rule(&mut survey, "other-spot-interruption", spot(), &[("kibus-hub", arn("other-hub"))]);
-    add_rule(&mut survey, "other-probe", json!({"source": ["kibus.probe"]}), &[("kibus-hub", arn("other-hub"))]);
+    for (name, pattern, targets) in [
+        ("s3", json!({"source": ["aws.s3"]}), &[("1", arn("files"))][..]),
+        ("malformed", json!("{"), &[("1", arn("karpenter-x"))]),
+        ("scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("hooks"))]),
+        ("without-targets", spot(), &[]),
+        ("other-spot-interruption", spot(), &[("kibus-hub", arn("other-hub"))]),
+        ("other-probe", json!({"source": ["kibus.probe"]}), &[("kibus-hub", arn("other-hub"))]),
+    ] {
+        add_rule(&mut survey, name, pattern, targets);
+    }
     let found = discovery(&survey).unwrap();
     assert_eq!((found.rule_count, found.rule_limit, found.rules_of_kibus), (6, 300, 2));
     assert_eq!((found.rules, found.queues, found.steps), (vec![], vec![], vec![]));
@@ -220,46 +201,25 @@ fn what_is_none_of_karpenters_is_not_reported() {
 /// Nothing is removed before a cluster is on the bus.
 #[test]
 fn the_steps_move_every_cluster_and_change_few_settings() {
-    for (case, clusters, expected) in [
-        ("nothing", &[][..], &[][..]),
-        (
-            "queues with the names of their clusters",
-            &[("a", "a"), ("b", "b")],
-            &[
-                "kibus bootstrap-hub --queue-name '{cluster}'",
-                "kibus add-cluster a b --external",
-                "kibus verify --probe a b",
-            ],
-        ),
+    for (case, clusters, template, adds, verified) in [
+        ("nothing", &[][..], "", &[][..], ""),
+        ("the clusters' names", &[("a", "a"), ("b", "b")], " --queue-name '{cluster}'", &["a b --external"], "a b"),
         (
             "most queues fit one template",
             &[("a", "a"), ("b", "Karpenter-b"), ("c", "Karpenter-c")],
-            &[
-                "kibus bootstrap-hub --queue-name 'Karpenter-{cluster}'",
-                "kibus add-cluster b c --external",
-                "kibus add-cluster a",
-                "kibus verify --probe a b c",
-            ],
+            " --queue-name 'Karpenter-{cluster}'",
+            &["b c --external", "a"],
+            "a b c",
         ),
-        (
-            "the default fits as many",
-            &[("a", "a"), ("b", "karpenter-b")],
-            &[
-                "kibus bootstrap-hub",
-                "kibus add-cluster b --external",
-                "kibus add-cluster a",
-                "kibus verify --probe a b",
-            ],
-        ),
+        ("the default fits as many", &[("a", "a"), ("b", "karpenter-b")], "", &["b --external", "a"], "a b"),
     ] {
         let mut survey = empty();
-        for (cluster, queue) in clusters {
-            add_cluster(&mut survey, cluster, queue);
-        }
-        let mut commands = commands(&discovery(&survey).unwrap());
-        let last = commands.pop();
-        assert_eq!(last.as_deref(), (!clusters.is_empty()).then_some("kibus discover"), "{case}");
-        assert_eq!(commands, expected, "{case}");
+        clusters.iter().for_each(|(cluster, queue)| add_cluster(&mut survey, cluster, queue));
+        let mut expected = vec![format!("kibus bootstrap-hub{template}")];
+        expected.extend(adds.iter().map(|add| format!("kibus add-cluster {add}")));
+        expected.extend([format!("kibus verify --probe {verified}"), "kibus discover".to_owned()]);
+        expected.retain(|_| !clusters.is_empty());
+        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
     }
 }
 
@@ -271,54 +231,38 @@ fn delete(rule: &str) -> String {
     format!("aws events delete-rule --region us-west-2 --name {rule}")
 }
 
-/// Cluster `base` is on the bus, `other` is not, and one queue has no known cluster.
+/// Cluster `base` is on the bus. `verify` judges the rules of its own queue by the same removals.
 #[test]
-fn only_what_clusters_on_the_bus_no_longer_need_is_removed_and_last() {
-    const TOPIC: &str = "arn:aws:sns:us-west-2:111122223333:audit";
+fn only_what_clusters_on_the_bus_no_longer_need_is_removed() {
     let mut survey = with_hub();
     add_cluster(&mut survey, "base", "base");
-    add_cluster(&mut survey, "other", "karpenter-other");
-    let base = || ("a b", arn("base"));
-    add_rule(&mut survey, "shared", spot(), &[base(), ("2", arn("karpenter-other"))]);
-    add_rule(&mut survey, "unclear", spot(), &[base(), ("2", arn("karpenter-unknown"))]);
-    add_rule(&mut survey, "audit", spot(), &[base(), ("sns", TOPIC.to_owned())]);
-    add_rule(&mut survey, "broad", json!({"source": ["aws.ec2"]}), &[base(), ("new", arn("karpenter-base"))]);
-    add_rule(&mut survey, "managed", spot(), &[base()]);
-    let Fact::Present(all) = &mut survey.known.event_rules else { unreachable!() };
-    all.last_mut().unwrap().managed_by = Some("fis.amazonaws.com".to_owned());
+    let targets = [("a b", arn("base")), ("new", arn("karpenter-base"))];
+    add_rule(&mut survey, "broad", json!({"source": ["aws.ec2"]}), &targets);
+    add_rule(&mut survey, "managed", spot(), &targets[..1]);
+    rules(&mut survey).last_mut().unwrap().managed_by = Some("fis.amazonaws.com".to_owned());
     let found = discovery(&survey).unwrap();
     let own = ["Karpenter-base-Spot", "Karpenter-base-Rebalance"].map(|rule| [remove(rule, TEMPLATE), delete(rule)]);
-    let kept = [("shared", "'a b'"), ("unclear", "'a b'"), ("audit", "'a b'"), ("broad", "'a b' new")];
-    let removals: Vec<String> = own.into_iter().flatten().chain(kept.map(|(rule, ids)| remove(rule, ids))).collect();
-    let expected = [
-        "kibus add-cluster other --external",
-        "kibus add-cluster NAME",
-        "kibus verify --probe base other",
-        "kibus discover",
-        &removals.join("\n"),
-        "aws iam list-role-policies --role-name old-base",
-    ];
-    assert_eq!(commands(&found), expected);
-    assert_eq!(found.steps[3].text, "Then repeat this for the rules of other:");
-    assert_eq!(found.steps[4].text, "Only then remove what is no longer needed by base, where it was created, else:");
+    let removed: Vec<String> = own.into_iter().flatten().chain([remove("broad", "'a b' new")]).collect();
+    let role = "aws iam list-role-policies --role-name old-base";
+    assert_eq!(commands(&found), ["kibus verify --probe base", &removed.join("\n"), role]);
 
-    // `verify` judges the rules of the cluster's own queue by the same removals.
-    let of_base = removals_of(&survey, "karpenter-base");
-    let broad = "its pattern also matches events that Karpenter does not know";
+    let [Removal { rule, targets, kept }] = &removals(&survey, &"karpenter-base".parse().unwrap())[..] else {
+        panic!("one rule sends to its own queue")
+    };
     let others = format!("it has targets besides `new`: `{}`", arn("base"));
-    assert_eq!(of_base, [("broad".to_owned(), vec!["new".to_owned()], Some(others))]);
-    assert_eq!(found.rules[7].removal.as_ref().unwrap().kept.as_deref(), Some(broad));
-}
-
-fn removals_of(survey: &Survey, queue: &str) -> Vec<(String, Vec<String>, Option<String>)> {
-    let all = removals(survey, &queue.parse().unwrap()).into_iter();
-    all.map(|Removal { rule, targets, kept }| (rule.to_string(), targets, kept)).collect()
+    assert_eq!((rule.as_str(), &targets[..], kept.as_ref()), ("broad", &["new".to_owned()][..], Some(&others)));
+    let broad = found.rules.iter().find(|rule| rule.name.as_str() == "broad").unwrap().removal.as_ref().unwrap();
+    let why = "its pattern also matches events that Karpenter does not know";
+    assert_eq!(broad.kept.as_deref(), Some(why));
 }
 
 /// A queue of Karpenter's template or a guide, whose rule has taken another target.
 #[test]
 fn a_queue_of_karpenter_without_a_rule_is_found() {
-    let policy = |who: &str| json!({"Statement": [{"Effect": "Allow", "Principal": {"Service": who}, "Action": "sqs:SendMessage"}]});
+    let policy = |who: &str| {
+        let allow = json!({"Effect": "Allow", "Principal": {"Service": who}, "Action": "sqs:SendMessage"});
+        Document::new(json!({ "Statement": [allow] }))
+    };
     for (case, queue, of_queue, sender, expected) in [
         ("its name", "karpenter-delta", &[("ClusterName", "delta")][..], "events.amazonaws.com", Some(Some("delta"))),
         ("no cluster", "eks-Karpenter-1", &[], "sqs.amazonaws.com", Some(None)),
@@ -331,10 +275,11 @@ fn a_queue_of_karpenter_without_a_rule_is_found() {
     ] {
         let mut survey = with_hub();
         add_queue(&mut survey, queue, of_queue);
-        let id = ResourceId::Queue(queue.parse().unwrap());
-        let found = survey.observed.resource(&id).and_then(Resource::as_queue).unwrap().clone();
-        let found = Queue { policy: Some(Document::new(policy(sender))), ..found };
-        survey.observed.insert(id, Fact::Present(Resource::Queue(found)));
+        let mut with_policy = survey.observed.queue(queue.parse().unwrap()).unwrap().clone();
+        with_policy.policy = Some(policy(sender));
+        survey
+            .observed
+            .insert(ResourceId::Queue(with_policy.name.clone()), Fact::Present(Resource::Queue(with_policy)));
         survey.known.eks_clusters = Fact::Present(names(&["prod"]));
         survey.known.queues.insert(String::new(), Fact::Present([queue.parse().unwrap()].into()));
         add_rule(&mut survey, "scaling", json!({"source": ["aws.autoscaling"]}), &[("1", arn("karpenter-rule"))]);
@@ -349,19 +294,6 @@ fn a_queue_of_karpenter_without_a_rule_is_found() {
     let mut survey = empty();
     survey.known.queues.insert(String::new(), Fact::Unreadable(Fault::denied("sqs:ListQueues")));
     assert_eq!(discovery(&survey).unwrap().unread[0].0, "the names of queues");
-}
-
-#[test]
-fn where_eks_is_denied_the_first_step_is_its_document() {
-    let mut survey = empty();
-    add_rule(&mut survey, "spot", spot(), &[("1", arn("karpenter-interruption-prod"))]);
-    survey.known.eks_clusters = Fact::Unreadable(Fault::denied("eks:ListClusters"));
-    let found = discovery(&survey).unwrap();
-    assert_eq!(commands(&found), ["kibus policy operator --for eks", "kibus bootstrap-hub"]);
-    assert!(found.steps[0].text.contains("`karpenter-interruption-prod`") && found.unread.is_empty(), "{found:?}");
-    survey.known.eks_clusters = Fact::Present(names(&["prod"]));
-    let option = "--queue-name 'karpenter-interruption-{cluster}'";
-    assert_eq!(commands(&discovery(&survey).unwrap())[0], format!("kibus bootstrap-hub {option}"));
 }
 
 #[test]
@@ -383,9 +315,9 @@ fn what_could_not_be_read_is_named_once() {
     let mut survey = empty();
     for cluster in ["a", "b", "c"] {
         add_cluster(&mut survey, cluster, cluster);
-        let queue = ResourceId::Queue(cluster.parse().unwrap());
-        survey.observed.insert(queue, Fact::Unreadable(Fault::denied("sqs:GetQueueAttributes")));
         let queue: QueueName = cluster.parse().unwrap();
+        let unread = Fact::Unreadable(Fault::denied("sqs:GetQueueAttributes"));
+        survey.observed.insert(ResourceId::Queue(queue.clone()), unread);
         survey.known.activity.insert(queue, Fact::Unreadable(Fault::denied("cloudwatch:GetMetricData")));
     }
     let found = discovery(&survey).unwrap();
@@ -398,8 +330,6 @@ fn what_could_not_be_read_is_named_once() {
     let found = discovery(&survey).unwrap();
     let reasons: BTreeSet<_> = found.rules.iter().map(|rule| rule.reason.as_deref()).collect();
     assert_eq!((found.rules.len(), reasons), (6, BTreeSet::from([Some("its targets could not be read")])));
-    survey.known.event_rules = Fact::Unreadable(Fault::denied("events:ListRules"));
-    assert_eq!(discovery(&survey), Err(Fault::denied("events:ListRules")));
 }
 
 /// The queries of a survey of the largest bus: each is about what the answers before it say.

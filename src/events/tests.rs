@@ -5,45 +5,32 @@ use crate::model::LogGroupName;
 
 /// A log that answers as CloudWatch Logs does, with few lines on a page and an empty page before each. Its lines are in the order
 /// of time.
+#[derive(Default)]
 struct Log {
     lines: Vec<(i64, String)>,
     page: usize,
     calls: Mutex<usize>,
 }
 
-impl Log {
-    fn new(lines: Vec<(i64, String)>, page: usize) -> Self {
-        let calls = Mutex::default();
-        Self { lines, page, calls }
-    }
-}
+/// The first and the last time of a read.
+type Times = (i64, Option<i64>);
 
 impl RouterLog for Log {
-    async fn page(
-        &self,
-        _: &LogGroupName,
-        _: &str,
-        (start, end): (i64, Option<i64>),
-        token: Option<&str>,
-    ) -> Result<LogPage, Fault> {
+    async fn page(&self, _: &LogGroupName, _: &str, times: Times, token: Option<&str>) -> Result<LogPage, Fault> {
+        let (start, end) = times;
         *self.calls.lock().unwrap() += 1;
         let before = |is_before: &dyn Fn(i64) -> bool| self.lines.partition_point(|(time, _)| is_before(*time));
         let all = before(&|time| time < start)..before(&|time| end.is_none_or(|end| time <= end));
         let all = &self.lines[all];
-        let (skip, is_empty) = match token {
-            None => (0, true),
-            Some(token) => (token[1..].parse().unwrap(), token.starts_with('e')),
-        };
+        let skip = token.map_or(0, |token| token[1..].parse().unwrap());
         let next = |skip: usize, kind: &str| (skip < all.len()).then(|| format!("{kind}{skip}"));
-        if is_empty && token.is_some() {
-            let next_token = next(skip, "n");
-            return Ok(LogPage { events: Vec::new(), next_token });
+        if token.is_some_and(|token| token.starts_with('e')) {
+            return Ok(LogPage { events: Vec::new(), next_token: next(skip, "n") });
         }
         let events = all.iter().skip(skip).take(self.page);
         let event =
             |(time, text): &(i64, String)| EventLine { logged: *time, text: text.clone(), ..EventLine::default() };
-        let next_token = next(skip + self.page, "e");
-        Ok(LogPage { events: events.map(event).collect(), next_token })
+        Ok(LogPage { events: events.map(event).collect(), next_token: next(skip + self.page, "e") })
     }
 }
 
@@ -67,7 +54,7 @@ async fn the_newest_lines_are_read_once_and_few_of_the_others() {
     let now = 100 * DAY;
     // A line a second for a day, and some that the local clock expects only later.
     let times = (0..86_400 + 60).map(|second| now - DAY + second * 1_000);
-    let log = Log::new(times.map(|time| (time, line(""))).collect(), 200);
+    let log = Log { lines: times.map(|time| (time, line(""))).collect(), page: 200, ..Log::default() };
     for limit in [1, 10, 1_000, 80_000, 86_460, 100_000] {
         *log.calls.lock().unwrap() = 0;
         let report = read_all(&log, &wanted(limit), (now - 7 * DAY, now)).await;
@@ -83,7 +70,7 @@ async fn the_newest_lines_are_read_once_and_few_of_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_log_whose_clock_is_ahead_is_read() {
-    let log = Log::new(vec![(5 * DAY, line(""))], 10);
+    let log = Log { lines: vec![(5 * DAY, line(""))], page: 10, ..Log::default() };
     assert_eq!(read_all(&log, &wanted(10), (4 * DAY, DAY)).await.lines.len(), 1);
 }
 
@@ -104,7 +91,8 @@ async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
         "{\"_aws\": {}}".to_owned(),
         "START RequestId: 1".to_owned(),
     ];
-    let log = Log::new(lines.into_iter().zip(1..).map(|(text, time)| (time, text)).collect(), 3);
+    let lines = lines.into_iter().zip(1..).map(|(text, time)| (time, text)).collect();
+    let log = Log { lines, page: 3, ..Log::default() };
     let report = read_all(&log, &wanted(10), (0, DAY)).await;
     let settled: Vec<bool> = report.lines.iter().map(|event| event.settled).collect();
     assert_eq!(settled, [true, false, true, false, false]);
@@ -118,29 +106,21 @@ async fn a_retry_is_settled_by_a_later_line_about_the_same_instance() {
 fn patterns_select_what_is_wanted() {
     let names = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
     let all = r#"{ ($.message = "dropped" || $.message = "delivered" || $.message = "retried") }"#.to_owned();
+    let of = |all: &[&str]| Wanted { names: names(all), ..wanted(1) };
+    let one = "i-0a458f323d52c9380";
+    let node_pool = "blue".parse().ok();
+    let narrow = Wanted { signal: Some(Signal::StateChange), node_pool, dropped: true, ..of(&["i-team"]) };
+    let conditions = r#"($.signal = "instance-state-change") && ($.nodepool = "blue") && ($.cluster = "i-team")"#;
     for (wanted, pattern) in [
         (wanted(1), all.clone()),
-        (Wanted { names: names(&["i-0a458f323d52c9380"]), ..wanted(1) }, "\"i-0a458f323d52c9380\"".to_owned()),
-        (Wanted { names: names(&["i-0a458f323d52c9380", "i-0a458f323d52c9381"]), ..wanted(1) }, "instances".to_owned()),
-        (Wanted { names: names(&["i-0a458f323d52c9380", "base"]), ..wanted(1) }, all),
-        (
-            Wanted {
-                names: names(&["i-team"]),
-                signal: Some(Signal::StateChange),
-                node_pool: Some("blue".parse().unwrap()),
-                dropped: true,
-                limit: 1,
-            },
-            r#"{ ($.message = "dropped") && ($.signal = "instance-state-change") && ($.nodepool = "blue") && ($.cluster = "i-team") }"#.to_owned(),
-        ),
+        (of(&[one]), format!("\"{one}\"")),
+        (of(&[one, "i-0a458f323d52c9381"]), "instances".to_owned()),
+        (of(&[one, "base"]), all),
+        (narrow, format!(r#"{{ ($.message = "dropped") && {conditions} }}"#)),
     ] {
         assert_eq!(wanted.pattern(), pattern);
     }
-    let longest = Wanted {
-        names: names(&["x".repeat(100).as_str()]),
-        signal: Some(Signal::CapacityReservation),
-        node_pool: Some("x".repeat(253).parse().unwrap()),
-        ..wanted(1)
-    };
+    let node_pool = "x".repeat(253).parse().ok();
+    let longest = Wanted { signal: Some(Signal::CapacityReservation), node_pool, ..of(&["x".repeat(100).as_str()]) };
     assert!(longest.pattern().len() <= 1024);
 }

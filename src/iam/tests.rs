@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::grants::{Need, lets_anyone_send, lets_in, matches, names_service_account, openings, other_senders};
 use super::operator_policy::{RolePattern, operator};
 use crate::model::{
-    Document, HubOptions, QueueName, QueueTemplate, Signal, policy,
+    Document, HubOptions, QueueName, QueueTemplate, Scope, Signal, policy,
     readings::{any_policy, any_text},
     region::WITHOUT_QUEUE_TAG_CONDITIONS,
     scope::tests::{scope, scope_in},
@@ -45,6 +45,12 @@ fn naming(template: &QueueTemplate) -> HubOptions {
     HubOptions { queue_name: Some(template.clone()), ..HubOptions::default() }
 }
 
+/// Queues that the router sends to: of a cluster, of the one with the longest name, and of probes.
+fn of_bus(scope: &Scope, template: &QueueTemplate) -> [QueueName; 3] {
+    let queue = |cluster: &str| scope.cluster_queue(template, &cluster.parse().unwrap());
+    [queue("base"), queue(&"c".repeat(100)), scope.probe_queue()]
+}
+
 /// S14: the list of Regions decides unless the option does.
 #[test]
 fn the_option_decides_on_tag_conditions_in_any_region() {
@@ -67,7 +73,6 @@ fn the_option_decides_on_tag_conditions_in_any_region() {
 /// S14: in these Regions a condition on a tag would turn every event into a dead letter.
 #[test]
 fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
-    let longest = "c".repeat(100).parse().unwrap();
     for template in ["karpenter-{cluster}", "kibus-{cluster}", "{cluster}-hub", "k{cluster}b"] {
         let template: QueueTemplate = template.parse().unwrap();
         for region in WITHOUT_QUEUE_TAG_CONDITIONS.into_iter().chain(["us-west-2", "eu-west-1"]) {
@@ -75,11 +80,7 @@ fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
             let policy = policy::router_policy(&scope, &naming(&template));
             let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
             let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
-            for queue in [
-                scope.cluster_queue(&template, &"base".parse().unwrap()),
-                scope.cluster_queue(&template, &longest),
-                scope.probe_queue(),
-            ] {
+            for queue in of_bus(&scope, &template) {
                 assert_eq!(may_send(&queue), by_name, "{region} {queue}");
             }
             for queue in [scope.hub_queue(), scope.dead_letter_queue(), "orders".parse().unwrap()] {
@@ -92,22 +93,15 @@ fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
 
 #[test]
 fn the_policy_of_the_router_has_every_queue_of_the_bus() {
-    let longest = "c".repeat(100).parse().unwrap();
+    const SIDS: [&str; 2] = ["KibusSendToClusters", "KibusAskWhoseQueue"];
     for template in ["karpenter-{cluster}", "{cluster}", "{cluster}-karpenter"] {
         let template: QueueTemplate = template.parse().unwrap();
         let policy = policy::router_policy(&scope(), &naming(&template));
-        for queue in [
-            scope().cluster_queue(&template, &"base".parse().unwrap()),
-            scope().cluster_queue(&template, &longest),
-            scope().probe_queue(),
-        ] {
-            for sid in ["KibusSendToClusters", "KibusAskWhoseQueue"] {
-                let statements = policy.statements();
-                let statement = statements.iter().find(|s| s["Sid"] == sid).unwrap();
-                let arn = scope().queue_arn(&queue);
-                let has = texts(statement.get("Resource")).iter().any(|p| matches(p, &arn));
-                assert!(has, "{sid} {queue}");
-            }
+        for (queue, sid) in of_bus(&scope(), &template).iter().flat_map(|queue| SIDS.map(|sid| (queue, sid))) {
+            let statements = policy.statements();
+            let statement = statements.iter().find(|s| s["Sid"] == sid).unwrap();
+            let arn = scope().queue_arn(queue);
+            assert!(texts(statement.get("Resource")).iter().any(|p| matches(p, &arn)), "{sid} {queue}");
         }
     }
 }

@@ -201,9 +201,13 @@ mod tests {
 
     #[test]
     fn versions_are_ordered_by_their_precedence() {
-        for (newer, older) in
-            [("0.10.0", "0.9.1"), ("0.4.1+fix", "0.4.0"), ("0.5.0-rc.2", "0.5.0-rc.1"), ("1.0.0", "1.0.0-rc.1")]
-        {
+        for (newer, older) in [
+            ("0.10.0", "0.9.1"),
+            ("0.4.1+fix", "0.4.0"),
+            ("0.5.0-rc.2", "0.5.0-rc.1"),
+            ("1.0.0", "1.0.0-rc.1"),
+            ("0.2.1-rc.1", "0.2.0"),
+        ] {
             assert!(is_newer(newer, older) && !is_newer(older, newer), "{newer} {older}");
         }
         for (one, other) in [("1.0.0", "1.0.0+fix"), ("", "1.0.0"), ("1.0.0", "")] {

@@ -4,12 +4,11 @@ mod checks;
 mod fields;
 mod findings;
 mod order;
-mod owner;
 mod readings;
 
 use crate::model::{
-    ClusterRecord, Code, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, RoleName, Scope, Settings, hub,
-    scope::tests::scope,
+    ClusterRecord, Code, Dashboard, Desired, Fact, Hub, HubOptions, Moment, Observed, Resource, RoleName, Scope,
+    Settings, Tags, hub, scope::tests::scope,
 };
 use crate::plan::{Action, Change, Plan, plan};
 
@@ -17,15 +16,12 @@ use crate::plan::{Action, Change, Plan, plan};
 const SINCE: u64 = 1_800_000_000;
 const HUB: &str = "kibus-hub";
 const DLQ: &str = "kibus-hub-dlq";
+const PROBE: &str = "kibus-probe";
+const BASE: &str = "karpenter-base";
 const ROLE: &str = "kibus-router-us-west-2";
-const LIVE: &str = "kibus-router:live";
-const MAPPING: &str = "kibus-hub -> kibus-router:live";
 const SPOT: &str = "kibus-spot-interruption";
-const DASHBOARD: &str = "kibus-hub-us-west-2";
-const RECORD: &str = "/kibus/kibus/clusters/base";
 const CONTROLLER: &str = "controller/kibus.us-west-2.base";
 
-/// The code that a healthy function has.
 fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
@@ -48,32 +44,40 @@ impl Bench {
             role: Some("controller".parse().unwrap()),
             observed: hub::ids(&scope(), [&HubOptions::all_parts()]).into_iter().map(|id| (id, Fact::Absent)).collect(),
         };
-        for resource in bench.wanted().resources() {
-            bench.see(existing(resource));
-        }
+        bench.see_wanted();
         bench
+    }
+
+    /// All that is wanted exists, without drift.
+    fn see_wanted(&mut self) {
+        for mut resource in self.wanted().resources().cloned() {
+            if let Resource::Queue(queue) = &mut resource {
+                queue.created = SINCE;
+            }
+            self.see(resource);
+        }
     }
 
     fn see(&mut self, resource: Resource) {
         self.observed.insert(resource.id(), Fact::Present(resource));
     }
 
-    /// Gives the hub a dashboard without drift.
-    fn with_dashboard(&mut self) {
+    /// Gives the hub a dashboard, which someone has changed.
+    fn with_dashboard(&mut self, edit: impl FnOnce(&mut Dashboard)) {
         self.options.dashboard = Some(true);
-        let wanted = self.wanted();
-        wanted.resources().for_each(|resource| self.see(existing(resource)));
+        self.see_wanted();
+        self.dashboard(edit);
     }
 
     /// Changes the answer for everything of this kind and name.
     fn answer(&mut self, kind: &str, name: &str, seen: Fact<Resource>) {
-        let id = self
-            .observed
-            .iter()
-            .map(|(id, _)| id.clone())
-            .find(|id| id.kind() == kind && id.name() == name)
-            .unwrap_or_else(|| panic!("{kind} `{name}` was never read"));
-        self.observed.insert(id, seen);
+        let id = self.observed.iter().find(|(id, _)| id.kind() == kind && id.name() == name).map(|(id, _)| id.clone());
+        self.observed.insert(id.unwrap_or_else(|| panic!("{kind} `{name}` was never read")), seen);
+    }
+
+    /// What was read, of which nothing exists.
+    fn absent(&self) -> Observed {
+        self.observed.iter().map(|(id, _)| (id.clone(), Fact::Absent)).collect()
     }
 
     fn wanted(&self) -> Desired {
@@ -92,19 +96,13 @@ impl Bench {
         plan(&self.scope, &wanted, &observed)
     }
 
-    /// The plan that deletes everything.
     fn teardown(&self) -> Plan {
         plan(&self.scope, &Desired::default(), &self.observed)
     }
 }
 
-/// A desired resource as it is found: a queue has an age.
-fn existing(resource: &Resource) -> Resource {
-    let mut resource = resource.clone();
-    if let Resource::Queue(queue) = &mut resource {
-        queue.created = SINCE;
-    }
-    resource
+fn put(tags: &mut Tags, key: &str, value: &str) {
+    tags.0.insert(key.to_owned(), value.to_owned());
 }
 
 /// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes.
@@ -130,10 +128,6 @@ fn draw(change: &Change) -> String {
         Action::Delete => "-",
     };
     let paths: Vec<&str> = change.fields.iter().map(|field| field.path.as_str()).collect();
-    match change.action {
-        Action::Update if !paths.is_empty() => {
-            format!("{sign}{}({})", change.id.kind(), paths.join(","))
-        }
-        _ => format!("{sign}{}", change.id.kind()),
-    }
+    let fields = if change.action == Action::Update { format!("({})", paths.join(",")) } else { String::new() };
+    format!("{sign}{}{fields}", change.id.kind().trim_start_matches("event-source-"))
 }

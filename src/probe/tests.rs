@@ -7,9 +7,6 @@ use tokio::time::sleep;
 use super::*;
 use crate::model::{FaultKind, FunctionName, scope::tests::scope};
 
-/// The long poll of a receive.
-const POLL: Duration = Duration::from_secs(2);
-
 /// A bus whose rules take effect late, on the paused clock.
 struct LateCloud {
     begin: Instant,
@@ -23,18 +20,22 @@ struct LateCloud {
     counts: Mutex<VecDeque<u64>>,
     /// How many messages a look shows.
     probes: u64,
-    /// When the queue was looked at.
     looked: Mutex<Vec<u64>>,
     /// Why nobody may look at it.
     denied: Option<Fault>,
 }
 
 impl LateCloud {
-    fn new() -> Self {
+    fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    /// Rules that take effect after some seconds, and a path that takes some seconds.
+    fn rules(effective: u64, delay: u64) -> Self {
         Self {
             begin: Instant::now(),
-            effective: Duration::ZERO,
-            delay: Duration::ZERO,
+            effective: seconds(effective),
+            delay: seconds(delay),
             arriving: Mutex::default(),
             counts: Mutex::default(),
             probes: 0,
@@ -42,21 +43,10 @@ impl LateCloud {
             denied: None,
         }
     }
-
-    fn elapsed(&self) -> Duration {
-        self.begin.elapsed()
-    }
-
-    /// Rules that take effect after some seconds, and a path that takes some seconds.
-    fn rules(effective: u64, delay: u64) -> Self {
-        Self { effective: Duration::from_secs(effective), delay: Duration::from_secs(delay), ..Self::new() }
-    }
-
-    /// Queues with these counts of waiting messages, one sample after the other, and looks that show so many messages.
-    fn counts(counts: &[u64], probes: u64) -> Self {
-        Self { counts: Mutex::new(counts.iter().copied().collect()), probes, ..Self::new() }
-    }
 }
+
+/// The answer of a function.
+type Routed = Result<Result<Vec<RouterDecision>, String>, Fault>;
 
 impl Probe for LateCloud {
     async fn put_event(&self, _: &Value) -> Result<(), Fault> {
@@ -68,7 +58,7 @@ impl Probe for LateCloud {
     }
 
     async fn take_probe(&self, _: &QueueName, _: &str) -> Result<u32, Fault> {
-        sleep(POLL).await;
+        sleep(seconds(2)).await;
         let now = self.elapsed();
         let mut arriving = self.arriving.lock().unwrap();
         let before = arriving.len();
@@ -84,12 +74,7 @@ impl Probe for LateCloud {
         Ok((0..self.probes).map(|probe| probe.to_string()).collect())
     }
 
-    async fn route_probe(
-        &self,
-        _: &FunctionName,
-        _: &str,
-        _: &Value,
-    ) -> Result<Result<Vec<RouterDecision>, String>, Fault> {
+    async fn route_probe(&self, _: &FunctionName, _: &str, _: &Value) -> Routed {
         Ok(Err("no function".to_owned()))
     }
 
@@ -106,17 +91,15 @@ const fn seconds(seconds: u64) -> Duration {
 /// E1, P9: a rule that takes effect late misses the first events, so the probe is sent again until one arrives.
 #[tokio::test(start_paused = true)]
 async fn a_probe_is_sent_again_until_a_late_rule_delivers_one() {
-    for (name, cloud, verdict, sent, took) in [
-        ("at once", LateCloud::rules(0, 1), ProbeResult::Delivered, 1, 2),
-        ("a rule that is late", LateCloud::rules(25, 1), ProbeResult::Delivered, 4, 32),
-        ("a minute late", LateCloud::rules(60, 1), ProbeResult::Delivered, 7, 62),
-        ("a router that is slow", LateCloud::rules(0, 15), ProbeResult::Delivered, 2, 16),
-        ("no rule at all", LateCloud::rules(1000, 1), ProbeResult::Lost, 12, 120),
+    for (name, effective, delay, result, sent, took) in [
+        ("at once", 0, 1, ProbeResult::Delivered, 1, 2),
+        ("a rule that is late", 25, 1, ProbeResult::Delivered, 4, 32),
+        ("a minute late", 60, 1, ProbeResult::Delivered, 7, 62),
+        ("a router that is slow", 0, 15, ProbeResult::Delivered, 2, 16),
+        ("no rule at all", 1000, 1, ProbeResult::Lost, 12, 120),
     ] {
-        let cloud = LateCloud { begin: Instant::now(), ..cloud };
-        let probed = bus(&cloud, &scope()).await;
-        assert_eq!((probed.result, probed.sent), (verdict, sent), "{name}");
-        assert_eq!(probed.took, seconds(took), "{name}");
+        let probed = bus(&LateCloud::rules(effective, delay), &scope()).await;
+        assert_eq!((probed.result, probed.sent, probed.took), (result, sent, seconds(took)), "{name}");
     }
 }
 
@@ -128,7 +111,7 @@ async fn s28_a_queue_is_looked_at_seldom() {
         ("a queue that is read", 0, ProbeResult::Read, &[1, 2][..]),
         ("a queue that is not read", 1, ProbeResult::NotRead, &[1, 2, 4, 8, 46]),
     ] {
-        let cloud = LateCloud::counts(&[], probes);
+        let cloud = LateCloud { probes, ..LateCloud::rules(0, 0) };
         assert_eq!(watch_reader(&cloud, &queue).await.unwrap(), result, "{name}");
         assert_eq!(*cloud.looked.lock().unwrap(), looked, "{name}");
     }
@@ -143,9 +126,9 @@ async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
         ([0, 0, 0, 0], Ok(ProbeResult::Read)),
         ([0, 1, 0, 0], Err(denied.clone())),
     ] {
-        let mut cloud = LateCloud::counts(&counts, 0);
-        cloud.denied = Some(denied.clone());
-        assert_eq!(watch_reader(&cloud, &queue).await, result, "{counts:?}");
+        let counts = Mutex::new(counts.into());
+        let cloud = LateCloud { counts, denied: Some(denied.clone()), ..LateCloud::rules(0, 0) };
+        assert_eq!(watch_reader(&cloud, &queue).await, result);
         assert_eq!(cloud.elapsed(), seconds(90));
     }
 }
@@ -175,9 +158,9 @@ fn the_router_gives_its_reason_in_its_words() {
     }
 }
 
-/// A look that shows these messages.
-fn look(ids: &str) -> BTreeSet<String> {
-    ids.chars().map(|id| id.to_string()).collect()
+/// Looks at these seconds, each of which shows these messages.
+fn looks(all: &[(u64, &str)]) -> Vec<(Duration, BTreeSet<String>)> {
+    all.iter().map(|(at, ids)| (seconds(*at), ids.chars().map(|id| id.to_string()).collect())).collect()
 }
 
 #[test]
@@ -195,16 +178,15 @@ fn a_message_that_is_seen_again_was_not_read() {
         ("another message than the probe", &[(1, "ab"), (2, "cd"), (46, "be")], Some(ProbeResult::NotRead)),
         ("others than before", &[(1, "a"), (8, "b"), (46, "c")], None),
     ];
-    for (name, looks, verdict) in rows {
-        let looks: Vec<_> = looks.iter().map(|(at, ids)| (Duration::from_secs(*at), look(ids))).collect();
-        assert_eq!(judge(&looks), *verdict, "{name}");
+    for (name, all, verdict) in rows {
+        assert_eq!(judge(&looks(all)), *verdict, "{name}");
     }
     for (name, last, read) in [
         ("nothing waits", "", true),
         ("others wait", "xyz", true),
         ("so many others wait that the first ones may, too", "0123456789", false),
     ] {
-        let result = conclude(&[(Duration::from_secs(53), look(last))]);
+        let result = conclude(&looks(&[(53, last)]));
         assert_eq!(result == ProbeResult::Read, read, "{name}: {result:?}");
     }
 }
@@ -219,8 +201,7 @@ fn without_looks_the_counts_decide() {
         ("waiting, and some received", &[(1, 0), (1, 1)], None),
         ("counted late", &[(0, 0), (3, 0)], None),
     ] {
-        let counts: Vec<Depth> =
-            counts.iter().map(|(waiting, in_flight)| Depth { waiting: *waiting, in_flight: *in_flight }).collect();
-        assert_eq!(judge_counts(&counts), verdict, "{name}");
+        let counts = counts.iter().map(|&(waiting, in_flight)| Depth { waiting, in_flight });
+        assert_eq!(judge_counts(&counts.collect::<Vec<_>>()), verdict, "{name}");
     }
 }

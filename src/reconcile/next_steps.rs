@@ -174,38 +174,11 @@ mod tests {
     use super::*;
     use crate::model::{HubOptions, Moment, scope::tests::scope};
 
-    fn records(clusters: &[&str]) -> Vec<ClusterRecord> {
-        let record =
-            |cluster: &&str| ClusterRecord::new(&scope(), &HubOptions::default(), cluster.parse().unwrap(), Moment(0));
-        clusters.iter().map(record).collect()
-    }
-
-    fn step(text: &str, command: &str) -> Hint {
-        Hint::command(text, command)
-    }
-
-    const APPLY: &str = "To apply it now, if its release is karpenter in kube-system, with the installed VERSION:";
-
     #[test]
-    fn one_cluster_is_configured_by_its_helm_value() {
-        let helm = "helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version VERSION -n kube-system \\\n  \
-                    --reuse-values --set settings.interruptionQueue=karpenter-base";
-        let expected = [
-            step(
-                "Set the queue of Karpenter in base in its Helm values:",
-                "settings:\n  interruptionQueue: karpenter-base\n",
-            ),
-            step(APPLY, helm),
-        ];
-        assert_eq!(configure(&in_order(&records(&["base"]))), expected);
-    }
-
-    #[test]
-    fn several_clusters_share_a_text() {
-        let steps = configure(&in_order(&records(&["tenant-10", "tenant-2", "base"])));
-        assert_eq!(steps[0].text, "Set the queue of Karpenter in its Helm values:");
-        assert!(steps[0].command.as_ref().unwrap().ends_with(": QUEUE\n"));
-        let queues = "base        karpenter-base\ntenant-2    karpenter-tenant-2\ntenant-10   karpenter-tenant-10";
-        assert_eq!(steps[2], step("with the QUEUE of each cluster:", queues));
+    fn clusters_are_in_the_order_of_their_numbers() {
+        let records = ["tenant-10", "tenant-2", "base"]
+            .map(|cluster| ClusterRecord::new(&scope(), &HubOptions::default(), cluster.parse().unwrap(), Moment(0)));
+        let ordered = in_order(&records).into_iter().map(|record| record.cluster.as_str());
+        assert_eq!(ordered.collect::<Vec<_>>(), ["base", "tenant-2", "tenant-10"]);
     }
 }

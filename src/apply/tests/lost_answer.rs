@@ -1,16 +1,10 @@
 //! What completes a create whose answer was lost.
 
 use crate::apply::*;
-use crate::model::{HubOptions, LogGroup, Parameter, Tags, scope::tests::scope};
+use crate::model::{HubOptions, Parameter, Tags, scope::tests::scope};
 
 fn group(days: Option<u32>, tags: Tags) -> Resource {
-    Resource::LogGroup(LogGroup {
-        name: "/aws/lambda/kibus-router".parse().unwrap(),
-        retention_days: days,
-        account_policy: None,
-        protected: false,
-        tags,
-    })
+    super::group("g", days, tags)
 }
 
 #[test]
@@ -29,12 +23,8 @@ fn only_a_partly_created_resource_of_this_bus_is_completed() {
     }
     let settings = |memory: Option<&str>| {
         let options = HubOptions { memory: memory.map(|memory| memory.parse().unwrap()), ..HubOptions::default() };
-        Resource::Parameter(Parameter {
-            name: scope().settings_parameter(),
-            settings: Ok(options.into()),
-            version: 1,
-            tags_of_new: ours(),
-        })
+        let (name, settings) = (scope().settings_parameter(), Ok(options.into()));
+        Resource::Parameter(Parameter { name, settings, version: 1, tags_of_new: ours() })
     };
     for (name, there, expected) in
         [("the same settings", settings(Some("512")), Some(0)), ("settings without an option", settings(None), None)]

@@ -12,15 +12,12 @@ use crate::plan::{Change, Plan};
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// A change reached the cloud.
     Called(usize),
     /// The cloud answered: it was done, or it failed.
     Answered(usize, Option<Failure>),
     /// An event was reported for a change.
     Event(usize, &'static str),
-    /// A change was read ahead.
     ReadAhead(usize),
-    /// Someone asked to stop.
     Stop,
 }
 

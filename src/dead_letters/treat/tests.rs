@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::dead_letters::{MOST, look};
 use crate::model::{FunctionName, LogGroupName, scope::tests::scope};
 
 /// A dead-letter queue and a router. Ids that begin with `bad` cannot be routed.
@@ -12,12 +13,12 @@ struct FakeQueue {
     hidden: Mutex<BTreeSet<String>>,
     /// The length of each text.
     body: usize,
+    /// Whether each message is visible again as soon as all others were received.
+    returns: bool,
     routed: Mutex<Vec<String>>,
     calls: Mutex<usize>,
     /// The call that fails, and all after it.
     fails_at: Option<usize>,
-    /// The call after which someone asks to stop.
-    stops_at: Option<(usize, watch::Sender<bool>)>,
 }
 
 impl FakeQueue {
@@ -28,11 +29,7 @@ impl FakeQueue {
     fn call(&self) -> Result<(), Fault> {
         let mut calls = self.calls.lock().unwrap();
         *calls += 1;
-        if let Some((at, ask)) = &self.stops_at
-            && *calls == *at
-        {
-            ask.send(true).unwrap();
-        }
+        assert!(*calls < 20_000, "it does not end");
         let fails = self.fails_at.is_some_and(|at| *calls >= at);
         (!fails).then_some(()).ok_or_else(|| Fault::new(FaultKind::Unreachable, "sqs:Call", "no answer"))
     }
@@ -50,6 +47,7 @@ impl DeadLetters for FakeQueue {
         let mut visible = self.visible.lock().unwrap();
         let count = visible.len().min(10);
         let received: Vec<String> = visible.drain(..count).collect();
+        visible.extend(received.iter().filter(|_| self.returns).cloned());
         self.hidden.lock().unwrap().extend(received.iter().cloned());
         let letter =
             |id: String| DeadLetter { receipt: id.clone(), id, body: "\"".repeat(self.body), ..DeadLetter::default() };
@@ -102,26 +100,25 @@ fn left(treated: &Treated) -> BTreeSet<String> {
     left.map(|(id, _)| id.clone()).collect()
 }
 
-fn never() -> watch::Receiver<bool> {
-    watch::channel(false).1
+/// Treats these letters; nobody asks to stop.
+async fn treated(queue: &FakeQueue, treatment: Treatment, shown: &[String]) -> Treated {
+    treat(queue, &scope(), treatment, set(shown), &watch::channel(false).1).await
 }
 
 #[tokio::test]
 async fn only_what_was_shown_and_cleared_is_deleted() {
     let (good, bad, unseen) = (ids("good", 23), ids("bad", 2), ids("unseen", 12));
-    let all = [unseen.clone(), good.clone(), bad.clone()].concat();
-    let shown = set(&[good.clone(), bad.clone()].concat());
+    let shown = [good.clone(), bad.clone()].concat();
     for (treatment, done, returned, kept) in [
-        (Treatment::Redrive, set(&good), set(&bad), set(&[unseen.clone(), bad.clone()].concat())),
-        (Treatment::Purge, shown.clone(), BTreeSet::new(), set(&unseen)),
+        (Treatment::Redrive, &good, &bad, [unseen.clone(), bad.clone()].concat()),
+        (Treatment::Purge, &shown, &Vec::new(), unseen.clone()),
     ] {
-        let queue = FakeQueue::of(&all);
-        let treated = treat(&queue, &scope(), treatment, shown.clone(), &never()).await;
-        let done = done.into_iter().map(|id| (id, LetterResult::of_delete(treatment, &[], &Ok(()))));
-        let returned = returned.into_iter().map(|id| (id, LetterResult::returned(&[])));
+        let queue = FakeQueue::of(&[unseen.clone(), shown.clone()].concat());
+        let done = done.iter().map(|id| (id.clone(), LetterResult::of_delete(treatment, &[], &Ok(()))));
+        let returned = returned.iter().map(|id| (id.clone(), LetterResult::returned(&[])));
         let expected = Treated { results: done.chain(returned).collect(), fault: None, stopped: false };
-        assert_eq!(treated, expected, "{treatment:?}");
-        assert_eq!(queue.kept(), kept, "{treatment:?}");
+        assert_eq!(treated(&queue, treatment, &shown).await, expected, "{treatment:?}");
+        assert_eq!(queue.kept(), set(&kept), "{treatment:?}");
         assert!(queue.hidden.lock().unwrap().is_empty(), "all is visible again");
     }
 }
@@ -131,7 +128,7 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
     let good = ids("good", 25);
     for fails_at in 1..40 {
         let queue = FakeQueue { fails_at: Some(fails_at), ..FakeQueue::of(&good) };
-        let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
+        let treated = self::treated(&queue, Treatment::Redrive, &good).await;
         let routed = set(&queue.routed.lock().unwrap());
         let kept = queue.kept();
         for id in &good {
@@ -153,29 +150,18 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
         // Repeated after the messages are visible again, it finishes.
         let rest: Vec<String> = kept.into_iter().collect();
         let again = FakeQueue::of(&rest);
-        let treated = treat(&again, &scope(), Treatment::Redrive, set(&rest), &never()).await;
+        let treated = self::treated(&again, Treatment::Redrive, &rest).await;
         assert_eq!((again.kept().len(), treated.fault), (0, None), "{fails_at}");
     }
-}
-
-#[tokio::test]
-async fn a_stop_ends_after_the_batch_and_releases_the_rest() {
-    let good = ids("good", 25);
-    let (ask, stop) = watch::channel(false);
-    // The receive and the invocation of the first batch are calls 1 and 2.
-    let queue = FakeQueue { stops_at: Some((2, ask)), ..FakeQueue::of(&good) };
-    let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &stop).await;
-    assert_eq!((treated.done(), left(&treated).len(), treated.stopped), (10, 15, true));
-    assert_eq!(queue.kept(), left(&treated));
 }
 
 #[tokio::test]
 async fn others_messages_do_not_keep_it_forever() {
     let unseen = ids("unseen", 900);
     let queue = FakeQueue::of(&unseen);
-    let gone = set(&ids("gone", 1));
-    let treated = treat(&queue, &scope(), Treatment::Purge, gone.clone(), &never()).await;
-    assert_eq!((left(&treated), queue.kept()), (gone, set(&unseen)));
+    let gone = ids("gone", 1);
+    let treated = treated(&queue, Treatment::Purge, &gone).await;
+    assert_eq!((left(&treated), queue.kept()), (set(&gone), set(&unseen)));
     // Nobody knows whether it is gone.
     assert_eq!(treated.fault, Some(crowded()));
 }
@@ -184,10 +170,9 @@ async fn others_messages_do_not_keep_it_forever() {
 async fn large_messages_are_routed_in_several_invocations() {
     let good = ids("good", 25);
     let queue = FakeQueue { body: 400 * 1024, ..FakeQueue::of(&good) };
-    let treated = treat(&queue, &scope(), Treatment::Redrive, set(&good), &never()).await;
-    assert_eq!((treated.done(), treated.fault), (25, None));
-    assert_eq!(queue.kept(), BTreeSet::new());
-    assert_eq!(queue.routed.lock().unwrap().len(), 25, "none is doubled");
+    let treated = treated(&queue, Treatment::Redrive, &good).await;
+    let routed = queue.routed.lock().unwrap().len();
+    assert_eq!((treated.done(), treated.fault, queue.kept(), routed), (25, None, BTreeSet::new(), 25));
 }
 
 /// Each result, as the document has it.
@@ -208,46 +193,22 @@ fn each_dead_letter_has_its_result() {
     ]));
     let dropped = decisions(json!([{"decision": "dropped", "reason": "no tags seen", "cluster": null}]));
     let denied = decisions(json!([{"decision": "retried", "reason": "queue denied", "cluster": "base"}]));
+    let new = |reason: String| LetterResult::new(LetterStatus::Failed, Some(reason), &[]);
+    let deleted = LetterResult::of_delete;
+    let not_deleted = "routed or dropped, and not deleted: x:Call: no answer";
+    let retried = "the router returned it: retried: queue denied, for cluster base";
+    let routed_to = "routed to base; dropped: unregistered, for cluster other";
+    let silent = "routed or dropped: this router does not say";
     for (result, status, reason, clusters) in [
-        (
-            LetterResult::of_delete(Redrive, &[], &Ok(())),
-            "routed-or-dropped-and-deleted",
-            Some("routed or dropped: this router does not say"),
-            &[][..],
-        ),
-        (
-            LetterResult::of_delete(Redrive, &routed, &Ok(())),
-            "routed-and-deleted",
-            Some("routed to base; dropped: unregistered, for cluster other"),
-            &["base"],
-        ),
-        (
-            LetterResult::of_delete(Redrive, &dropped, &Ok(())),
-            "dropped-and-deleted",
-            Some("dropped: no tags seen"),
-            &[],
-        ),
-        (
-            LetterResult::returned(&denied),
-            "failed",
-            Some("the router returned it: retried: queue denied, for cluster base"),
-            &[],
-        ),
-        (LetterResult::of_delete(Purge, &[], &Ok(())), "deleted", None, &[]),
+        (deleted(Redrive, &[], &Ok(())), "routed-or-dropped-and-deleted", Some(silent), &[][..]),
+        (deleted(Redrive, &routed, &Ok(())), "routed-and-deleted", Some(routed_to), &["base"]),
+        (deleted(Redrive, &dropped, &Ok(())), "dropped-and-deleted", Some("dropped: no tags seen"), &[]),
+        (LetterResult::returned(&denied), "failed", Some(retried), &[]),
+        (deleted(Purge, &[], &Ok(())), "deleted", None, &[]),
         (LetterResult::returned(&[]), "failed", Some("the router returned it"), &[]),
-        (
-            LetterResult::new(LetterStatus::Failed, Some(fault().to_string()), &[]),
-            "failed",
-            Some("x:Call: no answer"),
-            &[],
-        ),
-        (
-            LetterResult::of_delete(Redrive, &[], &Err(fault())),
-            "failed",
-            Some("routed or dropped, and not deleted: x:Call: no answer"),
-            &[],
-        ),
-        (LetterResult::of_delete(Purge, &[], &Err(fault())), "failed", Some("x:Call: no answer"), &[]),
+        (new(fault().to_string()), "failed", Some("x:Call: no answer"), &[]),
+        (deleted(Redrive, &[], &Err(fault())), "failed", Some(not_deleted), &[]),
+        (deleted(Purge, &[], &Err(fault())), "failed", Some("x:Call: no answer"), &[]),
     ] {
         let expected = json!({"status": status, "reason": reason, "clusters": clusters});
         assert_eq!(json!(result), expected);
@@ -261,5 +222,16 @@ async fn why_a_dead_letter_is_left_is_said() {
         let stop = watch::channel(stops).1;
         let treated = treat(&FakeQueue::of(&[]), &scope(), Treatment::Purge, gone.clone(), &stop).await;
         assert_eq!(treated.results["gone-00"], LetterResult::new(LetterStatus::Left, Some(why.to_owned()), &[]));
+    }
+}
+
+#[tokio::test]
+async fn reading_ends_however_slow_and_large_the_queue_is() {
+    for (messages, body, expected, cut) in
+        [(900, 10, 900, false), (5_000, 10, MOST, true), (900, 1024 * 1024, 70, true)]
+    {
+        let queue = FakeQueue { body, returns: true, ..FakeQueue::of(&ids("id", messages)) };
+        let seen = look(&queue, &scope().dead_letter_queue()).await.unwrap();
+        assert_eq!((seen.0.len(), seen.1), (expected, cut), "{messages} messages of {body} bytes");
     }
 }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::model::{Effect, Fact, HubOptions, Resource, ResourceId, scope::tests::scope};
+use crate::model::{Effect, HubOptions, Resource, ResourceId, scope::tests::scope};
 use crate::plan::order::{before_by_pairs, effect};
 use crate::plan::{Action, Change, Plan};
-use inventories::{CLUSTERS, Pair, hub_options, record};
+use inventories::{CLUSTERS, Pair, hub_options};
 
 /// Every change that must be made before this one, whichever way.
 fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
@@ -180,38 +180,6 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
                 "{from} to {to}: {maximum:?} of {reserved:?} after {}",
                 change.id
             );
-        }
-    }
-}
-
-/// A plan for one cluster that was found with this role and is wanted with that one.
-fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
-    let mut pair = Pair::default();
-    for role in ["a", "b"] {
-        let id = scope().controller_policy_id(&"base".parse().unwrap(), &role.parse().unwrap());
-        pair.observed.insert(id, Fact::Absent);
-    }
-    let desired = |role| record("base", role).desired(&scope(), &HubOptions::default().into());
-    for resource in desired(from).resources() {
-        pair.see(resource.clone());
-    }
-    pair.wanted = desired(to);
-    pair.plan()
-}
-
-#[test]
-fn a_record_names_a_role_before_it_has_the_policy_and_until_it_has_lost_it() {
-    let policy = |role: &str| scope().controller_policy_id(&"base".parse().unwrap(), &role.parse().unwrap());
-    let record = ResourceId::Record(scope().record_parameter(&"base".parse().unwrap()));
-    for (name, from, to, steps) in [
-        ("another role", Some("a"), Some("b"), vec![&record, &policy("b"), &policy("a"), &record]),
-        ("a role at last", None, Some("a"), vec![&record, &policy("a")]),
-        ("no role any more", Some("a"), None, vec![&record, &policy("a"), &record]),
-    ] {
-        let plan = change_of_role(from, to);
-        assert_eq!(plan.changes.iter().map(|change| &change.id).collect::<Vec<_>>(), steps, "{name}");
-        for at in 1..plan.changes.len() {
-            assert!(all_before(&plan, at).contains(&(at - 1)), "{name}: change {at} does not wait");
         }
     }
 }

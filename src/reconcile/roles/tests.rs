@@ -9,21 +9,15 @@ use crate::model::{
 
 const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
 
-fn fault(kind: FaultKind) -> Fault {
-    Fault::new(kind, "eks:ListPodIdentityAssociations", "no")
-}
-
 fn denied() -> Fault {
-    fault(FaultKind::Denied { principal: None, resource: None })
+    let kind = FaultKind::Denied { principal: None, resource: None };
+    Fault::new(kind, "eks:ListPodIdentityAssociations", "no")
 }
 
 /// Associations, each in a namespace and with the ARN of a role.
 fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
-    let association = |(namespace, role_arn): &(&str, &str)| Association {
-        namespace: (*namespace).to_owned(),
-        role_arn: (*role_arn).to_owned(),
-    };
-    Fact::Present(all.iter().map(association).collect())
+    let all = all.iter().map(|(namespace, role_arn)| [*namespace, *role_arn].map(str::to_owned));
+    Fact::Present(all.map(|[namespace, role_arn]| Association { namespace, role_arn }).collect())
 }
 
 fn role(path_and_name: &str) -> String {
@@ -36,15 +30,12 @@ fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&
     let base: ClusterName = "base".parse().unwrap();
     survey.known.associations.insert(base.clone(), associations);
     survey.known.oidc_issuers.insert(base, Fact::Present(ISSUER.to_owned()));
+    let subject = json!({"oidc.eks.us-west-2.amazonaws.com/id/ABC:sub": "system:serviceaccount:karpenter:karpenter"});
     let statement = json!({
         "Effect": "Allow",
         "Principal": { "Federated": scope().oidc_provider_arn(ISSUER) },
         "Action": "sts:AssumeRoleWithWebIdentity",
-        "Condition": {
-            "StringEquals": {
-                "oidc.eks.us-west-2.amazonaws.com/id/ABC:sub": "system:serviceaccount:karpenter:karpenter",
-            },
-        },
+        "Condition": { "StringEquals": subject },
     });
     let trust = Document::new(json!({ "Statement": [statement] }));
     let listed =
@@ -59,29 +50,25 @@ fn all_evidence_must_name_one_role() {
     let elsewhere = "arn:aws:iam::444455556666:role/karpenter";
     let other_partition = role("a").replace("arn:aws:", "arn:aws-cn:");
     let (a, b) = (role("team/a"), role("b"));
+    let of = associations;
     for (case, associations, trusting, expected) in [
-        ("an association", associations(&[("karpenter", &a)]), vec![], "a"),
-        ("a trust policy", associations(&[]), vec!["b"], "b"),
-        ("both, of the same role", associations(&[("kube-system", &b)]), vec!["b"], "b"),
-        ("both, of different roles", associations(&[("kube-system", &a)]), vec!["b"], "? a b"),
-        ("another namespace", associations(&[("team", &a)]), vec![], "? a"),
-        ("another namespace too", associations(&[("karpenter", &a), ("team", &a)]), vec![], "? a"),
-        ("another namespace, trusted", associations(&[("team", &b)]), vec!["b"], "? b"),
-        ("associations denied", Fact::Unreadable(denied()), vec!["b"], "b"),
-        ("no such cluster", Fact::Absent, vec![], "base-karpenter"),
-        ("no evidence", associations(&[]), vec![], "base-karpenter"),
-        ("two roles", associations(&[("karpenter", &a), ("kube-system", &b)]), vec![], "? a b"),
-        ("one of another account", associations(&[("karpenter", elsewhere)]), vec!["b"], "? b elsewhere"),
-        (
-            "one of another account too",
-            associations(&[("karpenter", elsewhere), ("karpenter", &a)]),
-            vec![],
-            "? a elsewhere",
-        ),
-        ("one of another partition", associations(&[("karpenter", &other_partition)]), vec![], "? elsewhere"),
-        ("two trust policies", associations(&[]), vec!["a", "b"], "? a b"),
+        ("an association", of(&[("karpenter", &a)]), &[][..], "a"),
+        ("a trust policy", of(&[]), &["b"], "b"),
+        ("both, of the same role", of(&[("kube-system", &b)]), &["b"], "b"),
+        ("both, of different roles", of(&[("kube-system", &a)]), &["b"], "? a b"),
+        ("another namespace", of(&[("team", &a)]), &[], "? a"),
+        ("another namespace too", of(&[("karpenter", &a), ("team", &a)]), &[], "? a"),
+        ("another namespace, trusted", of(&[("team", &b)]), &["b"], "? b"),
+        ("associations denied", Fact::Unreadable(denied()), &["b"], "b"),
+        ("no such cluster", Fact::Absent, &[], "base-karpenter"),
+        ("no evidence", of(&[]), &[], "base-karpenter"),
+        ("two roles", of(&[("karpenter", &a), ("kube-system", &b)]), &[], "? a b"),
+        ("one of another account", of(&[("karpenter", elsewhere)]), &["b"], "? b elsewhere"),
+        ("one of another account too", of(&[("karpenter", elsewhere), ("karpenter", &a)]), &[], "? a elsewhere"),
+        ("one of another partition", of(&[("karpenter", &other_partition)]), &[], "? elsewhere"),
+        ("two trust policies", of(&[]), &["a", "b"], "? a b"),
     ] {
-        let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
+        let survey = survey(associations, trusting, &["a", "b", "base-karpenter"]);
         let found = match find(&survey, &"base".parse().unwrap()) {
             FoundRole::One(role, _) => role.to_string(),
             FoundRole::NotOne(search) => {
@@ -136,14 +123,4 @@ fn the_record_says_the_role_and_evidence_only_without_one() {
         let asks = survey.take_open();
         assert!(asks.associations.is_empty() && !asks.listed_roles, "{case}: nothing else is read");
     }
-}
-
-#[test]
-fn associations_and_trust_policies_are_read_in_one_round() {
-    let mut survey = Survey::new(scope());
-    let base: ClusterName = "base".parse().unwrap();
-    survey.observed.insert(survey.record_id(&base), Fact::Absent);
-    decide(&survey, &base, &ClusterSetting::default());
-    let query = survey.take_open();
-    assert_eq!([!query.associations.is_empty(), !query.oidc_issuers.is_empty(), query.listed_roles], [true; 3]);
 }

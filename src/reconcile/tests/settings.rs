@@ -5,60 +5,45 @@ use crate::message::{MessageKind, Subject};
 use crate::model::{Encryption, Fault, FaultKind, FindingCode, KmsKey, Parameter};
 use crate::reconcile::hub::old_after;
 
-const OTHER: &str = "arn:aws:kms:us-west-2:111122223333:key/2";
-
 fn parameter() -> ResourceId {
     ResourceId::Parameter(scope().settings_parameter())
 }
 
-/// A survey in which the parameter holds this.
-fn holding(text: &str) -> Survey {
-    let mut survey = survey();
-    let held = Resource::Parameter(Parameter {
-        name: scope().settings_parameter(),
-        settings: Settings::from_document(text),
-        version: 3,
-        tags_of_new: Default::default(),
-    });
-    see(&mut survey, held);
-    survey
-}
-
-/// A survey in which the parameter has this answer.
 fn answering(reading: Fact<Resource>) -> Survey {
     let mut survey = survey();
     survey.observed.insert(parameter(), reading);
     survey
 }
 
-/// A survey in which nothing exists.
-fn empty() -> Survey {
+fn holding(text: &str) -> Survey {
+    let (name, settings) = (scope().settings_parameter(), Settings::from_document(text));
+    let held = Parameter { name, settings, version: 3, tags_of_new: Default::default() };
+    answering(Fact::Present(Resource::Parameter(held)))
+}
+
+/// A survey in which nothing exists, except this.
+fn with_only(kept: &[ResourceId]) -> Survey {
     let mut survey = survey();
-    let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
-    for id in ids {
-        survey.observed.insert(id, Fact::Absent);
-    }
+    lose_all_but(&mut survey, kept);
     survey.known.roles.clear();
     survey.known.records = Fact::Present(BTreeSet::new());
     survey
 }
 
 fn restoring(options: HubOptions) -> Target {
-    let given = Bootstrap { restore_settings: true, ..setting(options) };
-    bootstrap_with(given, OfferedRouter::Packaged(code()))
+    bootstrap_with(Bootstrap { restore_settings: true, ..setting(options) }, packaged())
 }
 
 #[test]
 fn every_command_decides_by_the_settings_or_refuses() {
-    let denied = || {
-        Fact::Unreadable(Fault::new(FaultKind::Denied { principal: None, resource: None }, "ssm:GetParameter", "no"))
-    };
+    let fault = FaultKind::Denied { principal: None, resource: None };
+    let denied = answering(Fact::Unreadable(Fault::new(fault, "ssm:GetParameter", "no")));
     let outcome = |survey: &Survey, target: &Target| match reconcile(survey, target) {
         Ok(intent) if intent.refusals.is_empty() => "plans",
         Ok(_) => "refuses the plan",
         Err(blocked) if blocked.is_no_hub() => "no hub",
         Err(blocked) => {
-            let message = only(blocked);
+            let message = only(blocked.0);
             assert_eq!(message.about, Subject::Resource(parameter()));
             match (message.kind, message.code) {
                 (MessageKind::Refused, Some(FindingCode::SettingsMissing)) => "lost",
@@ -68,40 +53,19 @@ fn every_command_decides_by_the_settings_or_refuses() {
             }
         }
     };
-    let targets = [
-        ("bootstrap-hub", bootstrap(HubOptions::default())),
-        ("bootstrap-hub --restore-settings", restoring(HubOptions::default())),
-        ("add-cluster", add()),
-        ("remove-cluster", remove()),
-        ("teardown", Target::teardown()),
-        ("verify", verify(OfferedRouter::Packaged(code()))),
-    ];
-    let future = r#"{"format":2,"options":{}}"#;
+    let restore = restoring(HubOptions::default());
+    let targets = [bootstrap(), restore, add(), remove(), Target::teardown(), verify()];
+    let future = holding(r#"{"format":2,"options":{}}"#);
     for (state, survey, expected) in [
         ("settings", survey(), ["plans"; 6]),
-        ("nothing", empty(), ["plans", "plans", "no hub", "no hub", "plans", "no hub"]),
+        ("nothing", with_only(&[]), ["plans", "plans", "no hub", "no hub", "plans", "no hub"]),
         ("lost settings", answering(Fact::Absent), ["lost", "plans", "lost", "lost", "plans", "plans"]),
         ("damaged settings", holding("hello"), ["bad", "plans", "bad", "bad", "bad", "bad"]),
-        ("settings of the future", holding(future), ["bad"; 6]),
-        ("settings that are denied", answering(denied()), ["unreadable"; 6]),
+        ("settings of the future", future, ["bad"; 6]),
+        ("settings that are denied", denied, ["unreadable"; 6]),
     ] {
-        for ((command, target), expected) in targets.iter().zip(expected) {
-            assert_eq!(outcome(&survey, target), expected, "{command} with {state}");
-        }
+        assert_eq!(targets.each_ref().map(|target| outcome(&survey, target)), expected, "{state}");
     }
-}
-
-/// The only message of a block.
-fn only(blocked: Blocked) -> Message {
-    let [message] = <[Message; 1]>::try_from(blocked.0).unwrap();
-    message
-}
-
-/// The command that restores lost settings.
-fn restores(blocked: Blocked) -> String {
-    let message = only(blocked);
-    assert_eq!(message.code, Some(FindingCode::SettingsMissing), "{message:?}");
-    message.fix.steps()[0].command.clone().unwrap()
 }
 
 #[test]
@@ -129,139 +93,91 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         unknown: Default::default(),
     };
     let mut survey = survey_of(options.clone());
-    survey.observed.insert(parameter(), Fact::Absent);
-    let command = restores(reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err());
-    let typed = ["kibus bootstrap-hub --restore-settings".to_owned()].into_iter().chain(options.typed());
-    assert_eq!(command, typed.collect::<Vec<_>>().join(" "));
-    let intent = reconcile(&survey, &restoring(options)).unwrap();
-    let changed: Vec<_> = intent.plan.changes.iter().map(|change| change.id.kind()).collect();
-    assert_eq!(changed, ["parameter"], "nothing else differs");
-}
-
-#[test]
-fn the_command_names_only_what_differs_from_the_defaults() {
-    let mut survey = survey_of(HubOptions::default());
-    survey.observed.insert(parameter(), Fact::Absent);
-    let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
-    assert_eq!(restores(blocked), "kibus bootstrap-hub --restore-settings");
-    let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
-    let findings: Vec<_> = intent.findings.iter().map(|one| (one.code.unwrap().as_str(), one.name())).collect();
-    assert_eq!(findings, [("K113", "/kibus/kibus".to_owned())]);
+    lose(&mut survey, [parameter()]);
+    let lost = only(reconcile(&survey, &bootstrap()).unwrap_err().0);
+    assert_eq!(lost.code, Some(FindingCode::SettingsMissing));
+    assert_eq!(commands(&lost), [format!("kibus bootstrap-hub --restore-settings {}", options.typed().join(" "))]);
+    let changes = planned(&survey, &restoring(options)).plan.changes;
+    assert!(changes.iter().map(|change| change.id.kind()).eq(["parameter"]), "something else differs: {changes:?}");
 }
 
 #[test]
 fn the_queue_of_a_cluster_and_its_record_are_no_hub() {
-    let (whole, mut survey) = (survey(), empty());
-    for id in [id_of_queue(QUEUE), whole.record_id(&base())] {
-        survey.observed.insert(id.clone(), whole.observed.get(&id).clone());
-    }
-    assert!(!survey.has_lost_settings());
+    assert!(!with_only(&[id_of_queue(QUEUE), survey().record_id(&base())]).has_lost_settings());
+}
+
+fn written_settings(intent: &Intent) -> &Settings {
+    let written = intent.plan.changes.iter().find(|change| change.id == parameter()).unwrap();
+    written.resource().as_parameter().unwrap().settings().unwrap()
 }
 
 /// A hub is as old as its oldest queue, or no queue of it would be its own.
 #[test]
 fn restored_settings_say_since_when_the_hub_exists() {
     for (name, survey, since) in [
-        ("a new hub", empty(), NOW),
+        ("a new hub", with_only(&[]), NOW),
         ("a restored one", answering(Fact::Absent), SINCE),
         ("an old one", survey(), SINCE),
     ] {
-        let target = restoring(options(Some("1024")));
-        let intent = reconcile(&survey, &target).unwrap();
-        let written = intent.plan.changes.iter().find(|change| change.id == parameter()).unwrap();
-        let settings = written.resource().as_parameter().unwrap().settings().unwrap();
-        assert_eq!((settings.since, intent.refusals), (Moment(since), Vec::new()), "{name}");
-    }
-}
-
-/// A prepared queue is refused, whatever tags it has.
-#[test]
-fn a_queue_that_is_older_than_the_hub_is_not_of_the_hub() {
-    for (older, refused) in [(5, false), (6, true)] {
-        let mut survey = survey();
-        edit_queue(&mut survey, "kibus-hub", |queue| (queue.created, queue.retention) = (SINCE - older, 60));
-        let refusals = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap().refusals;
-        assert_eq!(refusals.iter().any(|one| one.code == Some(FindingCode::NotManaged)), refused, "{older} s");
+        let intent = planned(&survey, &restoring(options(Some("1024"))));
+        assert_eq!((written_settings(&intent).since, &intent.refusals), (Moment(since), &vec![]), "{name}");
     }
 }
 
 #[test]
 fn a_member_of_a_newer_kibus_stays_and_is_named() {
-    let mut survey = survey();
-    let text = survey.settings().unwrap().document().replacen('{', r#"{"later":1,"#, 1);
-    let text = text.replace(r#""options":{"#, r#""options":{"more":2,"#);
-    survey.observed.insert(parameter(), holding(&text).observed.get(&parameter()).clone());
-    edit_record(&mut survey, |record| drop(record.unknown.insert("new".to_owned(), true.into())));
-    let intent = reconcile(&survey, &bootstrap(options(Some("1024")))).unwrap();
+    let text = survey().settings().unwrap().document().replacen('{', r#"{"later":1,"#, 1);
+    let mut survey = holding(&text.replace(r#""options":{"#, r#""options":{"more":2,"#));
+    edit_record(&mut survey, |record| record.unknown.insert("new".to_owned(), true.into()));
+    let intent = planned(&survey, &bootstrap_to(options(Some("1024"))));
     for member in ["later", "more", "new"] {
-        assert!(warned(&intent).contains(&format!("a member `{member}`")), "{}", warned(&intent));
+        assert_warned(&intent, &format!("a member `{member}`"));
     }
-    let written = intent.plan.changes.iter().find(|change| change.id == parameter()).unwrap();
-    let settings = written.resource().as_parameter().unwrap().settings().unwrap();
-    assert_eq!(settings.unknown().collect::<Vec<_>>(), ["later", "more"]);
+    assert_eq!(written_settings(&intent).unknown().collect::<Vec<_>>(), ["later", "more"]);
 }
 
 #[test]
 fn settings_that_are_too_long_name_the_longest_tags() {
     let tags = (0..20).map(|number| format!("key{number}={}", "v".repeat(200 + number)).parse().unwrap());
     let options = HubOptions { tag: Some(tags.collect()), ..HubOptions::default() };
-    let intent = reconcile(&survey(), &bootstrap(options)).unwrap();
-    let refusals: Vec<_> = intent.refusals.iter().map(|refusal| refusal.sentence.clone()).collect();
-    let [refusal] = refusals.as_slice() else { panic!("{refusals:?}") };
+    let refusal = only(planned(&survey(), &bootstrap_to(options)).refusals).sentence;
     assert!(refusal.contains("4096") && refusal.contains("tag `key19` takes 224"), "{refusal}");
 }
+
+/// A name, the number of the key before, the old keys and until when they stay, the wanted key, that of a queue, and the old
+/// keys afterwards.
+type OldKeys = (&'static str, Option<u8>, &'static [(u8, u64)], Option<u8>, Option<u8>, &'static [(u8, u64)]);
 
 /// S25: a message stays under the key that it was sent with.
 #[test]
 fn an_old_key_stays_until_no_message_can_be_under_it() {
-    const NEEDED: u64 = 14 * 86_400 + 60;
-    const KEPT: u64 = 15 * 86_400;
-    let key = |text: &str| text.parse::<KmsKey>().unwrap();
-    let settings = |current: Option<&str>, old: &[(&str, u64)]| Settings {
-        options: HubOptions { kms_key: current.map(|text| text.parse().unwrap()), ..HubOptions::default() },
-        old_keys: old.iter().map(|(text, until)| (key(text), Moment(*until))).collect(),
-        ..Settings::default()
-    };
-    for (name, before, wanted, queues, expected) in [
-        ("no key", settings(None, &[]), None, None, vec![]),
-        ("the same key", settings(Some(KEY), &[]), Some(KEY), Some(KEY), vec![]),
-        ("another key", settings(Some(KEY), &[]), Some(OTHER), Some(KEY), vec![(KEY, NOW + KEPT)]),
-        ("no key any more", settings(Some(KEY), &[]), None, Some(KEY), vec![(KEY, NOW + KEPT)]),
-        ("later", settings(Some(OTHER), &[(KEY, NOW + 1)]), Some(OTHER), Some(OTHER), vec![(KEY, NOW + 1)]),
-        ("over", settings(Some(OTHER), &[(KEY, NOW)]), Some(OTHER), Some(OTHER), vec![]),
-        (
-            "over, but a queue still has it",
-            settings(Some(OTHER), &[(KEY, NOW - 86_400)]),
-            Some(OTHER),
-            Some(KEY),
-            vec![(KEY, NOW + KEPT)],
-        ),
-        (
-            "a queue still has it, and the time is long enough",
-            settings(Some(OTHER), &[(KEY, NOW + NEEDED)]),
-            Some(OTHER),
-            Some(KEY),
-            vec![(KEY, NOW + NEEDED)],
-        ),
-        (
-            "a queue still has it, and the time is too short",
-            settings(Some(OTHER), &[(KEY, NOW + NEEDED - 1)]),
-            Some(OTHER),
-            Some(KEY),
-            vec![(KEY, NOW + KEPT)],
-        ),
-        ("back to it", settings(Some(OTHER), &[(KEY, NOW + 1)]), Some(KEY), Some(OTHER), vec![(OTHER, NOW + KEPT)]),
+    const ENOUGH: u64 = NOW + 14 * 86_400 + 60;
+    const KEPT: u64 = NOW + 15 * 86_400;
+    let key = |number: u8| format!("arn:aws:kms:us-west-2:111122223333:key/{number}").parse::<KmsKey>().unwrap();
+    let keys = |all: &[(u8, u64)]| all.iter().map(|(number, until)| (key(*number), Moment(*until))).collect();
+    let rows: [OldKeys; 11] = [
+        ("no key", None, &[], None, None, &[]),
+        ("the same key", Some(1), &[], Some(1), Some(1), &[]),
+        ("another key", Some(1), &[], Some(2), Some(1), &[(1, KEPT)]),
+        ("no key any more", Some(1), &[], None, Some(1), &[(1, KEPT)]),
+        ("later", Some(2), &[(1, NOW + 1)], Some(2), Some(2), &[(1, NOW + 1)]),
+        ("over", Some(2), &[(1, NOW)], Some(2), Some(2), &[]),
+        ("over, but a queue still has it", Some(2), &[(1, NOW - 86_400)], Some(2), Some(1), &[(1, KEPT)]),
+        ("a queue still has it, and the time is enough", Some(2), &[(1, ENOUGH)], Some(2), Some(1), &[(1, ENOUGH)]),
+        ("a queue still has it, and it is not", Some(2), &[(1, ENOUGH - 1)], Some(2), Some(1), &[(1, KEPT)]),
+        ("back to it", Some(2), &[(1, NOW + 1)], Some(1), Some(2), &[(2, KEPT)]),
         // Whoever may change a queue opens nothing with it.
-        ("a key that only a queue has", settings(None, &[]), None, Some(OTHER), vec![]),
-    ] {
+        ("a key that only a queue has", None, &[], None, Some(2), &[]),
+    ];
+    for (name, current, old_keys, wanted, live, expected) in rows {
+        let kms_key = current.map(|number| key(number).as_str().parse().unwrap());
+        let options = HubOptions { kms_key, ..HubOptions::default() };
+        let before = Settings { options, old_keys: keys(old_keys), ..Settings::default() };
         let mut survey = survey_of(HubOptions::default());
-        if let Some(live) = queues {
+        if let Some(live) = live {
             edit_queue(&mut survey, QUEUE, |queue| queue.encryption = Encryption::Kms(key(live)));
         }
-        let wanted = wanted.map(key);
-        let after = old_after(&survey, &before, wanted.as_ref());
-        let expected = expected.into_iter().map(|(text, until)| (key(text), Moment(until))).collect();
-        assert_eq!(after, expected, "{name}");
+        assert_eq!(old_after(&survey, &before, wanted.map(key).as_ref()), keys(expected), "{name}");
     }
 }
 
@@ -277,12 +193,10 @@ fn an_account_decides_about_its_logs() {
     ] {
         (group.retention_days, group.account_policy, group.protected) = (days, Some("org".to_owned()), true);
         see(&mut survey, Resource::LogGroup(group.clone()));
-        let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
+        let intent = planned(&survey, &bootstrap());
         assert!(intent.plan.is_empty() && intent.refusals.is_empty(), "{intent:?}");
-        assert_eq!(warned(&intent), said);
-        assert_eq!(found_in(&survey), Vec::<String>::new());
+        assert_eq!((warned(&intent).as_str(), found_in(&survey)), (said, vec![]));
     }
-    let refused = reconcile(&survey, &Target::teardown()).unwrap().refusals;
-    let [refusal] = refused.as_slice() else { panic!("{refused:?}") };
-    assert_eq!(refusal.sentence, "log group `/aws/lambda/kibus-router` is protected from being deleted");
+    let refusals = planned(&survey, &Target::teardown()).refusals;
+    assert_eq!(sentences(&refusals), ["log group `/aws/lambda/kibus-router` is protected from being deleted"]);
 }

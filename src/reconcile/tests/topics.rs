@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{Fault, FaultKind, FindingCode, KmsKey, QueueActivity, Signal, Topic, TopicAttributes, TopicKey};
+use crate::model::{FaultKind, FindingCode, QueueActivity, Signal, TopicAttributes, TopicKey};
 
 fn topic(statements: &Value, key: Option<&str>) -> Fact<TopicAttributes> {
     Fact::Present(TopicAttributes {
@@ -20,80 +20,53 @@ fn fault(kind: FaultKind) -> Fact<TopicAttributes> {
     Fact::Unreadable(Fault::new(kind, "sns:GetTopicAttributes", "no"))
 }
 
+/// A case, what SNS says of the topic, and what is said of it for `--notify` and for `--alarms`.
+type Row = (&'static str, Fact<TopicAttributes>, &'static str, &'static str);
+
 #[test]
 fn a_topic_is_refused_or_warned_about_by_what_sns_says_of_it() {
     let denied = FaultKind::Denied { principal: None, resource: None };
     let cloudwatch = lets("cloudwatch.amazonaws.com");
-    for (name, answer, notify, alarms) in [
+    let with = |key: &str| topic(&cloudwatch, Some(key));
+    let of_others = topic(&lets("events.amazonaws.com"), None);
+    let other_key = KEY.replace("/1", "/2");
+    let (missing, unknown) = ("refused: topic `t` does not exist", "unknown whether topic `t`");
+    let of_aws = "refused: topic `t` is encrypted with the key of AWS";
+    let (encrypted, by_alias) =
+        ("refused: topic `t` is encrypted with key", "refused: topic `t` is encrypted with key `alias/x`");
+    let (may_router, may_alarms) = ("unknown whether the router may use key `4`", "unknown whether key `4`");
+    let by_key = "refused: topic `t` cannot be notified by alarms: the policy of its key";
+    let rows: [Row; 11] = [
         ("one without a key", topic(&cloudwatch, None), "", ""),
-        ("a missing one", Fact::Absent, "refused: topic `t` does not exist", "refused: topic `t` does not exist"),
-        ("a denied one", fault(denied), "unknown whether topic `t`", "unknown whether topic `t`"),
-        (
-            "one that is out of reach",
-            fault(FaultKind::Unreachable),
-            "unknown whether topic `t`",
-            "unknown whether topic `t`",
-        ),
-        (
-            "the key of AWS",
-            topic(&cloudwatch, Some("alias/aws/sns")),
-            "",
-            "refused: topic `t` is encrypted with the key of AWS",
-        ),
-        (
-            "the key of AWS by its id",
-            topic(&cloudwatch, Some("3")),
-            "",
-            "refused: topic `t` is encrypted with the key of AWS",
-        ),
-        (
-            "a customer key that lets alarms in",
-            topic(&cloudwatch, Some("1")),
-            "refused: topic `t` is encrypted with key `1`",
-            "",
-        ),
-        (
-            "another one",
-            topic(&cloudwatch, Some(&KEY.replace("/1", "/2"))),
-            "refused: topic `t` is encrypted with key",
-            "refused: topic `t` cannot be notified by alarms: the policy of its key",
-        ),
-        ("an alias", topic(&cloudwatch, Some("alias/x")), "refused: topic `t` is encrypted with key `alias/x`", ""),
-        (
-            "a key of which KMS tells nothing",
-            topic(&cloudwatch, Some("4")),
-            "unknown whether the router may use key `4`",
-            "unknown whether key `4`",
-        ),
-        (
-            "a policy of others",
-            topic(&lets("events.amazonaws.com"), None),
-            "",
-            "refused: topic `t` cannot be notified by alarms: its policy",
-        ),
-    ] {
+        ("a missing one", Fact::Absent, missing, missing),
+        ("a denied one", fault(denied), unknown, unknown),
+        ("one that is out of reach", fault(FaultKind::Unreachable), unknown, unknown),
+        ("the key of AWS", with("alias/aws/sns"), "", of_aws),
+        ("the key of AWS by its id", with("3"), "", of_aws),
+        ("a customer key that lets alarms in", with("1"), "refused: topic `t` is encrypted with key `1`", ""),
+        ("another one", with(&other_key), encrypted, by_key),
+        ("an alias", with("alias/x"), by_alias, ""),
+        ("a key of which KMS tells nothing", with("4"), may_router, may_alarms),
+        ("a policy of others", of_others, "", "refused: topic `t` cannot be notified by alarms: its policy"),
+    ];
+    for (name, answer, notify, alarms) in rows {
         for (option, expected) in [("notify", notify), ("alarms", alarms)] {
-            let options = serde_json::from_value(json!({ option: "t" })).unwrap();
-            let mut survey = survey_of(options);
-            let topic: Topic = "t".parse().unwrap();
-            survey.known.topics.insert(topic, answer.clone());
-            let unread = Fact::Unreadable(Fault::denied("kms:DescribeKey"));
-            survey.known.topic_keys.insert("4".to_owned(), unread);
-            for (name, number) in [("1", "/1"), ("alias/x", "/1"), (&KEY.replace("/1", "/2"), "/2"), ("3", "/3")] {
-                let key = KEY.replace("/1", number).parse().unwrap();
-                let found = TopicKey { key, of_aws: name == "3" };
-                survey.known.topic_keys.insert(name.to_owned(), Fact::Present(found));
+            let mut survey = survey_of(serde_json::from_value(json!({ option: "t" })).unwrap());
+            let known = &mut survey.known;
+            known.topics.insert("t".parse().unwrap(), answer.clone());
+            known.topic_keys.insert("4".to_owned(), Fact::Unreadable(Fault::denied("kms:DescribeKey")));
+            for (name, number) in [("1", "/1"), ("alias/x", "/1"), (&other_key, "/2"), ("3", "/3")] {
+                let found = TopicKey { key: KEY.replace("/1", number).parse().unwrap(), of_aws: name == "3" };
+                known.topic_keys.insert(name.to_owned(), Fact::Present(found));
             }
             for (key, policy) in [("/1", &cloudwatch), ("/2", &lets("x"))] {
-                let key: KmsKey = KEY.replace("/1", key).parse().unwrap();
                 let policy = Document::new(json!({ "Statement": policy }));
-                survey.known.key_policies.insert(key, Fact::Present(policy));
+                known.key_policies.insert(KEY.replace("/1", key).parse().unwrap(), Fact::Present(policy));
             }
-            let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
+            let intent = planned(&survey, &bootstrap());
             let refusals = intent.refusals.iter().map(|refusal| format!("refused: {}", refusal.sentence));
             let said: Vec<String> = refusals.chain(intent.warnings.into_iter().map(|hint| hint.text)).collect();
-            let count = usize::from(!expected.is_empty());
-            assert_eq!(said.len(), count, "{name} of --{option}: {said:?}");
+            assert_eq!(said.len(), usize::from(!expected.is_empty()), "{name} of --{option}: {said:?}");
             assert!(said.iter().all(|said| said.starts_with(expected)), "{name} of --{option}: {said:?}");
         }
     }
@@ -116,7 +89,7 @@ fn a_key_policy_must_have_the_rules_of_the_hub_and_no_others() {
         let mut survey = survey_of(options.clone());
         let policy = Fact::Present(lets_for("events.amazonaws.com", rules));
         survey.known.key_policies.insert(KEY.parse().unwrap(), policy);
-        let findings = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap().findings;
+        let findings = checked(&survey).findings;
         let found = findings.iter().any(|finding| finding.code == Some(FindingCode::KeyBlocksEventBridge));
         assert_eq!(found, is_found, "{rules:?}");
     }
@@ -133,8 +106,8 @@ fn a_topic_policy_must_have_the_alarms_of_the_hub_and_of_clusters() {
         let mut survey = survey_of(options);
         let policy = Some(lets_for("cloudwatch.amazonaws.com", named));
         survey.known.topics.insert("t".parse().unwrap(), Fact::Present(TopicAttributes { policy, key: None }));
-        let intent = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap();
-        assert_eq!(intent.refusals.len(), refusals, "{reader_alarms} {}: {:?}", named.len(), intent.refusals);
+        let found = planned(&survey, &bootstrap()).refusals;
+        assert_eq!(found.len(), refusals, "{reader_alarms} {}: {found:?}", named.len());
     }
 }
 
@@ -143,18 +116,18 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
     let wants = |wants| HubOptions { reader_alarms: Some(wants), ..options(Some("512")) };
     let id = ResourceId::Alarm("kibus-reader-base".parse().unwrap());
     for (name, had, target, expected) in [
-        ("asked for", false, bootstrap(wants(true)), "create"),
-        ("wanted", true, bootstrap(HubOptions::default()), ""),
-        ("not wanted any more", true, bootstrap(wants(false)), "delete"),
-        ("never wanted", false, bootstrap(HubOptions::default()), ""),
+        ("asked for", false, bootstrap_to(wants(true)), "create"),
+        ("wanted", true, bootstrap(), ""),
+        ("not wanted any more", true, bootstrap_to(wants(false)), "delete"),
+        ("never wanted", false, bootstrap(), ""),
         ("with a cluster", true, remove(), "delete"),
         ("with the hub", true, Target::teardown(), "delete"),
     ] {
         let mut survey = survey_of(wants(had));
         if !had {
-            survey.observed.insert(id.clone(), Fact::Absent);
+            lose(&mut survey, [id.clone()]);
         }
-        let intent = reconcile(&survey, &target).unwrap();
+        let intent = planned(&survey, &target);
         let changes = &intent.plan.changes;
         let change = changes.iter().position(|change| change.id == id);
         let action = change.map_or("", |at| changes[at].action.words()[0]);
@@ -163,13 +136,10 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
         assert!(record.is_none() || change < record, "{name}: before its record");
         let costs = intent.warnings.iter().any(|hint| hint.text.contains("$0.20"));
         assert_eq!(costs, expected == "create", "{name}");
-        let asks = survey.take_open().resources.contains(&id);
-        assert!(!asks, "{name}: only what settings ask for is read");
+        assert!(!survey.take_open().resources.contains(&id), "{name}: only what settings ask for is read");
     }
     // What it watches has no period of its own, and a short description.
-    let alarm =
-        crate::model::watch::reader_alarm(&scope(), &wants(true), &"base".parse().unwrap(), &"q".parse().unwrap())
-            .unwrap();
+    let alarm = crate::model::watch::reader_alarm(&scope(), &wants(true), &base(), &"q".parse().unwrap()).unwrap();
     let definition = alarm.definition.value();
     assert_eq!(definition.get("Period"), None);
     assert_eq!(definition["TreatMissingData"], "breaching");
@@ -200,20 +170,18 @@ fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
         (Fact::Absent, false, 59, ""),
         (denied, false, 60, DENIED),
     ] {
-        let mut survey = if is_external { external::external_with(&[]) } else { survey() };
+        let mut survey = if is_external { external::external_cluster() } else { survey() };
         survey.now = SINCE + minutes * 60;
         survey.known.activity.insert(QUEUE.parse().unwrap(), answer.clone());
-        let mut target = verify(OfferedRouter::Packaged(code()));
-        let said = |target: &Target| {
-            let intent = reconcile(&survey, target).unwrap();
+        let said = |probes| {
+            let intent = planned(&survey, &Target { probes, ..verify() });
             let found = intent.findings.into_iter().map(|finding| finding.sentence);
-            let said: Vec<String> = found.chain(intent.warnings.into_iter().map(|hint| hint.text)).collect();
-            said.into_iter().filter(|said| said.contains("read")).collect::<Vec<_>>()
+            let said = found.chain(intent.warnings.into_iter().map(|hint| hint.text));
+            said.filter(|said| said.contains("read")).collect::<Vec<_>>()
         };
-        let found = said(&target);
+        let found = said(false);
         let is_expected = found.iter().all(|said| said.starts_with(expected));
         assert!(is_expected && found.is_empty() == expected.is_empty(), "{answer:?} {minutes}: {found:?}");
-        target.probes = true;
-        assert_eq!(said(&target), Vec::<String>::new(), "a probe tells more");
+        assert_eq!(said(true), Vec::<String>::new(), "a probe tells more");
     }
 }

@@ -13,7 +13,6 @@ const POLICIES: usize = 3;
 /// The number of desired and observed states of one cluster.
 pub(super) const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
 
-/// Desired and observed resources.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     pub(super) wanted: Desired,
@@ -48,32 +47,29 @@ impl Pair {
         // The last two have the mark of a delete.
         let marked = queue >= 8;
         if let Some(role) = ROLES.get(if marked { queue - 8 } else { queue / 2 }) {
-            for resource in desired(*role).resources() {
-                match resource.clone() {
-                    Resource::Queue(mut seen) => {
+            for mut resource in desired(*role).resources().cloned() {
+                match &mut resource {
+                    Resource::Queue(seen) => {
                         seen.delay += u32::from(queue % 2 == 1);
                         if marked {
-                            seen.tags = seen.tags.with(DELETING, "1");
+                            seen.tags = seen.tags.clone().with(DELETING, "1");
                         }
-                        self.see(Resource::Queue(seen));
                     }
-                    Resource::Record(seen) => self.see(Resource::Record(seen)),
-                    _ => {}
+                    Resource::Record(_) => {}
+                    _ => continue,
                 }
+                self.see(resource);
             }
         }
         for role in ["a", "b"] {
             let policy = next(POLICIES);
-            for resource in desired(Some(role)).resources() {
-                if let Resource::RolePolicy(mut seen) = resource.clone() {
-                    if policy == 1 {
-                        seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
-                    }
-                    match policy {
-                        0 => self.observed.insert(resource.id(), Fact::Absent),
-                        _ => self.see(Resource::RolePolicy(seen)),
-                    }
-                }
+            let mut seen = desired(Some(role)).resources().find_map(Resource::as_role_policy).unwrap().clone();
+            if policy == 1 {
+                seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
+            }
+            self.see(Resource::RolePolicy(seen.clone()));
+            if policy == 0 {
+                self.observed.insert(Resource::RolePolicy(seen).id(), Fact::Absent);
             }
         }
     }
@@ -107,8 +103,7 @@ impl Pair {
     }
 }
 
-/// The record of a cluster with this role.
-pub(super) fn record(name: &str, role: Option<&str>) -> ClusterRecord {
+fn record(name: &str, role: Option<&str>) -> ClusterRecord {
     let record = ClusterRecord::new(&scope(), &HubOptions::default(), name.parse().unwrap(), Moment(0));
     ClusterRecord { role: role.map(|role| role.parse().unwrap()), ..record }
 }
