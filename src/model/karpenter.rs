@@ -159,30 +159,29 @@ pub fn template_of(queue: &QueueName, cluster: &ClusterName) -> Option<QueueTemp
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
+    use crate::model::table::rows;
 
-    fn roles(names: &[&str]) -> BTreeMap<RoleName, ()> {
-        names.iter().map(|name| (name.parse().unwrap(), ())).collect()
+    fn roles(names: &str) -> BTreeMap<RoleName, ()> {
+        names.split_whitespace().map(|name| (name.parse().unwrap(), ())).collect()
     }
 
     #[test]
     fn a_role_is_found_by_its_name_and_a_suffix_only_makes_it_a_candidate() {
-        const TERRAFORM: &str = "KarpenterIRSA-base-20230918120501234500000001";
-        const CLOUDFORMATION: &str = "KarpenterIRSA-base-1A2B3C4D5E6F";
-        for (all, usual, suffixed) in [
-            (vec!["KarpenterServiceAccount-base", "other"], vec!["KarpenterServiceAccount-base"], vec![]),
-            (vec!["base-karpenter", "KarpenterIRSA-base"], vec!["base-karpenter", "KarpenterIRSA-base"], vec![]),
-            (vec![TERRAFORM], vec![], vec![TERRAFORM]),
-            (vec![TERRAFORM, CLOUDFORMATION], vec![], vec![CLOUDFORMATION, TERRAFORM]),
-            // The role of a cluster named base-2.
-            (vec!["KarpenterIRSA-base-2"], vec![], vec![]),
-            (vec!["KarpenterIRSA-base2"], vec![], vec![]),
-            (vec!["KarpenterIRSA-base", CLOUDFORMATION], vec!["KarpenterIRSA-base"], vec![]),
-            (vec![], vec![], vec![]),
-        ] {
-            let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(&all));
-            let names = |roles: Vec<RoleName>| roles.iter().map(ToString::to_string).collect::<Vec<_>>();
-            assert_eq!(names(found.usual), usual, "{all:?}");
-            assert_eq!(names(found.suffixed), suffixed, "{all:?}");
+        for [all, usual, suffixed] in rows(
+            "
+            KarpenterServiceAccount-base other           | KarpenterServiceAccount-base      |
+            base-karpenter KarpenterIRSA-base            | base-karpenter KarpenterIRSA-base |
+            KarpenterIRSA-base-20230918120501234500000001 | | KarpenterIRSA-base-20230918120501234500000001
+            KarpenterIRSA-base-20230918120501234500000001 KarpenterIRSA-base-1A2B3C4D5E6F | | KarpenterIRSA-base-1A2B3C4D5E6F KarpenterIRSA-base-20230918120501234500000001
+            KarpenterIRSA-base-2                         |                                   |
+            KarpenterIRSA-base2                          |                                   |
+            KarpenterIRSA-base KarpenterIRSA-base-1A2B3C4D5E6F | KarpenterIRSA-base          |
+                                                         |                                   |
+            ",
+        ) {
+            let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(all));
+            let names = |roles: Vec<RoleName>| roles.iter().map(RoleName::as_str).collect::<Vec<_>>().join(" ");
+            assert_eq!([names(found.usual), names(found.suffixed)], [usual, suffixed], "{all}");
         }
     }
 
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn similar_roles_name_the_cluster() {
-        let all = roles(&["team-base-controller", "database", "KarpenterIRSA-other", "Base"]);
+        let all = roles("team-base-controller database KarpenterIRSA-other Base");
         let found = similar_roles(&"base".parse().unwrap(), &all);
         let found: Vec<&str> = found.into_iter().map(RoleName::as_str).collect();
         assert_eq!(found, ["Base", "team-base-controller"]);

@@ -20,14 +20,7 @@ fn all_parts() -> HubOptions {
 }
 
 fn alarms_with(options: &HubOptions) -> Vec<Alarm> {
-    let alarms = alarms(&scope(), options).into_iter();
-    alarms.map(|alarm| alarm.as_alarm().unwrap().clone()).collect()
-}
-
-fn threshold(name: &str) -> u64 {
-    let alarms = alarms_with(&all_parts());
-    let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == name).unwrap();
-    alarm.definition.value()["Threshold"].as_u64().unwrap()
+    alarms(&scope(), options).iter().filter_map(Resource::as_alarm).cloned().collect()
 }
 
 #[test]
@@ -50,23 +43,15 @@ fn each_alarm_has_its_definition() {
         foreign-queue  Kibus DroppedQueueNotOurs bus=kibus Sum > 0 1/1x60 notBreaching
         queue-denied   Kibus RetriedQueueDenied bus=kibus Sum > 0 3/5x60 notBreaching
         heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching 20";
-    let of_rules = Signal::ALL.map(|signal| {
-        let signal = signal.slug();
-        [
-            ("failed", "FailedInvocations"),
-            ("sent-to-dlq", "InvocationsSentToDlq"),
-            ("lost", "InvocationsFailedToBeSentToDlq"),
-        ]
-        .map(|(slug, metric)| {
-            format!("{signal}-{slug} AWS/Events {metric} RuleName=kibus-{signal} Sum > 0 1/1x60 notBreaching")
+    let of_a_rule = "failed FailedInvocations, sent-to-dlq InvocationsSentToDlq, lost InvocationsFailedToBeSentToDlq";
+    let of_rules = Signal::ALL.into_iter().map(Signal::slug).flat_map(|signal| {
+        let each = of_a_rule.split(", ").filter_map(|alarm| alarm.split_once(' '));
+        each.map(move |(name, metric)| {
+            format!("{signal}-{name} AWS/Events {metric} RuleName=kibus-{signal} Sum > 0 1/1x60 notBreaching")
         })
     });
-    let wanted: BTreeSet<String> = of_hub
-        .lines()
-        .skip(1)
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .chain(of_rules.into_iter().flatten())
-        .collect();
+    let of_hub = of_hub.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let wanted: BTreeSet<String> = of_hub.chain(of_rules).collect();
     let got: BTreeSet<String> = alarms_with(&all_parts()).iter().map(line).collect();
     assert_eq!(got, wanted);
 }
@@ -76,25 +61,18 @@ fn line(alarm: &Alarm) -> String {
     let text = |member: &str| definition[member].as_str().unwrap();
     let dimensions = definition["Dimensions"].as_array().unwrap();
     assert_eq!(dimensions.len(), 1, "{}", alarm.name);
+    let metric = ["Namespace", "MetricName"].map(text).join(" ");
+    let [dimension, value] = ["Name", "Value"].map(|member| dimensions[0][member].as_str().unwrap());
+    let operator = text("ComparisonOperator").replace("GreaterThanThreshold", ">").replace("LessThanThreshold", "<");
+    let [threshold, points, periods, period] =
+        ["Threshold", "DatapointsToAlarm", "EvaluationPeriods", "Period"].map(|member| &definition[member]);
+    let warm_up =
+        definition.get(WARM_UP).map_or(String::new(), |of| format!(" {}", of["WarmUpPeriodDurationInMinutes"]));
     format!(
-        "{} {} {} {}={} {} {} {} {}/{}x{} {}{}",
+        "{} {metric} {dimension}={value} {} {operator} {threshold} {points}/{periods}x{period} {}{warm_up}",
         alarm.name.as_str().strip_prefix("kibus-").unwrap(),
-        text("Namespace"),
-        text("MetricName"),
-        dimensions[0]["Name"].as_str().unwrap(),
-        dimensions[0]["Value"].as_str().unwrap(),
         text("Statistic"),
-        match text("ComparisonOperator") {
-            "GreaterThanThreshold" => ">",
-            "LessThanThreshold" => "<",
-            other => other,
-        },
-        definition["Threshold"],
-        definition["DatapointsToAlarm"],
-        definition["EvaluationPeriods"],
-        definition["Period"],
         text("TreatMissingData"),
-        definition.get(WARM_UP).map_or(String::new(), |of| format!(" {}", of["WarmUpPeriodDurationInMinutes"])),
     )
 }
 
@@ -140,8 +118,11 @@ fn the_longest_bus_stays_within_the_limits_of_cloudwatch() {
 #[test]
 fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
     assert!(INVOCATION > u64::from(BATCH_SIZE));
-    assert_eq!(threshold("kibus-waiting"), INVOCATION);
-    assert_eq!(threshold("kibus-in-flight"), u64::from(MAXIMUM_CONCURRENCY) * INVOCATION);
+    for (name, bound) in [("waiting", INVOCATION), ("in-flight", u64::from(MAXIMUM_CONCURRENCY) * INVOCATION)] {
+        let alarms = alarms_with(&all_parts());
+        let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == format!("kibus-{name}")).unwrap();
+        assert_eq!(alarm.definition.value()["Threshold"], bound, "{name}");
+    }
 }
 
 /// Two of three samples, a minute apart, must see messages wait. In the simulated storms that arrive at once, with calls of 40 ms and
@@ -180,22 +161,12 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
 fn the_page_of_the_router_has_each_alarm() {
     let page = include_str!("../../../docs/router.md");
     let (_, page) = page.split_once("### Alarms").unwrap();
-    let rows: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("| [`BUS-")?.split_once('`')).map(|(name, _)| name).collect();
-    let alarms = alarms_with(&all_parts());
-    let names: BTreeSet<&str> = alarms
-        .iter()
-        .map(|alarm| alarm.name.as_str().strip_prefix("kibus-").unwrap())
-        .map(|name| {
-            Signal::ALL.iter().find_map(|signal| name.strip_prefix(&format!("{}-", signal.slug()))).map_or(
-                name,
-                |end| match end {
-                    "failed" => "RULE-failed",
-                    "sent-to-dlq" => "RULE-sent-to-dlq",
-                    _ => "RULE-lost",
-                },
-            )
-        })
-        .collect();
-    assert_eq!(rows, names);
+    let row = |line: &str| Some(line.strip_prefix("| [`BUS-")?.split_once('`')?.0.to_owned());
+    let rows: BTreeSet<String> = page.lines().filter_map(row).collect();
+    let name = |alarm: &Alarm| {
+        let name = alarm.name.as_str().strip_prefix("kibus-").unwrap();
+        let of_a_rule = Signal::ALL.iter().find_map(|signal| name.strip_prefix(signal.slug())?.strip_prefix('-'));
+        of_a_rule.map_or(name.to_owned(), |end| format!("RULE-{end}"))
+    };
+    assert_eq!(rows, alarms_with(&all_parts()).iter().map(name).collect());
 }

@@ -32,12 +32,8 @@ fn a_dashboard_follows_the_metrics_of_the_hub() {
     let default = shown(HubOptions::default()).body.compact();
     assert!(default.contains(r#"NumberOfMessagesSent\" QueueName=karpenter'"#), "{default}");
     assert!(default.contains("switched off"), "{default}");
-    let metrics = shown(HubOptions {
-        cluster_metrics: Some(ClusterMetrics::Cluster),
-        heartbeat: Some(true),
-        ..HubOptions::default()
-    });
-    let metrics = metrics.body.compact();
+    let cluster_metrics = Some(ClusterMetrics::Cluster);
+    let metrics = shown(HubOptions { cluster_metrics, heartbeat: Some(true), ..HubOptions::default() }).body.compact();
     assert!(metrics.contains("{Kibus,bus,cluster}") && !metrics.contains("QueueName=karpenter"), "{metrics}");
     assert!(metrics.contains("one every 5 minutes"), "{metrics}");
 }
