@@ -2,61 +2,44 @@
 
 use serde_json::{Value, json};
 
-use super::{A, B, TIME, arn, health, sample, spot, state, whole, with, without};
+use super::{A, B, TIME, arn, detail, health, sample, spot, state, whole, with, without};
 use crate::model::{Signal, scope::tests::scope};
 use crate::router::decode::decode;
 
 #[test]
 fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
+    let spot_with = |place: &str, value: Value| with(spot(), place, value);
     let new = sample(Signal::CapacityReservation, &[A]);
-    let old = with(
-        new.clone(),
-        "/detail-type",
-        json!("EC2 Interruptible Capacity Reservation Instance Interruption Warning"),
-    );
-    let mut single = health(&[A]);
-    single["detail"]["affectedEntities"] = json!({"entityValue": A});
-    let mut listed = health(&[A]);
-    listed["detail"]["affectedEntities"] = json!([{"entityValue": A}]);
-    let mixed = with(spot(), "/resources", json!([1, "x", null]));
-    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
+    let old = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
+    let old = with(new.clone(), "/detail-type", json!(old));
+    let (entity, entities) = (json!({"entityValue": A}), |value| detail("affectedEntities", value));
+    let no_resources = |entities: &[&str]| with(health(entities), "/resources", json!([]));
+    let in_number = json!([{"latestDescription": "x", "language": 2}]);
     for (what, arrived, expected) in [
         ("no version", without(state("stopping"), "version"), state("stopping")),
-        ("null version", with(spot(), "/version", Value::Null), spot()),
-        ("a number as version", with(spot(), "/version", json!(0)), spot()),
+        ("null version", spot_with("/version", Value::Null), spot()),
+        ("a number as version", spot_with("/version", json!(0)), spot()),
         ("the older detail-type", old, new),
-        ("resources that are text", with(spot(), "/resources", json!("x")), with(spot(), "/resources", json!(["x"]))),
-        ("resources that are more", mixed, with(spot(), "/resources", json!(["x"]))),
-        (
-            "resources that are an object",
-            with(spot(), "/resources", json!({"a": 1})),
-            with(spot(), "/resources", json!([])),
-        ),
+        ("resources that are text", spot_with("/resources", json!("x")), spot_with("/resources", json!(["x"]))),
+        ("mixed resources", spot_with("/resources", json!([1, "x", null])), spot_with("/resources", json!(["x"]))),
+        ("an object as resources", spot_with("/resources", json!({"a": 1})), spot_with("/resources", json!([]))),
         ("no time", without(spot(), "time"), spot()),
-        ("no time at all", with(spot(), "/time", json!("yesterday")), spot()),
-        ("an ARN", with(spot(), "/detail/instance-id", json!(arn(A))), spot()),
-        (
-            "an entity's ARN",
-            with(health(&[&arn(A), B]), "/resources", json!([])),
-            with(health(&[A, B]), "/resources", json!([])),
-        ),
-        ("an entity without a list", single, listed),
-        ("an id that is a number", with(spot(), "/id", json!(5)), with(spot(), "/id", json!("5"))),
+        ("no time at all", spot_with("/time", json!("yesterday")), spot()),
+        ("an ARN", spot_with("/detail/instance-id", json!(arn(A))), spot()),
+        ("an entity's ARN", no_resources(&[&arn(A), B]), no_resources(&[A, B])),
+        ("an entity without a list", entities(entity.clone()), entities(json!([entity]))),
+        ("an id that is a number", spot_with("/id", json!(5)), spot_with("/id", json!("5"))),
         (
             "an action that is an object",
-            with(spot(), "/detail/instance-action", json!({"a": 1})),
-            with(spot(), "/detail/instance-action", json!("{\"a\":1}")),
+            spot_with("/detail/instance-action", json!({"a": 1})),
+            spot_with("/detail/instance-action", json!("{\"a\":1}")),
         ),
         ("an ARN that is a flag", detail("eventArn", json!(true)), detail("eventArn", json!("true"))),
         ("a code that is a list", detail("eventTypeCode", json!([])), detail("eventTypeCode", json!("[]"))),
         ("a start that is a number", detail("startTime", json!(1)), detail("startTime", json!("1"))),
         ("an end that is a number", detail("endTime", json!(1)), detail("endTime", json!("1"))),
         ("a description that is text", detail("eventDescription", json!("x")), detail("eventDescription", json!([]))),
-        (
-            "a description in a number of languages",
-            detail("eventDescription", json!([{"latestDescription": "x", "language": 2}])),
-            detail("eventDescription", json!([])),
-        ),
+        ("a language that is a number", detail("eventDescription", in_number), detail("eventDescription", json!([]))),
     ] {
         let body = arrived.to_string();
         let event = decode(&body, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
@@ -70,36 +53,21 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
 /// an offset of 24 hours or 60 minutes.
 #[test]
 fn a_time_that_karpenter_may_not_parse_becomes_the_arrival() {
-    for (time, millis) in [
-        (json!("2026-11-20T14:02:31Z"), Some(TIME)),
-        (json!("2026-11-20T14:02:31.5Z"), Some(TIME + 500)),
-        (json!("2026-11-20T14:02:31.123456789012Z"), Some(TIME + 123)),
-        (json!("2026-11-20T15:32:31+01:30"), Some(TIME)),
-        (json!("2026-11-20t14:02:31Z"), None),
-        (json!("2026-11-20T14:02:31z"), None),
-        (json!("2016-12-31T23:59:60Z"), None),
-        (json!("2026-11-20T14:02:31,5Z"), None),
-        (json!("2026-11-20 14:02:31Z"), None),
-        (json!("2026-11-20T4:02:31Z"), None),
-        (json!("2026-11-20T24:02:31Z"), None),
-        (json!("2026-11-20T14:02:31+24:00"), None),
-        (json!("2026-11-20T14:02:31+00:60"), None),
-        (json!("2026-02-30T14:02:31Z"), None),
-        (json!("2026-11-20T14:02:31"), None),
-        (json!(""), None),
-        (json!(1_795_183_351), None),
-        (json!({}), None),
-        (Value::Null, None),
-    ] {
-        let body = with(spot(), "/time", time).to_string();
+    let refused = r#""2026-11-20t14:02:31Z" "2026-11-20T14:02:31z" "2016-12-31T23:59:60Z" "2026-11-20T14:02:31,5Z"
+        "2026-11-20\u002014:02:31Z" "2026-11-20T4:02:31Z" "2026-11-20T24:02:31Z" "2026-11-20T14:02:31+24:00"
+        "2026-11-20T14:02:31+00:60" "2026-02-30T14:02:31Z" "2026-11-20T14:02:31" "" 1795183351 {} null"#;
+    let refused = refused.split_whitespace().map(|time| (time, None));
+    let read = [
+        (r#""2026-11-20T14:02:31Z""#, TIME),
+        (r#""2026-11-20T14:02:31.5Z""#, TIME + 500),
+        (r#""2026-11-20T14:02:31.123456789012Z""#, TIME + 123),
+        (r#""2026-11-20T15:32:31+01:30""#, TIME),
+    ];
+    for (time, millis) in read.map(|(time, millis)| (time, Some(millis))).into_iter().chain(refused) {
+        let body = with(spot(), "/time", serde_json::from_str(time).unwrap()).to_string();
         let event = decode(&body, TIME + 999, &scope()).unwrap();
-        assert_eq!(event.time, millis, "{body}");
-        let (repairs, expected) = match millis {
-            Some(_) => (0, body.clone()),
-            None => (1, spot().to_string()),
-        };
-        assert_eq!(event.repairs, repairs, "{body}");
-        assert_eq!(whole(&event), expected);
+        let (repairs, expected) = if millis.is_some() { (0, body.clone()) } else { (1, spot().to_string()) };
+        assert_eq!((event.time, event.repairs, whole(&event)), (millis, repairs, expected), "{body}");
     }
     let escaped = spot().to_string().replace("14:02", "14\\u003a02");
     assert_eq!(decode(&escaped, TIME, &scope()).unwrap().repairs, 1);
