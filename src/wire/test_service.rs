@@ -15,6 +15,11 @@ use super::behavior;
 /// The status, a header and the body of an answer.
 pub(super) type Reply = (u16, String, String);
 
+/// An answer with a header that means nothing.
+pub(super) fn reply(status: u16, body: impl Into<String>) -> Reply {
+    (status, "a: b".to_owned(), body.into())
+}
+
 /// A server that answers one connection after the other.
 pub(super) struct TestService {
     pub(super) endpoint: String,
