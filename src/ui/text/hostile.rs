@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::layout::at_the_edge;
-use super::tests::{between, cluster_resources, hub_resources};
+use super::tests::{between, cluster_resources, dead_letter_report, hub_resources};
 use super::*;
 use crate::dead_letters::readings::any_letter;
-use crate::dead_letters::{DeadLetter, DeadLetterReport, RetryLine};
+use crate::dead_letters::{DeadLetter, RetryLine};
 use crate::error::{Error, Hint};
 use crate::model::{
     Desired, Document, Encryption, HubOptions, Redrive, Resource,
@@ -87,17 +87,8 @@ proptest! {
 
     #[test]
     fn a_dead_letter_controls_no_terminal(letter in any_letter(), reason in any_text(), style in any_style()) {
-        let report = DeadLetterReport {
-            queue: scope().dead_letter_queue(),
-            seen: 1,
-            about: 1,
-            action: None,
-            letters: vec![DeadLetter {
-                last_retry: Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason }),
-                ..letter.with_event(0)
-            }],
-            warnings: Vec::new(),
-        };
+        let last_retry = Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason });
+        let report = dead_letter_report([DeadLetter { last_retry, ..letter.with_event(0) }]);
         let shown = dead_letters(&scope(), &report, style);
         prop_assert!(is_safe(&shown, style), "{shown:?}");
     }

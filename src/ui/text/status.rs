@@ -164,22 +164,12 @@ fn rules(status: &StatusReport, paint: Paint) -> String {
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
-
-    fn cluster(name: &str, role: Option<&str>) -> ClusterSummary {
-        ClusterSummary {
-            name: name.parse().unwrap(),
-            queue: format!("karpenter-{name}").parse().unwrap(),
-            queue_arn: String::new(),
-            controller_role: role.map(|role| role.parse().unwrap()),
-            external: false,
-            damage: None,
-            found_by: Default::default(),
-        }
-    }
+    use crate::ui::text::tests::cluster_summary;
 
     fn shown(width: Option<usize>, standing: Option<&str>) -> String {
         let report = StatusReport { standing: standing.map(str::to_owned), ..StatusReport::default() };
-        let clusters = [cluster("t-10", Some("KarpenterServiceAccount-t-10")), cluster("t-9", None)];
+        let first = cluster_summary("t-10", Some("KarpenterServiceAccount-t-10"));
+        let clusters = [first, cluster_summary("t-9", None)];
         let style = Style { width, ..Style::default() };
         status(&scope(), &report, &clusters, style)
     }
