@@ -151,29 +151,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_is_read() {
-        for (text, read) in [
-            ("{}", true),
-            (" {\"a\": 1, \"b\": {\"a\": 2}} ", true),
-            ("{\"a\": 1, \"a\": 1}", true),
-            ("{\"\\ud800\": 1}", true),
-            ("{\"a\": 1", false),
-            ("{} {}", false),
-            ("[]", false),
-            ("null", false),
-            ("", false),
-        ] {
-            assert_eq!(Members::parse(text).is_some(), read, "{text}");
-        }
-    }
-
-    #[test]
-    fn of_several_members_the_last_is_read() {
-        let members = Members::parse("{\"a\": 1, \"\\u0061\": 2, \"A\": 3}").unwrap();
-        assert_eq!(members.written("a").unwrap().get(), "2");
-    }
-
-    #[test]
     fn names_fold_as_in_go() {
         for (key, name, folds) in [
             ("state", "state", true),
