@@ -291,17 +291,13 @@ mod tests {
                 "source": [signal.source()],
                 "detail-type": signal.detail_types(),
             });
-            let filters: Map<String, Value> = signal
-                .filters()
-                .iter()
-                .map(|filter| {
-                    let value = |value: &&str| {
-                        if filter.any_case { json!({"equals-ignore-case": value}) } else { json!(value) }
-                    };
-                    let values: Vec<Value> = filter.values.iter().map(value).collect();
-                    (filter.member.to_owned(), json!(values))
-                })
-                .collect();
+            let filters = signal.filters().iter().map(|filter| {
+                let exact = filter.values.iter().map(|value| json!(value));
+                let any_case = filter.values.iter().map(|value| json!({"equals-ignore-case": value}));
+                let values: Vec<Value> = if filter.any_case { any_case.collect() } else { exact.collect() };
+                (filter.member.to_owned(), json!(values))
+            });
+            let filters: Map<String, Value> = filters.collect();
             if !filters.is_empty() {
                 pattern["detail"] = Value::Object(filters);
             }

@@ -59,7 +59,7 @@ impl TestService {
 }
 
 /// The configuration of a client of this endpoint, with short pauses between retries.
-pub(super) fn config(endpoint: &str) -> SdkConfig {
+pub(crate) fn config(endpoint: &str) -> SdkConfig {
     SdkConfig::builder()
         .behavior_version(behavior())
         .region(Region::new("us-west-2"))

@@ -13,8 +13,7 @@ use crate::model::{
     Desired, FieldValue, FindingCode, HubOptions, ResourceId, Signal, sample_event, scope::tests::scope,
 };
 use crate::ui::text::tests::{
-    assert_file, assert_snapshot, between, cluster_resources, cluster_summary, dead_letter_report, drifted_resources,
-    hub_resources, refused,
+    assert_file, between, cluster_summary, dead_letter_report, drifted_resources, hub_resources, refused,
 };
 
 /// A schema of these words. They are in tables, which say more than serde needs.
@@ -178,12 +177,6 @@ fn report(plan: &Plan, error: Option<Error>) -> Report {
 #[test]
 fn the_schema_is_up_to_date() {
     assert_file("docs/plan.schema.json", &serde_json::to_string_pretty(&schema()).unwrap());
-}
-
-#[test]
-fn a_report_reads_like_this() {
-    let plan = between(&Desired::default(), &cluster_resources("base"));
-    assert_snapshot("report.json", &format!("{:#}", report(&plan, Some(refused())).to_json()));
 }
 
 #[test]

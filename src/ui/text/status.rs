@@ -175,15 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn clusters_stand_as_people_count() {
-        let text = shown(None, None);
-        let table = "  cluster   queue            waiting   in flight   controller role
-  t-9       karpenter-t-9          ?           ?   not managed by kibus
-  t-10      karpenter-t-10         ?           ?   KarpenterServiceAccount-t-10";
-        assert!(text.ends_with(table), "{text}");
-    }
-
-    #[test]
     fn a_narrow_terminal_is_spared_the_queues() {
         let table = "  cluster   waiting   in flight   controller role
   t-9             ?           ?   not managed by kibus

@@ -56,29 +56,19 @@ fn no_tags_are_not_an_error_and_a_tag_without_a_resource_is_one() {
     }
 }
 
+/// Their members are read in scenario `drill`.
 #[test]
 fn instances_are_read_of_every_reservation() {
-    let instance = |id: &str, more: &str| {
-        format!(
-            "<item><instancesSet><item><instanceId>{id}</instanceId><instanceState><code>16</code><name>running</name>\
-             </instanceState><privateDnsName>ip-{id}.internal</privateDnsName><instanceType>m5.large</instanceType>\
-             <launchTime>2026-11-24T03:00:00.000Z</launchTime><placement><availabilityZone>us-west-2a</availabilityZone>\
-             </placement>{more}</item></instancesSet></item>"
-        )
-    };
-    let tag = "<tagSet><item><key>karpenter.sh/nodepool</key><value>blue</value></item></tagSet>";
-    let spot = instance("i-1", &format!("<instanceLifecycle>spot</instanceLifecycle>{tag}"));
+    let instance =
+        |id: &str| format!("<item><instancesSet><item><instanceId>{id}</instanceId></item></instancesSet></item>");
     let answer = format!(
-        "<DescribeInstancesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><reservationSet>{spot}{}\
+        "<DescribeInstancesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><reservationSet>{}{}\
          </reservationSet><nextToken>t</nextToken></DescribeInstancesResponse>",
-        instance("i-2", "")
+        instance("i-1"),
+        instance("i-2")
     );
     let (all, token) = instances(&answer).unwrap();
-    assert_eq!(token.as_deref(), Some("t"));
-    let of = |one: &Instance| (one.id.to_string(), one.is_spot, one.state.clone(), one.tags.0.len());
-    let expected = [("i-1", true, 1), ("i-2", false, 0)];
-    let expected = expected.map(|(id, spot, tags)| (id.to_owned(), spot, "running".to_owned(), tags));
-    assert_eq!(all.iter().map(of).collect::<Vec<_>>(), expected);
-    assert_eq!([&all[0].host, &all[0].zone, &all[0].instance_type], ["ip-i-1.internal", "us-west-2a", "m5.large"]);
+    let ids: Vec<&str> = all.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!((ids, token.as_deref()), (vec!["i-1", "i-2"], Some("t")));
     assert!(instances("<DescribeInstancesResponse>").is_err());
 }

@@ -12,44 +12,28 @@ use crate::plan::finding;
 use crate::ui::text::layout::sentences;
 use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, refused, style};
 
+/// What a terminal would obey is escaped, and sentences fold at its width while commands stay whole.
 #[test]
-fn an_error_says_what_failed_why_and_what_to_do() {
-    assert_snapshot("error.txt", &error(&refused(), Style::default()));
-}
-
-#[test]
-fn an_error_escapes_what_a_terminal_would_obey() {
+fn errors_and_warnings_read_like_this() {
+    let narrow = style(0, Some(30));
     let hostile = Error::usage("`a\u{1b}]0;x\u{7}\nerror: b` is not a name")
         .note("one\n\u{1b}[2Jtwo")
         .hint_command("do\u{202e}", "kibus \u{1b}[31m");
-    assert_eq!(
-        error(&hostile, Style::default()),
-        "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\\n\\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
-    );
-}
-
-#[test]
-fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
-    let narrow = style(0, Some(30));
     let long = Error::failed("a message that is longer than the terminal is wide")
         .note("a note that is longer than the terminal is wide")
         .hint_command("a step that is longer than the terminal", "kibus add-cluster a-name-of-some-length");
-    assert_eq!(
-        error(&long, narrow),
-        "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
-         a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
-    );
     let (sentence, command) =
         ("a warning that is longer than the terminal", "a command that is longer than the terminal");
     let text = &format!("{sentence}\n    {command}");
-    assert_eq!(
-        warning(&Hint::command(sentence, command), narrow),
-        "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
-    );
-    assert_eq!(
-        sentences(text, narrow),
-        "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
-    );
+    for (name, shown) in [
+        ("error.txt", error(&refused(), Style::default())),
+        ("error-escaped.txt", error(&hostile, Style::default())),
+        ("error-narrow.txt", error(&long, narrow)),
+        ("warning-narrow.txt", warning(&Hint::command(sentence, command), narrow)),
+        ("sentences-narrow.txt", sentences(text, narrow)),
+    ] {
+        assert_snapshot(name, &shown);
+    }
     assert_eq!(sentences(text, Style::default()), *text);
 }
 

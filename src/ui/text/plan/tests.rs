@@ -117,12 +117,6 @@ fn unreadable_resources_are_listed() {
 }
 
 #[test]
-fn a_plan_without_changes_has_no_text() {
-    let desired = hub_resources(HubOptions::default());
-    assert_eq!(shown(&between(&desired, &desired), Style::default()), "");
-}
-
-#[test]
 fn color_changes_no_text() {
     let hub = hub_resources(HubOptions::default());
     let open = with_queues(&hub, |queue| queue.policy = queue.policy.as_ref().map(|_| Document::new(json!({}))));
