@@ -158,8 +158,7 @@ pub fn template_of(queue: &QueueName, cluster: &ClusterName) -> Option<QueueTemp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scope::tests::scope;
-    use crate::model::table::rows;
+    use crate::model::{scope::tests::scope, table::rows};
 
     fn roles(names: &str) -> BTreeMap<RoleName, ()> {
         names.split_whitespace().map(|name| (name.parse().unwrap(), ())).collect()

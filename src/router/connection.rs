@@ -117,9 +117,7 @@ mod tests {
     use aws_types::region::Region;
 
     use super::*;
-    use crate::wire::ec2::describe_tags;
-    use crate::wire::query::QueryError;
-    use crate::wire::test_service;
+    use crate::wire::{ec2::describe_tags, query::QueryError, test_service};
 
     fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
         let mut config = test_service::config(endpoint).into_builder();

@@ -3,10 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::{
-    OrNone,
-    scope::tests::{scope, scope_in},
-};
+use crate::model::{OrNone, scope::tests::scope};
 
 fn key() -> KmsKey {
     "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
@@ -50,37 +47,6 @@ fn an_old_key_has_a_statement_of_its_own() {
         statements[last]["Resource"] = json!(["*", key_of(2).as_str(), "alias/x"]);
         statements.push(json!({"Sid": "Theirs", "Action": "kms:*", "Resource": key_of(9).as_str()}));
         assert_eq!(&allowed_keys(&both) - &BTreeSet::from([key()]), BTreeSet::from([key_of(2)]));
-    }
-}
-
-#[test]
-fn a_controller_only_reads_and_decrypts() {
-    let queue = scope().hub_queue();
-    let old = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap()]);
-    let policy = with_old_keys(controller_policy(&scope(), &queue, Some(&key())), KeyUse::Receive, &scope(), &old);
-    let statements = policy.statements();
-    let (first, keys) = statements.split_first().unwrap();
-    assert_eq!(first["Action"], json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"]));
-    for statement in keys {
-        assert_eq!(statement["Action"], "kms:Decrypt");
-        let services = statement["Condition"]["StringEquals"].get("kms:ViaService");
-        assert_eq!(texts(services), ["sqs.us-west-2.amazonaws.com"]);
-    }
-    assert_eq!(controller_policy(&scope(), &queue, None).statements(), [*first]);
-}
-
-#[test]
-fn arns_are_of_the_partition_and_principals_are_not() {
-    for (partition, region) in [("aws", "us-west-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
-        let scope = scope_in(partition, region);
-        let rule = scope.rule(crate::model::signal::Signal::Probe);
-        let queue = scope.hub_queue();
-        let policy = hub_queue_policy(&scope, &queue, std::iter::once(&rule)).compact();
-        let sqs = format!("arn:{partition}:sqs:{region}:");
-        assert!(policy.contains(&sqs), "{policy}");
-        assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
-        let router = router_policy(&scope, &HubOptions::default());
-        assert!(router.compact().contains(&sqs));
     }
 }
 

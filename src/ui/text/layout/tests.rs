@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::ui::text::tests::assert_snapshot;
 
 #[test]
 fn control_characters_are_escaped() {
@@ -86,18 +87,10 @@ fn columns_align_by_visible_width_and_shorten_long_cells_but_no_numbers_to_fit()
         table
     };
     let short = table([vec!["base".into(), paint.red("12"), "r".into()], vec!["tënant-1".into(), "0".into()]]);
-    assert_eq!(
-        console::strip_ansi_codes(&short.render(2, None)),
-        "  cluster    waiting   controller role\n  base            12   r\n  tënant-1         0"
-    );
+    assert_snapshot("table.txt", &console::strip_ansi_codes(&short.render(2, None)));
     let long = ["a-cluster-with-a-long-name", "123456789", "KarpenterServiceAccount-a"].map(str::to_owned).to_vec();
     let long = table([long, vec!["base".into(), "0".into(), paint.dim(&"r".repeat(60))]]);
-    assert_eq!(
-        console::strip_ansi_codes(&long.render(2, Some(50))),
-        "  cluster                       waiting   control…\n  \
-         a-cluster-with-a-long-na…   123456789   Karpent…\n  \
-         base                                0   rrrrrrr…"
-    );
+    assert_snapshot("table-narrow.txt", &console::strip_ansi_codes(&long.render(2, Some(50))));
     for width in 40..120 {
         for line in long.render(2, Some(width)).lines() {
             assert!(measure_text_width(line) <= width, "{width}: {line}");
