@@ -43,7 +43,7 @@ fn codes_are_answers_to_questions() {
         iam:PutRolePermissionsBoundary | NoSuchEntity | Scope ARN: arn:aws:iam::1:policy/x does not exist or is not attachable. | Rejected | create that policy, or set another one with --permissions-boundary
         iam:PutRolePolicy | NoSuchEntity | The role with name x cannot be found. | Gone | -
 
-        sqs:ReceiveMessage | KMS.DisabledException KMS.NotFoundException KMS.InvalidStateException KMSDisabledException | arn:aws:kms:us-west-2:1:key/1 is disabled. | Rejected | enable the key
+        sqs:ReceiveMessage | KMS.DisabledException KMS.DisabledException;Sender KMS.NotFoundException KMS.InvalidStateException KMSDisabledException | arn:aws:kms:us-west-2:1:key/1 is disabled. | Rejected | enable the key
         sqs:ReceiveMessage | KMS.ThrottlingException | arn:aws:kms:us-west-2:1:key/1 is disabled. | Throttled | -
 
         sqs:CreateQueue | InvalidParameterValue InvalidAttributeValue | Invalid value for the parameter Policy. | Rejected | show the policy
