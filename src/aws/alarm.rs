@@ -127,8 +127,7 @@ mod tests {
     fn what_cloudwatch_adds_or_leaves_out_is_no_difference() {
         let (base, queue) = ("base".parse().unwrap(), "q".parse().unwrap());
         let wanted = reader_alarm(&scope(), &Default::default(), &base, &queue).unwrap();
-        for [more, same] in rows(
-            r#"
+        let table = r#"
             {} | true
             {"StateValue": "OK", "Invented": 1, "InsufficientDataActions": [], "Threshold": 1.0} | true
             {"EvaluationWindow": {"SlidingWindow": {}}, "EvaluationInterval": 60} | true
@@ -139,9 +138,8 @@ mod tests {
             {"ActionsEnabled": false} | false
             {"InsufficientDataActions": ["arn"]} | false
             {"Unit": "Bytes"} | false
-            {"Threshold": null, "WarmUpConfiguration": null} | false
-            "#,
-        ) {
+            {"Threshold": null, "WarmUpConfiguration": null} | false"#;
+        for [more, same] in rows(table) {
             let mut answer = wanted.definition.value().as_object().unwrap().clone();
             answer.extend(serde_json::from_str::<Map<String, Value>>(more).unwrap());
             let seen = Alarm { definition: Document::new(definition(answer)), ..wanted.clone() };

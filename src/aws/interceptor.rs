@@ -284,8 +284,7 @@ mod tests {
 
     #[test]
     fn a_line_names_the_resource() {
-        for [uri, body, name] in rows(
-            r#"
+        let table = r#"
             / | {"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}             | karpenter-base
             https://sqs.us-west-2.amazonaws.com/ | {"QueueName": "kibus-hub"}              | kibus-hub
             / | {"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}  | rule/kibus-probe
@@ -296,24 +295,21 @@ mod tests {
             /clusters/base/pod-identity-associations?serviceAccount=karpenter          |   | base
             /clusters                                                                  |   |
             / | Action=GetCallerIdentity&Version=1                                         |
-            /                                                                          |   |
-            "#,
-        ) {
+            /                                                                          |   |"#;
+        for [uri, body, name] in rows(table) {
             assert_eq!(resource(uri, body.as_bytes()), name, "{uri} {body}");
         }
     }
 
     #[test]
     fn a_line_says_with_which_code_a_call_failed() {
-        for [header, body, expected] in rows(
-            r#"
+        let table = r#"
             -                  | {"__type": "com.amazonaws.sqs#QueueDoesNotExist"} | QueueDoesNotExist
             x-amzn-query-error: AWS.SimpleQueueService.NonExistentQueue;Sender | {"__type": "com.amazonaws.sqs#QueueDoesNotExist"} | AWS.SimpleQueueService.NonExistentQueue
             x-amzn-errortype: ResourceNotFoundException:http://internal/ | {} | ResourceNotFoundException
             -                  | <ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse> | NoSuchEntity
-            -                  | upstream is down                                  | -
-            "#,
-        ) {
+            -                  | upstream is down                                  | -"#;
+        for [header, body, expected] in rows(table) {
             let mut headers = Headers::new();
             if let Some((name, value)) = header.split_once(": ") {
                 headers.insert(name.to_owned(), value.to_owned());
@@ -344,8 +340,7 @@ mod tests {
     /// E3, L18; the SDK's own classifiers decide about the others, like L17.
     #[test]
     fn a_used_up_quota_a_denied_key_and_a_throttled_call_are_not_retried() {
-        for [status, body, expected] in rows(
-            r#"
+        let table = r#"
             400 | {"__type": "LimitExceededException"}   | RetryForbidden
             502 | {"__type": "KMSAccessDeniedException"} | RetryForbidden
             400 | {"__type": "ThrottlingException"}      | RetryForbidden
@@ -356,9 +351,8 @@ mod tests {
             503 | <ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>           | RetryForbidden
             503 | <ErrorResponse><Error><Code>ServiceUnavailable</Code></Error></ErrorResponse> | NoActionIndicated
             502 |                                        | NoActionIndicated
-            200 | {"__type": "LimitExceededException"}   | NoActionIndicated
-            "#,
-        ) {
+            200 | {"__type": "LimitExceededException"}   | NoActionIndicated"#;
+        for [status, body, expected] in rows(table) {
             let status = StatusCode::try_from(status.parse::<u16>().unwrap()).unwrap();
             let found = verdict(|context| context.set_response(Response::new(status, SdkBody::from(body))));
             assert_eq!(format!("{found:?}"), expected, "{status} {body}");

@@ -244,16 +244,14 @@ mod tests {
     #[test]
     fn documents_compare_by_what_they_say() {
         let policy = document(r#"{"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "z"}]}"#);
-        for [name, other, same] in rows(
-            r#"
+        let table = r#"
             order of statements  | {"Statement": [{"Sid": "A", "Action": "z"}, {"Sid": "B", "Action": ["x", "y"]}]}      | true
             order of actions     | {"Statement": [{"Action": ["y", "x"], "Sid": "B"}, {"Sid": "A", "Action": "z"}]}      | true
             a list of one        | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": ["z"]}]}    | true
             another action       | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "q"}]}      | false
             one statement less   | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}]}                                   | false
-            one action more      | {"Statement": [{"Sid": "B", "Action": ["x", "y", "z"]}, {"Sid": "A", "Action": "z"}]} | false
-            "#,
-        ) {
+            one action more      | {"Statement": [{"Sid": "B", "Action": ["x", "y", "z"]}, {"Sid": "A", "Action": "z"}]} | false"#;
+        for [name, other, same] in rows(table) {
             assert_eq!((policy == document(other)).to_string(), same, "{name}");
         }
     }
@@ -272,16 +270,14 @@ mod tests {
         let statement = r#"{"Principal": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}"#;
         let ours = document(&format!(r#"{{"Statement": [{statement}]}}"#));
         assert_eq!(ours, document(&format!(r#"{{"Statement": {statement}}}"#)), "one statement without a list");
-        for [name, principal, value, same] in rows(
-            r#"
+        let table = r#"
             everyone by kind            | {"AWS": "*"}            | "false"   | true
             everyone by kind, in a list | {"AWS": ["*"]}          | ["false"] | true
             a boolean                   | "*"                     | false     | true
             the other boolean           | "*"                     | true      | false
             every service               | {"Service": "*"}        | "false"   | false
-            someone                     | {"AWS": "111122223333"} | "false"   | false
-            "#,
-        ) {
+            someone                     | {"AWS": "111122223333"} | "false"   | false"#;
+        for [name, principal, value, same] in rows(table) {
             let other = statement.replace(r#""*""#, principal).replace(r#""false""#, value);
             assert_eq!((ours == document(&format!(r#"{{"Statement": [{other}]}}"#))).to_string(), same, "{name}");
         }

@@ -228,8 +228,7 @@ mod tests {
     fn a_pattern_is_read_as_eventbridge_reads_it() {
         let of_ec2 = "SpotInterruption StateChange CapacityReservation Rebalance";
         let all = "SpotInterruption StateChange CapacityReservation Rebalance ScheduledChange";
-        for [case, pattern, signals, is_broad, further] in rows(
-            r#"
+        let table = r#"
             Karpenter's template            | {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | SpotInterruption | false |
             its rule for health             | {"source": ["aws.health"], "detail-type": ["AWS Health Event"]} | ScheduledChange | false |
             an older name of a signal       | {"source": ["aws.ec2"], "detail-type": ["EC2 Interruptible Capacity Reservation Instance Interruption Warning"]} | CapacityReservation | false |
@@ -251,9 +250,8 @@ mod tests {
             another service                 | {"source": ["aws.s3"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | | true |
             no list                         | {"source": "aws.ec2", "detail-type": ["EC2 Spot Instance Interruption Warning"]} | | true |
             numbers and nothing             | {"source": [1, null, {}]} | | true |
-            an empty list                   | {"source": [], "detail-type": []} | | false |
-            "#,
-        ) {
+            an empty list                   | {"source": [], "detail-type": []} | | false |"#;
+        for [case, pattern, signals, is_broad, further] in rows(table) {
             let read = read_text(pattern);
             let signals = signals.replace("of EC2", of_ec2).replace("all", all);
             let found = read.signals.iter().map(|signal| format!("{signal:?}")).collect::<BTreeSet<_>>();
@@ -266,8 +264,7 @@ mod tests {
     /// The members of three real patterns, and their siblings: what is filtered further, and why nothing matches.
     #[test]
     fn a_filter_is_compared_with_that_of_the_signal() {
-        for [kind, member, further, nothing] in rows(
-            r#"
+        let table = r#"
             EC2 Instance State-change Notification | "detail": {"state": ["terminated", "Stopping", {"equals-ignore-case": "STOPPED"}]} | - | -
             EC2 Instance State-change Notification | "detail": {"state": ["terminated", "running"]}                    | detail.state             | -
             EC2 Instance State-change Notification | "detail": {"state": [{"anything-but": ["running"]}]}              | detail.state             | -
@@ -284,9 +281,8 @@ mod tests {
             EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": false}]                                | -                        | -
             EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": true}]                                 | replay-name              | -
             EC2 Spot Instance Interruption Warning | "detail_type": ["x"] | - | no event has the member `detail_type`
-            EC2 Spot Instance Interruption Warning | "details": {"x": [{"exists": false}]}                             | -                        | -
-            "#,
-        ) {
+            EC2 Spot Instance Interruption Warning | "details": {"x": [{"exists": false}]}                             | -                        | -"#;
+        for [kind, member, further, nothing] in rows(table) {
             let source = if kind == HEALTH { "aws.health" } else { "aws.ec2" };
             let read = read_text(&format!(r#"{{"source": ["{source}"], "detail-type": ["{kind}"], {member}}}"#));
             assert_eq!(read.further, cell(further).into_iter().map(str::to_owned).collect(), "{kind} {member}");
@@ -313,13 +309,11 @@ mod tests {
 
     #[test]
     fn only_a_rule_that_says_so_is_about_auto_scaling() {
-        for [pattern, of_auto_scaling] in rows(
-            r#"
+        let table = r#"
             {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]} | true
             {"source": ["aws.ec2", "aws.autoscaling"]} | true
-            {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | false
-            "#,
-        ) {
+            {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | false"#;
+        for [pattern, of_auto_scaling] in rows(table) {
             let read = read_text(pattern);
             assert_eq!(read.of_auto_scaling.to_string(), of_auto_scaling, "{pattern}");
             assert!(read.may_concern_karpenter(), "{pattern}");

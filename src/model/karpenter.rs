@@ -166,8 +166,7 @@ mod tests {
 
     #[test]
     fn a_role_is_found_by_its_name_and_a_suffix_only_makes_it_a_candidate() {
-        for [all, usual, suffixed] in rows(
-            "
+        let table = "
             KarpenterServiceAccount-base other           | KarpenterServiceAccount-base      |
             base-karpenter KarpenterIRSA-base            | base-karpenter KarpenterIRSA-base |
             KarpenterIRSA-base-20230918120501234500000001 | | KarpenterIRSA-base-20230918120501234500000001
@@ -175,9 +174,8 @@ mod tests {
             KarpenterIRSA-base-2                         |                                   |
             KarpenterIRSA-base2                          |                                   |
             KarpenterIRSA-base KarpenterIRSA-base-1A2B3C4D5E6F | KarpenterIRSA-base          |
-                                                         |                                   |
-            ",
-        ) {
+                                                         |                                   |";
+        for [all, usual, suffixed] in rows(table) {
             let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(all));
             let names = |roles: Vec<RoleName>| roles.iter().map(RoleName::as_str).collect::<Vec<_>>().join(" ");
             assert_eq!([names(found.usual), names(found.suffixed)], [usual, suffixed], "{all}");

@@ -240,8 +240,7 @@ mod tests {
 
     #[test]
     fn only_a_healthy_report_of_the_expected_router_passes() {
-        for [payload, refused] in rows(
-            r#"
+        let table = r#"
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | -
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[],"new":1} | -
             {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[{"text":"a","code":"A"},{"text":"b","code":"B"}]} | a; b
@@ -249,9 +248,8 @@ mod tests {
             {"version":"0.2.0","handler":"kibus/{cluster}","problems":[]} | it reads `kibus/{cluster}` as its bus and queue names, but `kibus/karpenter-{cluster}` was set
             {"version":"0.2.0","handler":"","problems":[]}                | it reads nothing as its bus and queue names, but `kibus/karpenter-{cluster}` was set
             {"Received":1} | it answered "{\"Received\":1}", which is not a self-test report
-            "ok"           | it answered "\"ok\"", which is not a self-test report
-            "#,
-        ) {
+            "ok"           | it answered "\"ok\"", which is not a self-test report"#;
+        for [payload, refused] in rows(table) {
             let report = SelfTestReport::read(payload.as_bytes());
             let checked = report.and_then(|report| report.check(&function_settings("0.2.0")));
             assert_eq!(checked.err().as_deref(), cell(refused), "{payload}");

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_types::retry::RetryConfig;
-use aws_types::SdkConfig;
-use aws_types::region::Region;
+use aws_types::{SdkConfig, region::Region};
 
 use super::behavior;
 

@@ -3,8 +3,7 @@
 use aws_sdk_iam::operation::get_role::GetRoleError;
 use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
 use aws_smithy_runtime_api::http::StatusCode;
-use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::error::metadata::ErrorMetadata;
+use aws_smithy_types::{body::SdkBody, error::metadata::ErrorMetadata};
 
 use super::*;
 use crate::aws::wait::settling;
@@ -14,8 +13,7 @@ use crate::model::table::{cell, rows};
 /// role and an absent boundary, and SQS one for the values of all attributes.
 #[test]
 fn codes_are_answers_to_questions() {
-    for [action, codes, message, kind, advice] in rows(
-        r#"
+    let table = r#"
         sqs:GetQueueAttributes | AWS.SimpleQueueService.NonExistentQueue QueueDoesNotExist com.amazonaws.sqs#QueueDoesNotExist | | Gone | -
         sqs:TagQueue | AWS.SimpleQueueService.NonExistentQueue;Sender | | Gone | -
         iam:GetRole | NoSuchEntity | | Gone | -
@@ -54,9 +52,8 @@ fn codes_are_answers_to_questions() {
         lambda:InvokeFunction | AccessDeniedException | The role defined for the function cannot be assumed by Lambda. | ServiceDenied | -
         lambda:CreateFunction | InvalidParameterValueException | The role defined for the function cannot be assumed by Lambda. | ServiceDenied | -
         lambda:InvokeFunction | KMSAccessDeniedException | KMS access was denied. User: arn:aws:sts::1:assumed-role/kibus-router/x is not authorized to perform: kms:Decrypt on resource: arn:aws:kms:us-west-2:1:key/1 | ServiceDenied | -
-        lambda:CreateEventSourceMapping | InvalidParameterValueException | The provided execution role does not have permissions to call ReceiveMessage on SQS | ServiceDenied | -
-        "#,
-    ) {
+        lambda:CreateEventSourceMapping | InvalidParameterValueException | The provided execution role does not have permissions to call ReceiveMessage on SQS | ServiceDenied | -"#;
+    for [action, codes, message, kind, advice] in rows(table) {
         for code in codes.split(' ') {
             let fault = refusal(action, Some(code), message);
             let found = (format!("{:?}", fault.kind), fault.action.as_str(), fault.message.as_str());
@@ -69,8 +66,7 @@ fn codes_are_answers_to_questions() {
 
 #[test]
 fn a_denial_says_who_and_what() {
-    for [action, code, message, principal, resource, needed] in rows(
-        r#"
+    let table = r#"
         iam:GetRole           | AccessDenied          | User: u is not authorized to perform: iam:GetRole on resource: role x because no policy allows it | u | role x | iam:GetRole
         iam:GetRole           | AccessDenied          | User: u is not authorized to perform: iam:GetRole on resource: role x | u | role x | iam:GetRole
         iam:GetRole           | AccessDenied          | User: u is not authorized to perform: iam:GetRole on resource: x because no policy allows it | u | x | iam:GetRole
@@ -82,16 +78,12 @@ fn a_denial_says_who_and_what() {
         tag:GetResources      | AccessDeniedException | User: u is not authorized to perform: tag:GetResources because no policy allows it | u | - | tag:GetResources
         lambda:CreateFunction | AccessDeniedException | User: u is not authorized to perform: iam:PassRole on resource: arn:aws:iam::1:role/x because no identity-based policy allows the iam:PassRole action | u | arn:aws:iam::1:role/x | iam:PassRole
         ec2:DescribeTags      | UnauthorizedOperation | You are not authorized to perform this operation. | - | - | ec2:DescribeTags
-        ec2:CreateTags        | UnauthorizedOperation | You are not authorized to perform this operation. User: u is not authorized to perform: ec2:CreateTags on resource: arn:aws:ec2:us-west-2:1:instance/i-1 with an explicit deny. Encoded authorization failure message: AbC | u | arn:aws:ec2:us-west-2:1:instance/i-1 | ec2:CreateTags
-        "#,
-    ) {
+        ec2:CreateTags        | UnauthorizedOperation | You are not authorized to perform this operation. User: u is not authorized to perform: ec2:CreateTags on resource: arn:aws:ec2:us-west-2:1:instance/i-1 with an explicit deny. Encoded authorization failure message: AbC | u | arn:aws:ec2:us-west-2:1:instance/i-1 | ec2:CreateTags"#;
+    for [action, code, message, principal, resource, needed] in rows(table) {
         let fault = refusal(action, Some(code), message);
         let [principal, resource] = [principal, resource].map(|text| cell(text).map(Into::into));
-        assert_eq!(
-            (fault.kind, fault.action.as_str()),
-            (FaultKind::Denied { principal, resource }, needed),
-            "{message}"
-        );
+        let expected = (FaultKind::Denied { principal, resource }, needed);
+        assert_eq!((fault.kind, fault.action.as_str()), expected, "{message}");
     }
 }
 
@@ -99,8 +91,7 @@ fn a_denial_says_who_and_what() {
 /// about a dead letter target is of Serverless, issue 5215.
 #[test]
 fn refusals_that_pass_are_distinguished_from_errors() {
-    for [action, codes, message, reason] in rows(
-        r#"
+    let table = r#"
         x:Y | InvalidParameterValueException AccessDeniedException | The role defined for the function cannot be assumed by Lambda. | RoleNotAssumable
         x:Y | InvalidParameterValueException | The function execution role does not have permissions to call ReceiveMessage on SQS | RolePermissions
         x:Y | InvalidParameterValueException | Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds | -
@@ -125,9 +116,8 @@ fn refusals_that_pass_are_distinguished_from_errors() {
         x:Y | DeleteConflict | Cannot delete entity, must detach all policies first. | -
         x:Y | AccessDenied | | -
         lambda:InvokeFunction | AccessDeniedException | The role defined for the function cannot be assumed by Lambda. | VersionWithoutRole
-        lambda:InvokeFunction | KMSAccessDeniedException | Lambda was unable to decrypt the environment variables because KMS access was denied. | VersionWithoutKey
-        "#,
-    ) {
+        lambda:InvokeFunction | KMSAccessDeniedException | Lambda was unable to decrypt the environment variables because KMS access was denied. | VersionWithoutKey"#;
+    for [action, codes, message, reason] in rows(table) {
         for code in codes.split(' ') {
             let found = settling(&refusal(action, Some(code), message)).map(|reason| format!("{reason:?}"));
             assert_eq!(found.as_deref(), cell(reason), "{action} {code} {message}");
@@ -138,15 +128,13 @@ fn refusals_that_pass_are_distinguished_from_errors() {
 /// Shortfall 7.
 #[test]
 fn a_denial_is_the_callers_unless_it_names_another_role_session() {
-    for [principal, caller, of_the_caller_itself] in rows(
-        "
+    let table = "
         arn:aws:sts::1:assumed-role/ops/x          | arn:aws:sts::1:assumed-role/ops/x | true
         arn:aws:sts::1:assumed-role/kibus-router/x | arn:aws:sts::1:assumed-role/ops/x | false
         arn:aws:sts::1:assumed-role/kibus-router/x | arn:aws:iam::1:user/operator      | false
         arn:aws:iam::1:user/operator               | arn:aws:iam::1:user/operator      | true
-        arn:aws:iam::1:user/operator               | arn:aws:sts::1:assumed-role/ops/x | true
-        ",
-    ) {
+        arn:aws:iam::1:user/operator               | arn:aws:sts::1:assumed-role/ops/x | true";
+    for [principal, caller, of_the_caller_itself] in rows(table) {
         let message = format!("User: {principal} is not authorized to perform: kms:Decrypt on resource: x");
         let fault = of_the_caller(refusal("x:Y", Some("AccessDenied"), &message), caller);
         assert_eq!(fault.is_denied().to_string(), of_the_caller_itself, "{principal} {caller}");

@@ -30,17 +30,15 @@ fn a_document_is_one_readable_line() {
 
 #[test]
 fn other_documents_are_refused() {
-    for [text, expected] in rows(
-        r#"
+    let table = r#"
         {"format":1,SINCE}                            | damaged
         {"options":{},SINCE}                          | damaged
         {"format":0,"options":{},SINCE}               | damaged
         {"format":"1","options":{},SINCE}             | damaged
         {"format":1,"options":{},"since":"yesterday"} | damaged
                                                       | damaged
-        {"format":1,"options":{},SINCE}               | read
-        "#,
-    ) {
+        {"format":1,"options":{},SINCE}               | read"#;
+    for [text, expected] in rows(table) {
         let read = Settings::from_document(&text.replace("SINCE", SINCE)).map_or("damaged", |_| "read");
         assert_eq!(read, expected, "{text}");
     }

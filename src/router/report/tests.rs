@@ -85,14 +85,9 @@ fn a_line_says_what_became_of_items_losses_first() {
         })
     };
     lines.retain(|line| line.get("_aws").is_none());
-    assert_eq!(
-        lines,
-        [
-            line("dropped", Some("unregistered"), "b", 0, 2),
-            line("retried", Some("send throttled"), "a", 2, 1),
-            line("delivered", None, "a", 0, 1),
-        ]
-    );
+    let lost = [line("dropped", Some("unregistered"), "b", 0, 2), line("retried", Some("send throttled"), "a", 2, 1)];
+    assert_eq!(lines[..2], lost);
+    assert_eq!(lines[2..], [line("delivered", None, "a", 0, 1)]);
 }
 
 /// The page and the bill have the size of a line with names of usual lengths.

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
+use aws_smithy_types::{DateTime, date_time::Format};
 
 use super::*;
 use crate::model::{
@@ -25,20 +24,14 @@ struct Alike {
     calls: Mutex<Vec<String>>,
 }
 
-impl Alike {
-    fn called(&self, call: String) {
-        self.calls.lock().unwrap().push(call);
-    }
-}
-
 impl Services for Alike {
     async fn instance_tags(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallError> {
-        self.called(format!("tags of {}", ids[0]));
+        self.calls.lock().unwrap().push(format!("tags of {}", ids[0]));
         self.instance_tags.clone().map(|()| HashMap::new())
     }
 
     async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
-        self.called(format!("{queue} {}", bodies[0]));
+        self.calls.lock().unwrap().push(format!("{queue} {}", bodies[0]));
         match &self.send {
             Some(answer) => Ok(vec![answer.clone()]),
             None => std::future::pending().await,
@@ -104,8 +97,7 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
 /// S14, S15, S18, L18: what is at fault has a name.
 #[tokio::test]
 async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
-    for [code, tags, expected] in rows(
-        "
+    let table = "
         AccessDenied                            | both  | is denied; check statement KibusSendToClusters of the router's policy and whether SQS in us-west-2 supports tags as conditions, because the queue has the tags; if it does not, set the hub option --tag-conditions=false
         AccessDenied                            | none  | is denied; check statement KibusSendToClusters of the router's policy and the tags kibus:bus and kibus:cluster of the queue, which lacks one of them
         AccessDeniedException                   | -     | is denied; check statement KibusSendToClusters of the router's policy
@@ -113,9 +105,8 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
         KMS.DisabledException                   | both  | failed, because the queue's KMS key is disabled; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
         KMS.NotFoundException                   | both  | failed, because the queue's KMS key does not exist; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
         KMS.AccessDeniedException               | both  | failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
-        InvalidMessageContents                  | both  | failed
-        ",
-    ) {
+        InvalidMessageContents                  | both  | failed";
+    for [code, tags, expected] in rows(table) {
         let queue_tags = match tags {
             "both" => healthy().queue_tags,
             "none" => Ok(Tags::default()),

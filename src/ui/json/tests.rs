@@ -96,9 +96,8 @@ fn join_variants(object: &mut serde_json::Map<String, Value>) {
     let variants = object.remove("anyOf").unwrap_or_default();
     for variant in variants[0]["oneOf"].as_array().into_iter().flatten() {
         for (name, property) in variant["properties"].as_object().unwrap() {
-            let mut property = property.clone();
-            property["description"] = variant["description"].clone();
-            object["properties"][name] = property;
+            object["properties"][name] = property.clone();
+            object["properties"][name]["description"] = variant["description"].clone();
         }
     }
 }
@@ -108,22 +107,15 @@ fn close(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     join_variants(object);
     let required: Vec<Value> = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
-    let Some(Value::Object(properties)) = object.get_mut("properties") else {
-        return;
-    };
+    let Some(Value::Object(properties)) = object.get_mut("properties") else { return };
     for (name, property) in properties.iter_mut() {
-        let Some(property) = property.as_object_mut().filter(|_| !required.contains(&json!(name))) else {
-            continue;
-        };
-        if let Some(Value::Array(types)) = property.get_mut("type") {
-            types.retain(|of| *of != "null");
-            let only = types.remove(0);
+        let Some(property) = property.as_object_mut().filter(|_| !required.contains(&json!(name))) else { continue };
+        if let Some(Value::Array(types)) = property.get("type") {
+            let only = types.iter().find(|of| **of != "null").cloned().unwrap();
             property.insert("type".to_owned(), only);
         }
-        if let Some(Value::Array(any)) = property.get("anyOf") {
-            let only = any[0].as_object().unwrap().clone();
-            property.remove("anyOf");
-            property.extend(only);
+        if let Some(any) = property.remove("anyOf") {
+            property.extend(any[0].as_object().unwrap().clone());
         }
     }
     object.insert("additionalProperties".to_owned(), false.into());
@@ -144,8 +136,7 @@ fn schema() -> Schema {
     schema.insert("title".to_owned(), json!("Document of kibus --output json"));
     let version = json!({"type": "integer", "const": FORMAT_VERSION, "minimum": 0});
     schema.get_mut("properties").unwrap()["format_version"] = version;
-    let required = schema.get_mut("required").unwrap().as_array_mut().unwrap();
-    required.insert(0, json!("format_version"));
+    schema.get_mut("required").unwrap().as_array_mut().unwrap().insert(0, json!("format_version"));
     schema
 }
 

@@ -2,9 +2,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::{DateTime, date_time::Format, error::metadata::ProvideErrorMetadata};
 use aws_types::region::Region;
 use serde::Deserialize;
 use serde_json::json;
@@ -47,8 +45,7 @@ async fn a_request_names_the_operation_and_has_no_null() {
 /// The names of the document, or the code and the message of the error.
 #[tokio::test]
 async fn an_answer_is_a_document_or_an_error() {
-    for [status, header, body, expected] in rows(
-        r#"
+    let table = r#"
         200 | a: b | {"names": []}   | Some([])
         200 | a: b | {"names": null} | None
         200 | a: b |                 | None
@@ -56,9 +53,8 @@ async fn an_answer_is_a_document_or_an_error() {
         400 | a: b | {"code": "TwoException", "Message": "why"}                      | Some("TwoException") Some("why")
         400 | x-amzn-errortype: ThreeException:http://internal/ | {}                 | Some("ThreeException") None
         403 | a: b | <html></html>   | None None
-        400 | a: b |                 | None None
-        "#,
-    ) {
+        400 | a: b |                 | None None"#;
+    for [status, header, body, expected] in rows(table) {
         let (client, server) = client(vec![(status.parse().unwrap(), header.to_owned(), body.to_owned())]);
         let found = match client.call::<Page>("DescribeThings", json!({})).await {
             Ok(page) => format!("{:?}", page.names),
@@ -103,8 +99,7 @@ async fn a_wrong_clock_is_corrected_once() {
 /// `eks/2017-11-01/endpoint-rule-set-1.json`.
 #[test]
 fn endpoints_follow_the_region() {
-    for [service, region, kind, expected] in rows(
-        "
+    let table = "
         ec2     | us-west-2      |           | https://ec2.us-west-2.amazonaws.com
         ec2     | us-west-2      | fips      | https://ec2-fips.us-west-2.amazonaws.com
         ec2     | us-gov-west-1  | fips      | https://ec2.us-gov-west-1.amazonaws.com
@@ -143,9 +138,8 @@ fn endpoints_follow_the_region() {
         eks     | us-gov-west-1  | fips dual | https://eks-fips.us-gov-west-1.api.aws
         eks     | cn-north-1     |           | https://eks.cn-north-1.amazonaws.com.cn
         eks     | cn-north-1     | dual      | https://eks.cn-north-1.api.amazonwebservices.com.cn
-        eks     | us-iso-east-1  | fips      | https://eks-fips.us-iso-east-1.c2s.ic.gov
-        ",
-    ) {
+        eks     | us-iso-east-1  | fips      | https://eks-fips.us-iso-east-1.c2s.ic.gov";
+    for [service, region, kind, expected] in rows(table) {
         let service = match service {
             "kms" => KMS.service,
             "metrics" => METRICS.service,

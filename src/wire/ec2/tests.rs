@@ -37,13 +37,8 @@ fn pages_add_up() {
     assert_eq!(read_page(&first, &mut found), Ok(Some("more".to_owned())));
     let last = format!("<tagSet>{}</tagSet><nextToken/>", item("i-1", "d", ""));
     assert_eq!(read_page(&last, &mut found), Ok(None));
-    assert_eq!(
-        found,
-        HashMap::from([
-            ("i-1".to_owned(), Tags::default().with("a", "1").with("d", "")),
-            ("i-2".to_owned(), Tags::default().with("b&c", "")),
-        ])
-    );
+    let [first, second] = [Tags::default().with("a", "1").with("d", ""), Tags::default().with("b&c", "")];
+    assert_eq!(found, HashMap::from([("i-1".to_owned(), first), ("i-2".to_owned(), second)]));
 }
 
 #[test]

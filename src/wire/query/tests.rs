@@ -8,17 +8,15 @@ const VERSION: &str = "2016-11-15";
 /// The status and the code of each answer, or its document, and what comes of them.
 #[tokio::test]
 async fn answers_are_results_errors_or_retried() {
-    for [what, answers, expected] in rows(
-        "
+    let table = "
         a result             | 200 <DoResponse><a/></DoResponse>                           | Ok
         throttled once       | 503 RequestLimitExceeded, 200 <DoResponse><a/></DoResponse> | Ok
         throttled with a 400 | 400 Throttling, 200 <DoResponse><a/></DoResponse>           | Ok
         a server's error     | 500 , 200 <DoResponse><a/></DoResponse>                     | Ok
         always throttled     | 503 RequestLimitExceeded, 503 RequestLimitExceeded, 503 RequestLimitExceeded | throttled
         denied               | 403 UnauthorizedOperation                                   | denied
-        something else       | 200 <html/>                                                 | unreadable
-        ",
-    ) {
+        something else       | 200 <html/>                                                 | unreadable";
+    for [what, answers, expected] in rows(table) {
         let error = |code| format!("<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>");
         let answers = answers.split(", ").map(|answer| answer.split_once(' ').unwrap());
         let answers = answers.map(|(status, text)| {

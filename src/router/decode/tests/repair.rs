@@ -1,10 +1,12 @@
-//! The shapes that Karpenter discards, and what they become.
+//! What a cluster receives: the shapes that Karpenter discards, repaired, and a part of a health event.
+
+use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
 use super::{A, B, TIME, arn, detail, health, sample, spot, state, whole, with, without};
 use crate::model::{Signal, scope::tests::scope};
-use crate::router::decode::decode;
+use crate::router::decode::{DropReason, EventSubject, InstanceId, decode};
 
 #[test]
 fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
@@ -71,4 +73,38 @@ fn a_time_that_karpenter_may_not_parse_becomes_the_arrival() {
     }
     let escaped = spot().to_string().replace("14:02", "14\\u003a02");
     assert_eq!(decode(&escaped, TIME, &scope()).unwrap().repairs, 1);
+}
+
+#[test]
+fn a_copy_has_its_own_entities_only() {
+    let entities = [A, &arn(B), "vol-0a1b2c3d", "arn:aws:ec2:us-east-1:111122223333:instance/i-1", A];
+    let body = format!("{:#}", health(&entities));
+    let event = decode(&body, 0, &scope()).unwrap();
+    let (a, b) = (A.parse::<InstanceId>().unwrap(), B.parse::<InstanceId>().unwrap());
+    let subjects = vec![Ok(a.clone()), Ok(b), Err(DropReason::NoInstance), Err(DropReason::OtherRegion), Ok(a)];
+    assert_eq!(event.subject, EventSubject::Instances(subjects));
+    for (places, affected, resources) in [
+        (vec![0, 4], vec![A, A], vec![json!(A), json!(A)]),
+        (vec![1], vec![B], vec![json!(arn(B))]),
+        (vec![0, 1, 4], vec![A, B, A], vec![json!(A), json!(arn(B)), json!(A)]),
+    ] {
+        let copy: Value = serde_json::from_str(&event.copy_of(&places.iter().copied().collect())).unwrap();
+        let mut expected = health(&affected);
+        expected["resources"] = json!(resources);
+        assert_eq!(copy, expected, "{places:?}");
+    }
+}
+
+#[test]
+fn a_split_leaves_the_rest_as_it_is_written() {
+    let body = "{ \"source\":\"aws.health\",\"detail-type\" : \"AWS Health Event\", \"version\":\"0\",\
+                \"time\":\"2026-11-20T14:02:31Z\",\"resources\": \"i-2\",\"x\": 1.0e0, \"detail\":\
+                {\"service\":\"EC2\" ,\"eventTypeCategory\":\"scheduledChange\",\"affectedEntities\":\
+                [ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ],\"\\u0065\":\"\\u00fc\"} }";
+    let event = decode(body, 0, &scope()).unwrap();
+    let expected = body.replace("\"i-2\",\"x\"", "[],\"x\"").replace(
+        "[ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ]",
+        "[{\"entityValue\":\"i-1\" ,\"n\":1.50}]",
+    );
+    assert_eq!(event.copy_of(&HashSet::from([0])), expected);
 }

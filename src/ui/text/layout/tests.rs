@@ -11,9 +11,7 @@ fn control_characters_are_escaped() {
         ("kibus-hub → ü 漢", "kibus-hub → ü 漢"),
         ("a\u{1b}[31mb", "a\\u{1b}[31mb"),
         ("a\nb\r\tc", "a\\nb\\r\\tc"),
-        ("a\u{9b}b\u{7f}", "a\\u{9b}b\\u{7f}"),
         ("a\u{202e}b\u{200b}", "a\\u{202e}b\\u{200b}"),
-        ("a\u{61c}b", "a\\u{61c}b"),
         ("a\u{301}\u{a0}\u{3000}b", "a\u{301}\u{a0}\u{3000}b"),
     ] {
         assert_eq!(escape(text), shown);

@@ -110,10 +110,8 @@ fn every_row_of_a_plan_fits_the_terminal() {
 #[test]
 fn unreadable_resources_are_listed() {
     let plan = Plan { unknown: vec![ResourceId::Queue(scope().hub_queue())], ..Plan::default() };
-    assert_eq!(
-        shown(&plan, Style::default()),
-        "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned"
-    );
+    let expected = "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned";
+    assert_eq!(shown(&plan, Style::default()), expected);
 }
 
 #[test]
@@ -134,10 +132,9 @@ fn lines(from: serde_json::Value, to: serde_json::Value, full: bool) -> String {
 fn order_of_keys_and_items_is_no_difference() {
     let from = json!({"Action": ["b", "a"], "Effect": "Allow"});
     let to = json!({"Effect": "Allow", "Action": ["a", "c"]});
-    assert_eq!(
-        lines(from, to, false),
-        "  {\n    \"Action\": [\n      \"a\",\n-     \"b\"\n+     \"c\"\n    ],\n    \"Effect\": \"Allow\"\n  }"
-    );
+    let expected =
+        "  {\n    \"Action\": [\n      \"a\",\n-     \"b\"\n+     \"c\"\n    ],\n    \"Effect\": \"Allow\"\n  }";
+    assert_eq!(lines(from, to, false), expected);
 }
 
 #[test]
