@@ -28,7 +28,6 @@ const PLACES: &str = "
     bootstrap-hub       | --queue-name={} --queue-name={}{cluster} --memory={} --arch={} --retention={} --log-retention={}
     bootstrap-hub       | --reserved-concurrency={} --router-sha256={}";
 
-/// Each place, as a command line.
 fn places() -> Vec<String> {
     let each = |[command, places]: [&str; 2]| {
         places.split(' ').map(|place| format!("{command} {}", place.replace('·', " "))).collect::<Vec<_>>()

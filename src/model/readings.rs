@@ -50,7 +50,6 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A policy with any statements.
 pub(crate) fn any_policy() -> impl Strategy<Value = Value> {
     prop_oneof![any_json(), any_json().prop_map(|statement| json!({ "Statement": statement }))]
 }
@@ -69,7 +68,6 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
     const KEYS: [&str; 4] = [BUS, CLUSTER, DELETING, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());

@@ -69,7 +69,6 @@ pub(crate) fn config(endpoint: &str) -> SdkConfig {
         .build()
 }
 
-/// The value of a header of a request.
 pub(super) fn header<'a>(request: &'a str, name: &str) -> &'a str {
     let line = request.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
     line.unwrap_or_default()

@@ -8,7 +8,6 @@ use super::WaitReason::*;
 use super::*;
 use crate::aws::error::refusal;
 
-/// What a run came to.
 struct Ran {
     result: Result<(), Fault>,
     reported: Vec<String>,
@@ -37,7 +36,7 @@ fn not_assumable() -> Fault {
     refusal("lambda:CreateFunction", Some("InvalidParameterValueException"), message)
 }
 
-/// I3, E4, L4: what is not found is not there yet only if it is new. I9, S15: a denial means "not yet" only where a condition is
+/// I3, E4, L4: "not found" means "not yet" only for what is new. I9, S15: a denial means "not yet" only where a condition is
 /// about what is new. What stays absent or denied is the fault, which names its action.
 #[tokio::test(start_paused = true)]
 async fn only_what_may_pass_is_waited_for() {
@@ -130,7 +129,6 @@ fn iam_has_two_minutes() {
     }
 }
 
-/// A wait of minutes must not make Ctrl-C seem dead.
 #[tokio::test(start_paused = true)]
 async fn a_request_to_stop_ends_a_wait() {
     let (ask, asked) = watch::channel(false);

@@ -69,7 +69,6 @@ fn tags_are_added_to_the_saved_ones() {
     }
 }
 
-/// The help of an option names its default.
 #[cfg(feature = "cli")]
 #[test]
 fn help_names_every_default() {

@@ -30,24 +30,24 @@ fn the_ids_are_those_of_the_alarms() {
     }
 }
 
-/// Name, metric, dimension, statistic, when it fires, and what no data means. An alarm on missing data has minutes of a warm-up.
+/// Name, metric, dimension, statistic, when it fires: the threshold and how many of how many periods of seconds, and what no data
+/// means. An alarm on missing data has minutes of a warm-up.
 #[test]
 fn each_alarm_has_its_definition() {
     let of_hub = "
-        dead-letters   AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub-dlq Maximum > 0 1/1x60 notBreaching
-        waiting        AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub Maximum > 200 2/3x60 notBreaching
-        in-flight      AWS/SQS ApproximateNumberOfMessagesNotVisible QueueName=kibus-hub Maximum > 1000 2/3x60 notBreaching
-        errors         AWS/Lambda Errors FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
-        throttles      AWS/Lambda Throttles FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
-        foreign-queue  Kibus DroppedQueueNotOurs bus=kibus Sum > 0 1/1x60 notBreaching
-        queue-denied   Kibus RetriedQueueDenied bus=kibus Sum > 0 3/5x60 notBreaching
-        heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching 20";
+        dead-letters  AWS/SQS ApproximateNumberOfMessagesVisible QueueName kibus-hub-dlq Maximum GreaterThanThreshold 0 1 1 60 notBreaching
+        waiting       AWS/SQS ApproximateNumberOfMessagesVisible QueueName kibus-hub Maximum GreaterThanThreshold 200 2 3 60 notBreaching
+        in-flight     AWS/SQS ApproximateNumberOfMessagesNotVisible QueueName kibus-hub Maximum GreaterThanThreshold 1000 2 3 60 notBreaching
+        errors        AWS/Lambda Errors FunctionName kibus-router Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        throttles     AWS/Lambda Throttles FunctionName kibus-router Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        foreign-queue Kibus DroppedQueueNotOurs bus kibus Sum GreaterThanThreshold 0 1 1 60 notBreaching
+        queue-denied  Kibus RetriedQueueDenied bus kibus Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        heartbeat     Kibus Heartbeat bus kibus Sum LessThanThreshold 1 3 3 300 breaching 20";
     let of_a_rule = "failed FailedInvocations, sent-to-dlq InvocationsSentToDlq, lost InvocationsFailedToBeSentToDlq";
     let of_rules = Signal::ALL.into_iter().map(Signal::slug).flat_map(|signal| {
         let each = of_a_rule.split(", ").filter_map(|alarm| alarm.split_once(' '));
-        each.map(move |(name, metric)| {
-            format!("{signal}-{name} AWS/Events {metric} RuleName=kibus-{signal} Sum > 0 1/1x60 notBreaching")
-        })
+        let fires = "Sum GreaterThanThreshold 0 1 1 60 notBreaching";
+        each.map(move |(name, metric)| format!("{signal}-{name} AWS/Events {metric} RuleName kibus-{signal} {fires}"))
     });
     let of_hub = of_hub.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let wanted: BTreeSet<String> = of_hub.chain(of_rules).collect();
@@ -57,22 +57,13 @@ fn each_alarm_has_its_definition() {
 
 fn line(alarm: &Alarm) -> String {
     let definition = alarm.definition.value();
-    let text = |member: &str| definition[member].as_str().unwrap();
-    let dimensions = definition["Dimensions"].as_array().unwrap();
-    assert_eq!(dimensions.len(), 1, "{}", alarm.name);
-    let metric = ["Namespace", "MetricName"].map(text).join(" ");
-    let [dimension, value] = ["Name", "Value"].map(|member| dimensions[0][member].as_str().unwrap());
-    let operator = text("ComparisonOperator").replace("GreaterThanThreshold", ">").replace("LessThanThreshold", "<");
-    let [threshold, points, periods, period] =
-        ["Threshold", "DatapointsToAlarm", "EvaluationPeriods", "Period"].map(|member| &definition[member]);
-    let warm_up =
-        definition.get(WARM_UP).map_or(String::new(), |of| format!(" {}", of["WarmUpPeriodDurationInMinutes"]));
-    format!(
-        "{} {metric} {dimension}={value} {} {operator} {threshold} {points}/{periods}x{period} {}{warm_up}",
-        alarm.name.as_str().strip_prefix("kibus-").unwrap(),
-        text("Statistic"),
-        text("TreatMissingData"),
-    )
+    let members = "Namespace MetricName Dimensions/0/Name Dimensions/0/Value Statistic ComparisonOperator Threshold \
+                   DatapointsToAlarm EvaluationPeriods Period TreatMissingData";
+    assert_eq!(definition.pointer("/Dimensions/1"), None, "{}", alarm.name);
+    let members = members.split(' ').map(|member| definition.pointer(&format!("/{member}")).unwrap());
+    let warm_up = definition.get(WARM_UP).map(|of| &of["WarmUpPeriodDurationInMinutes"]);
+    let members: Vec<String> = members.chain(warm_up).map(|value| value.to_string().replace('"', "")).collect();
+    format!("{} {}", alarm.name.as_str().strip_prefix("kibus-").unwrap(), members.join(" "))
 }
 
 #[test]

@@ -30,7 +30,6 @@ fn health(entities: &[&str]) -> Value {
     sample(Signal::ScheduledChange, entities)
 }
 
-/// The event with another value at a place.
 fn with(mut event: Value, place: &str, value: Value) -> Value {
     let (parent, key) = place.rsplit_once('/').unwrap();
     let parent = event.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -52,7 +51,6 @@ fn arn(id: &str) -> String {
     format!("arn:aws:ec2:us-west-2:111122223333:instance/{id}")
 }
 
-/// The copy with all entities.
 fn whole(event: &DecodedEvent<'_>) -> String {
     event.copy_of(&(0..100).collect()).into_owned()
 }

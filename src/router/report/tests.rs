@@ -4,7 +4,6 @@ use super::super::batch::EventFacts;
 use super::super::decision::{DropReason, RetryReason};
 use super::*;
 
-/// The lines of metrics among those of a report.
 fn metrics_of(lines: Vec<Value>) -> Vec<Value> {
     lines.into_iter().filter(|line| line.get("_aws").is_some()).collect()
 }
@@ -35,7 +34,6 @@ fn report(items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     report_of("kibus/{cluster}", items, delays)
 }
 
-/// The lines of a router with this handler.
 fn report_of(handler: &str, mut items: Vec<Item>, delays: &[i64]) -> Vec<Value> {
     let delivered = items.iter_mut().filter(|item| item.decision == Decision::Delivered);
     for (number, item) in delivered.enumerate() {

@@ -105,12 +105,10 @@ pub(super) fn style(verbose: u8, width: Option<usize>) -> Style {
     Style { verbose, width, ..Style::default() }
 }
 
-/// Compares a text with the snapshot of this name.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
     assert_file(&format!("src/ui/snapshots/{name}"), text);
 }
 
-/// Compares a text with this file of the package.
 pub(crate) fn assert_file(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {

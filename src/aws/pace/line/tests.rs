@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 
 use super::*;
 
-/// The result of a simulation.
 #[derive(Debug)]
 struct Simulated {
     took: Duration,

@@ -39,7 +39,6 @@ fn errors_and_warnings_read_like_this() {
 
 const OPTIONS: &str = " --region us-west-2 --sandbox";
 
-/// A scope that is reached with these options.
 fn reached() -> Scope {
     let options =
         GlobalOptions { region: Some("us-west-2".parse().unwrap()), sandbox: true, ..GlobalOptions::default() };
@@ -77,7 +76,6 @@ fn ten_faults_read_top_down_at_80_columns() {
     assert_snapshot("findings-verbose.txt", &shown(&intent, "2 clusters", style(1, Some(80))));
 }
 
-/// Whatever fixes a finding, its commands reach the bus that was checked.
 #[test]
 fn every_command_has_the_global_options() {
     let (scope, name) = (reached(), || "one".parse().unwrap());

@@ -20,7 +20,6 @@ fn shown(plan: &Plan, style: Style) -> String {
     super::plan(&scope(), plan, &[], true, style)
 }
 
-/// These resources, with queues that someone changed.
 fn with_queues(desired: &Desired, change: impl Fn(&mut Queue)) -> Desired {
     drifted(desired, |resource| {
         if let Resource::Queue(queue) = resource {
