@@ -95,51 +95,37 @@ async fn a_wrong_clock_is_corrected_once() {
     assert_eq!(signed[1][..11], signed[2][..11], "{signed:?}");
 }
 
-/// As in the endpoint tests of the SDK crates of these services; those of EKS are of botocore,
-/// `eks/2017-11-01/endpoint-rule-set-1.json`.
+/// The name in the host, by service and kind of endpoint, and the domain in each Region. As in the endpoint tests of the SDK crates
+/// of these services; those of EKS are of botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
 #[test]
 fn endpoints_follow_the_region() {
     let table = "
-        ec2     | us-west-2      |           | https://ec2.us-west-2.amazonaws.com
-        ec2     | us-west-2      | fips      | https://ec2-fips.us-west-2.amazonaws.com
-        ec2     | us-gov-west-1  | fips      | https://ec2.us-gov-west-1.amazonaws.com
-        ec2     | us-gov-east-1  |           | https://ec2.us-gov-east-1.amazonaws.com
-        ec2     | cn-north-1     |           | https://ec2.cn-north-1.amazonaws.com.cn
-        ec2     | cn-northwest-1 |           | https://ec2.cn-northwest-1.amazonaws.com.cn
-        ec2     | us-iso-east-1  |           | https://ec2.us-iso-east-1.c2s.ic.gov
-        ec2     | us-isob-east-1 |           | https://ec2.us-isob-east-1.sc2s.sgov.gov
-        ec2     | eusc-de-east-1 |           | https://ec2.eusc-de-east-1.amazonaws.eu
-        ec2     | us-west-2      | dual      | https://ec2.us-west-2.api.aws
-        ec2     | us-gov-west-1  | fips dual | https://ec2-fips.us-gov-west-1.api.aws
-        kms     | us-west-2      | dual      | https://kms.us-west-2.api.aws
-        kms     | us-west-2      | fips dual | https://kms-fips.us-west-2.api.aws
-        kms     | us-gov-west-1  | fips dual | https://kms-fips.us-gov-west-1.api.aws
-        kms     | cn-north-1     | dual      | https://kms.cn-north-1.api.amazonwebservices.com.cn
-        kms     | eusc-de-east-1 | dual      | https://kms.eusc-de-east-1.api.amazonwebservices.eu
-        kms     | us-isob-east-1 | dual      | https://kms.us-isob-east-1.api.aws.scloud
-        metrics | us-gov-west-1  | fips dual | https://monitoring.us-gov-west-1.api.aws
-        metrics | us-west-2      | fips dual | https://monitoring-fips.us-west-2.api.aws
-        logs    | us-west-2      |           | https://logs.us-west-2.amazonaws.com
-        logs    | us-east-1      | fips      | https://logs-fips.us-east-1.amazonaws.com
-        logs    | us-east-1      | fips dual | https://logs-fips.us-east-1.api.aws
-        logs    | us-gov-west-1  | fips      | https://logs.us-gov-west-1.amazonaws.com
-        logs    | us-gov-east-1  | fips dual | https://logs-fips.us-gov-east-1.api.aws
-        logs    | cn-north-1     |           | https://logs.cn-north-1.amazonaws.com.cn
-        logs    | us-iso-east-1  | fips      | https://logs-fips.us-iso-east-1.c2s.ic.gov
-        tagging | us-east-1      |           | https://tagging.us-east-1.amazonaws.com
-        tagging | us-east-1      | dual      | https://tagging.us-east-1.api.aws
-        tagging | us-gov-east-1  | fips      | https://tagging-fips.us-gov-east-1.amazonaws.com
-        tagging | cn-north-1     | dual      | https://tagging.cn-north-1.api.amazonwebservices.com.cn
-        eks     | us-west-2      |           | https://eks.us-west-2.amazonaws.com
-        eks     | us-west-2      | fips      | https://fips.eks.us-west-2.amazonaws.com
-        eks     | us-west-2      | dual      | https://eks.us-west-2.api.aws
-        eks     | us-west-2      | fips dual | https://eks-fips.us-west-2.api.aws
-        eks     | us-gov-west-1  | fips      | https://eks.us-gov-west-1.amazonaws.com
-        eks     | us-gov-west-1  | fips dual | https://eks-fips.us-gov-west-1.api.aws
-        eks     | cn-north-1     |           | https://eks.cn-north-1.amazonaws.com.cn
-        eks     | cn-north-1     | dual      | https://eks.cn-north-1.api.amazonwebservices.com.cn
-        eks     | us-iso-east-1  | fips      | https://eks-fips.us-iso-east-1.c2s.ic.gov";
-    for [service, region, kind, expected] in rows(table) {
+        ec2     |           | ec2             | us-west-2 amazonaws.com, us-gov-east-1 amazonaws.com, cn-north-1 amazonaws.com.cn
+        ec2     |           | ec2             | cn-northwest-1 amazonaws.com.cn, us-iso-east-1 c2s.ic.gov
+        ec2     |           | ec2             | us-isob-east-1 sc2s.sgov.gov, eusc-de-east-1 amazonaws.eu
+        ec2     | fips      | ec2-fips        | us-west-2 amazonaws.com
+        ec2     | fips      | ec2             | us-gov-west-1 amazonaws.com
+        ec2     | dual      | ec2             | us-west-2 api.aws
+        ec2     | fips dual | ec2-fips        | us-gov-west-1 api.aws
+        kms     | dual      | kms             | us-west-2 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        kms     | dual      | kms             | eusc-de-east-1 api.amazonwebservices.eu, us-isob-east-1 api.aws.scloud
+        kms     | fips dual | kms-fips        | us-west-2 api.aws, us-gov-west-1 api.aws
+        metrics | fips dual | monitoring      | us-gov-west-1 api.aws
+        metrics | fips dual | monitoring-fips | us-west-2 api.aws
+        logs    |           | logs            | us-west-2 amazonaws.com, cn-north-1 amazonaws.com.cn
+        logs    | fips      | logs-fips       | us-east-1 amazonaws.com, us-iso-east-1 c2s.ic.gov
+        logs    | fips      | logs            | us-gov-west-1 amazonaws.com
+        logs    | fips dual | logs-fips       | us-east-1 api.aws, us-gov-east-1 api.aws
+        tagging |           | tagging         | us-east-1 amazonaws.com
+        tagging | fips      | tagging-fips    | us-gov-east-1 amazonaws.com
+        tagging | dual      | tagging         | us-east-1 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        eks     |           | eks             | us-west-2 amazonaws.com, cn-north-1 amazonaws.com.cn
+        eks     | fips      | fips.eks        | us-west-2 amazonaws.com
+        eks     | fips      | eks             | us-gov-west-1 amazonaws.com
+        eks     | fips      | eks-fips        | us-iso-east-1 c2s.ic.gov
+        eks     | dual      | eks             | us-west-2 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        eks     | fips dual | eks-fips        | us-west-2 api.aws, us-gov-west-1 api.aws";
+    for [service, kind, name, places] in rows(table) {
         let service = match service {
             "kms" => KMS.service,
             "metrics" => METRICS.service,
@@ -148,9 +134,11 @@ fn endpoints_follow_the_region() {
             "eks" => EKS.service,
             _ => Service::of("EC2", "ec2"),
         };
-        let config = SdkConfig::builder().region(Region::new(region)).use_fips(kind.contains("fips"));
-        let config = config.use_dual_stack(kind.contains("dual")).build();
-        assert_eq!(signed_call::endpoint(&config, service), expected, "{region} {kind}");
+        for (region, domain) in places.split(", ").map(|place| place.split_once(' ').unwrap()) {
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(kind.contains("fips"));
+            let config = config.use_dual_stack(kind.contains("dual")).build();
+            assert_eq!(signed_call::endpoint(&config, service), format!("https://{name}.{region}.{domain}"), "{kind}");
+        }
     }
 }
 

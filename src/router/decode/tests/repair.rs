@@ -4,50 +4,40 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{A, B, TIME, arn, detail, health, sample, spot, state, whole, with, without};
-use crate::model::{Signal, scope::tests::scope};
+use super::{A, B, TIME, arn, edited, health, spot, whole, with};
+use crate::model::{scope::tests::scope, table::rows};
 use crate::router::decode::{DropReason, EventSubject, InstanceId, decode};
 
+/// The signal of a sample, and its edits as it arrives and as it is forwarded.
 #[test]
 fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
-    let spot_with = |place: &str, value: Value| with(spot(), place, value);
-    let new = sample(Signal::CapacityReservation, &[A]);
-    let old = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
-    let old = with(new.clone(), "/detail-type", json!(old));
-    let (entity, entities) = (json!({"entityValue": A}), |value| detail("affectedEntities", value));
-    let no_resources = |entities: &[&str]| with(health(entities), "/resources", json!([]));
-    let in_number = json!([{"latestDescription": "x", "language": 2}]);
-    for (what, arrived, expected) in [
-        ("no version", without(state("stopping"), "version"), state("stopping")),
-        ("null version", spot_with("/version", Value::Null), spot()),
-        ("a number as version", spot_with("/version", json!(0)), spot()),
-        ("the older detail-type", old, new),
-        ("resources that are text", spot_with("/resources", json!("x")), spot_with("/resources", json!(["x"]))),
-        ("mixed resources", spot_with("/resources", json!([1, "x", null])), spot_with("/resources", json!(["x"]))),
-        ("an object as resources", spot_with("/resources", json!({"a": 1})), spot_with("/resources", json!([]))),
-        ("no time", without(spot(), "time"), spot()),
-        ("no time at all", spot_with("/time", json!("yesterday")), spot()),
-        ("an ARN", spot_with("/detail/instance-id", json!(arn(A))), spot()),
-        ("an entity's ARN", no_resources(&[&arn(A), B]), no_resources(&[A, B])),
-        ("an entity without a list", entities(entity.clone()), entities(json!([entity]))),
-        ("an id that is a number", spot_with("/id", json!(5)), spot_with("/id", json!("5"))),
-        (
-            "an action that is an object",
-            spot_with("/detail/instance-action", json!({"a": 1})),
-            spot_with("/detail/instance-action", json!("{\"a\":1}")),
-        ),
-        ("an ARN that is a flag", detail("eventArn", json!(true)), detail("eventArn", json!("true"))),
-        ("a code that is a list", detail("eventTypeCode", json!([])), detail("eventTypeCode", json!("[]"))),
-        ("a start that is a number", detail("startTime", json!(1)), detail("startTime", json!("1"))),
-        ("an end that is a number", detail("endTime", json!(1)), detail("endTime", json!("1"))),
-        ("a description that is text", detail("eventDescription", json!("x")), detail("eventDescription", json!([]))),
-        ("a language that is a number", detail("eventDescription", in_number), detail("eventDescription", json!([]))),
-    ] {
-        let body = arrived.to_string();
-        let event = decode(&body, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
-        assert_eq!(event.repairs, 1, "{what}");
+    let table = r#"
+        StateChange         | -/version                         |
+        SpotInterruption    | /version=null                     |
+        SpotInterruption    | /version=0                        |
+        SpotInterruption    | -/time                            |
+        SpotInterruption    | /time="yesterday"                 |
+        SpotInterruption    | /id=5                             | /id="5"
+        SpotInterruption    | /resources="x"                    | /resources=["x"]
+        SpotInterruption    | /resources=[1, "x", null]         | /resources=["x"]
+        SpotInterruption    | /resources={"a": 1}               | /resources=[]
+        SpotInterruption    | /detail/instance-action={"a":1}   | /detail/instance-action="{\"a\":1}"
+        SpotInterruption    | /detail/instance-id="arn:aws:ec2:us-west-2:111122223333:instance/i-0a1b2c3d4e5f60718" |
+        CapacityReservation | /detail-type="EC2 Interruptible Capacity Reservation Instance Interruption Warning" |
+        ScheduledChange     | /detail/eventArn=true             | /detail/eventArn="true"
+        ScheduledChange     | /detail/eventTypeCode=[]          | /detail/eventTypeCode="[]"
+        ScheduledChange     | /detail/startTime=1               | /detail/startTime="1"
+        ScheduledChange     | /detail/endTime=1                 | /detail/endTime="1"
+        ScheduledChange     | /detail/eventDescription="x"      | /detail/eventDescription=[]
+        ScheduledChange     | /detail/eventDescription=[{"latestDescription": "x", "language": 2}] | /detail/eventDescription=[]
+        ScheduledChange     | /detail/affectedEntities={"entityValue": "i-1"} | /detail/affectedEntities=[{"entityValue": "i-1"}]
+        ScheduledChange     | /resources=[]; /detail/affectedEntities=[{"entityValue": "arn:aws:ec2:us-west-2:111122223333:instance/i-1"}, {"entityValue": "i-2"}] | /resources=[]; /detail/affectedEntities=[{"entityValue": "i-1"}, {"entityValue": "i-2"}]"#;
+    for [signal, arrived, expected] in rows(table) {
+        let body = edited(signal, arrived.split("; ")).to_string();
+        let event = decode(&body, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{arrived}: {drop:?}"));
+        assert_eq!(event.repairs, 1, "{arrived}");
         let copy: Value = serde_json::from_str(&whole(&event)).unwrap();
-        assert_eq!(copy, expected, "{what}");
+        assert_eq!(copy, edited(signal, expected.split("; ")), "{arrived}");
     }
 }
 
