@@ -152,20 +152,16 @@ mod tests {
 
     #[test]
     fn names_fold_as_in_go() {
-        for (key, name, folds) in [
-            ("state", "state", true),
-            ("STATE", "state", true),
-            ("\u{17f}tate", "state", true),
-            ("\\u0053tate", "state", true),
-            ("\u{212a}ey", "key", true),
-            ("AFFECTEDENTITIES", "affectedEntities", true),
-            ("st\u{e4}te", "state", false),
-            ("states", "state", false),
-            ("\\ud800", "state", false),
+        for (name, keys, folds) in [
+            ("state", "state STATE \u{17f}tate \\u0053tate", true),
+            ("key", "\u{212a}ey", true),
+            ("affectedEntities", "AFFECTEDENTITIES", true),
+            ("state", "st\u{e4}te states \\ud800", false),
         ] {
-            let text = format!("{{\"{key}\":1}}");
-            let members = Members::parse(&text).unwrap();
-            assert_eq!(members.iter().next().unwrap().folds_to(name), folds, "{key}");
+            for text in keys.split(' ').map(|key| format!("{{\"{key}\":1}}")) {
+                let members = Members::parse(&text).unwrap();
+                assert_eq!(members.iter().next().unwrap().folds_to(name), folds, "{text}");
+            }
         }
     }
 
