@@ -136,15 +136,3 @@ fn show_usage(e: &clap::Error) -> u8 {
         _ => 0,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_well_formed() {
-        Cli::command().debug_assert();
-    }
-}

@@ -443,6 +443,7 @@ mod tests {
     #[test]
     fn a_failure_has_a_hint_that_helps() {
         use FaultKind as Kind;
+        let denied = Kind::Denied { principal: None, resource: None };
         for (action, kind, advice, text, command) in [
             ("sqs:ListQueues", Kind::Unreachable, None, "check the network, and that us-west-2 has this service", None),
             ("tag:GetResources", Kind::Unreachable, Some("no FIPS"), "no FIPS", None),
@@ -451,7 +452,7 @@ mod tests {
             ("x:Y", Kind::Rejected, Some("remove it"), "remove it", None),
             (
                 "cloudwatch:GetDashboard",
-                Kind::Denied { principal: None, resource: None },
+                denied,
                 None,
                 "grant the permissions",
                 Some("kibus policy operator --for alarms"),
@@ -467,15 +468,8 @@ mod tests {
 
     #[test]
     fn what_needs_nothing_has_no_hint() {
-        for kind in [
-            FaultKind::Exists,
-            FaultKind::Gone,
-            FaultKind::Changed,
-            FaultKind::Stopped,
-            FaultKind::NotBegun,
-            FaultKind::Rejected,
-            FaultKind::Unsettled,
-        ] {
+        use FaultKind::{Changed, Exists, Gone, NotBegun, Rejected, Stopped, Unsettled};
+        for kind in [Exists, Gone, Changed, Stopped, NotBegun, Rejected, Unsettled] {
             let fault = Fault::new(kind, "x:Y", "");
             assert_eq!(explained(&scope(), [(String::new(), &fault)]).1, [], "{fault:?}");
         }

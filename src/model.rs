@@ -25,6 +25,8 @@ pub mod scope;
 pub mod settings;
 pub mod signal;
 pub mod status;
+#[cfg(test)]
+pub(crate) mod table;
 pub mod tags;
 pub mod watch;
 mod words;

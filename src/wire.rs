@@ -10,6 +10,6 @@ pub(crate) mod signed_call;
 pub mod sns;
 #[cfg(test)]
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the router speaks no JSON protocol"))]
-mod test_service;
+pub(crate) mod test_service;
 
 pub use signed_call::{behavior, custom_endpoint};

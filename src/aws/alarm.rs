@@ -119,7 +119,7 @@ fn listed(tags: &Tags) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Resource, scope::tests::scope, watch::reader_alarm};
+    use crate::model::{Resource, scope::tests::scope, table::rows, watch::reader_alarm};
     use crate::plan::diff;
 
     /// A6: CloudWatch adds members to its answers, and may not know one of the request.
@@ -127,29 +127,24 @@ mod tests {
     fn what_cloudwatch_adds_or_leaves_out_is_no_difference() {
         let (base, queue) = ("base".parse().unwrap(), "q".parse().unwrap());
         let wanted = reader_alarm(&scope(), &Default::default(), &base, &queue).unwrap();
-        for (more, same) in [
-            (json!({}), true),
-            (json!({"StateValue": "OK", "Invented": 1, "InsufficientDataActions": [], "Threshold": 1.0}), true),
-            (json!({"EvaluationWindow": {"SlidingWindow": {}}, "EvaluationInterval": 60}), true),
-            (json!({"WarmUpConfiguration": null}), true),
-            (
-                json!({"WarmUpConfiguration": {
-                    "WarmUpPeriodDurationInMinutes": 60, "OnlyStartEvaluatingAfterWarmUpPeriodEnds": false,
-                }}),
-                true,
-            ),
-            (json!({"WarmUpConfiguration": {"WarmUpPeriodDurationInMinutes": 2880}}), false),
-            (json!({"EvaluationWindow": {"WallClockWindow": {}}}), false),
-            (json!({"ActionsEnabled": false}), false),
-            (json!({"InsufficientDataActions": ["arn"]}), false),
-            (json!({"Unit": "Bytes"}), false),
-            (json!({"Threshold": null, "WarmUpConfiguration": null}), false),
-        ] {
+        let table = r#"
+            {} | true
+            {"StateValue": "OK", "Invented": 1, "InsufficientDataActions": [], "Threshold": 1.0} | true
+            {"EvaluationWindow": {"SlidingWindow": {}}, "EvaluationInterval": 60} | true
+            {"WarmUpConfiguration": null} | true
+            {"WarmUpConfiguration": {"WarmUpPeriodDurationInMinutes": 60, "OnlyStartEvaluatingAfterWarmUpPeriodEnds": false}} | true
+            {"WarmUpConfiguration": {"WarmUpPeriodDurationInMinutes": 2880}} | false
+            {"EvaluationWindow": {"WallClockWindow": {}}} | false
+            {"ActionsEnabled": false} | false
+            {"InsufficientDataActions": ["arn"]} | false
+            {"Unit": "Bytes"} | false
+            {"Threshold": null, "WarmUpConfiguration": null} | false"#;
+        for [more, same] in rows(table) {
             let mut answer = wanted.definition.value().as_object().unwrap().clone();
-            answer.extend(more.as_object().unwrap().clone());
+            answer.extend(serde_json::from_str::<Map<String, Value>>(more).unwrap());
             let seen = Alarm { definition: Document::new(definition(answer)), ..wanted.clone() };
             let changes = diff(&Resource::Alarm(wanted.clone()), &Resource::Alarm(seen), &Default::default());
-            assert_eq!(changes.is_empty(), same, "{more}: {changes:?}");
+            assert_eq!(changes.is_empty().to_string(), same, "{more}: {changes:?}");
         }
     }
 }

@@ -280,53 +280,48 @@ mod tests {
     use aws_smithy_types::body::SdkBody;
 
     use super::*;
+    use crate::model::table::{cell, rows};
 
     #[test]
     fn a_line_names_the_resource() {
-        for (uri, body, name) in [
-            ("/", r#"{"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}"#, "karpenter-base"),
-            ("https://sqs.us-west-2.amazonaws.com/", r#"{"QueueName": "kibus-hub"}"#, "kibus-hub"),
-            ("/", r#"{"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}"#, "rule/kibus-probe"),
-            ("/", "Action=GetRole&RoleName=a%2Bb&Version=1", "a+b"),
-            ("/2015-03-31/functions/kibus-router/versions?x=y", "", "kibus-router"),
-            (
-                "/2017-03-31/tags/arn%3Aaws%3Alambda%3Aus-west-2%3A111122223333%3Afunction%3Akibus-router",
-                "",
-                "function:kibus-router",
-            ),
-            ("/2015-03-31/functions", r#"{"FunctionName": "kibus-router"}"#, "kibus-router"),
-            ("/clusters/base/pod-identity-associations?serviceAccount=karpenter", "", "base"),
-            ("/clusters", "", ""),
-            ("/", "Action=GetCallerIdentity&Version=1", ""),
-            ("/", "", ""),
-        ] {
+        let table = r#"
+            / | {"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}             | karpenter-base
+            https://sqs.us-west-2.amazonaws.com/ | {"QueueName": "kibus-hub"}              | kibus-hub
+            / | {"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}  | rule/kibus-probe
+            / | Action=GetRole&RoleName=a%2Bb&Version=1                                    | a+b
+            /2015-03-31/functions/kibus-router/versions?x=y                            |   | kibus-router
+            /2017-03-31/tags/arn%3Aaws%3Alambda%3Aus-west-2%3A111122223333%3Afunction%3Akibus-router | | function:kibus-router
+            /2015-03-31/functions | {"FunctionName": "kibus-router"}                       | kibus-router
+            /clusters/base/pod-identity-associations?serviceAccount=karpenter          |   | base
+            /clusters                                                                  |   |
+            / | Action=GetCallerIdentity&Version=1                                         |
+            /                                                                          |   |"#;
+        for [uri, body, name] in rows(table) {
             assert_eq!(resource(uri, body.as_bytes()), name, "{uri} {body}");
         }
     }
 
     #[test]
     fn a_line_says_with_which_code_a_call_failed() {
-        for (header, body, expected) in [
-            (None, r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#, Some("QueueDoesNotExist")),
-            (
-                Some(("x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender")),
-                r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#,
-                Some("AWS.SimpleQueueService.NonExistentQueue"),
-            ),
-            (
-                Some(("x-amzn-errortype", "ResourceNotFoundException:http://internal/")),
-                "{}",
-                Some("ResourceNotFoundException"),
-            ),
-            (None, "<ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse>", Some("NoSuchEntity")),
-            (None, "upstream is down", None),
-        ] {
+        let table = r#"
+            -                  | {"__type": "com.amazonaws.sqs#QueueDoesNotExist"} | QueueDoesNotExist
+            x-amzn-query-error: AWS.SimpleQueueService.NonExistentQueue;Sender | {"__type": "com.amazonaws.sqs#QueueDoesNotExist"} | AWS.SimpleQueueService.NonExistentQueue
+            x-amzn-errortype: ResourceNotFoundException:http://internal/ | {} | ResourceNotFoundException
+            -                  | <ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse> | NoSuchEntity
+            -                  | upstream is down                                  | -"#;
+        for [header, body, expected] in rows(table) {
             let mut headers = Headers::new();
-            if let Some((name, value)) = header {
-                headers.insert(name, value);
+            if let Some((name, value)) = header.split_once(": ") {
+                headers.insert(name.to_owned(), value.to_owned());
             }
-            assert_eq!(code(&headers, body.as_bytes()).as_deref(), expected, "{body}");
+            assert_eq!(code(&headers, body.as_bytes()).as_deref(), cell(expected), "{body}");
         }
+    }
+
+    fn verdict(answer: impl FnOnce(&mut InterceptorContext)) -> RetryAction {
+        let mut context = InterceptorContext::new(Input::erase(()));
+        answer(&mut context);
+        FinalAnswers.classify_retry(&context)
     }
 
     #[test]
@@ -337,65 +332,42 @@ mod tests {
         ] {
             let cause = std::io::Error::other(format!("failed to lookup address information: {why}"));
             let error = ConnectorError::io(format!("dns error: {cause}").into());
-            let mut context = InterceptorContext::new(Input::erase(()));
-            context.set_output_or_error(Err(OrchestratorError::connector(error)));
-            assert_eq!(FinalAnswers.classify_retry(&context), expected, "{why}");
+            let found = verdict(|context| context.set_output_or_error(Err(OrchestratorError::connector(error))));
+            assert_eq!(found, expected, "{why}");
         }
     }
 
     /// E3, L18; the SDK's own classifiers decide about the others, like L17.
     #[test]
     fn a_used_up_quota_a_denied_key_and_a_throttled_call_are_not_retried() {
-        for (status, body, expected) in [
-            (400, r#"{"__type": "LimitExceededException"}"#, RetryAction::RetryForbidden),
-            (502, r#"{"__type": "KMSAccessDeniedException"}"#, RetryAction::RetryForbidden),
-            (400, r#"{"__type": "ThrottlingException"}"#, RetryAction::RetryForbidden),
-            (
-                429,
-                r#"{"__type": "TooManyRequestsException", "Reason": "CallerRateLimitExceeded"}"#,
-                RetryAction::RetryForbidden,
-            ),
-            (
-                429,
-                r#"{"__type": "TooManyRequestsException", "Reason": "ConcurrentInvocationLimitExceeded"}"#,
-                RetryAction::NoActionIndicated,
-            ),
-            (
-                429,
-                r#"{"__type": "TooManyRequestsException", "Reason": "ReservedFunctionConcurrentInvocationLimitExceeded"}"#,
-                RetryAction::NoActionIndicated,
-            ),
-            (429, "<html>slow down</html>", RetryAction::RetryForbidden),
-            (503, "<ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>", RetryAction::RetryForbidden),
-            (
-                503,
-                "<ErrorResponse><Error><Code>ServiceUnavailable</Code></Error></ErrorResponse>",
-                RetryAction::NoActionIndicated,
-            ),
-            (502, "", RetryAction::NoActionIndicated),
-            (200, r#"{"__type": "LimitExceededException"}"#, RetryAction::NoActionIndicated),
-        ] {
-            let mut context = InterceptorContext::new(Input::erase(()));
-            let status = StatusCode::try_from(status).unwrap();
-            context.set_response(Response::new(status, SdkBody::from(body)));
-            assert_eq!(FinalAnswers.classify_retry(&context), expected, "{body}");
+        let table = r#"
+            400 | {"__type": "LimitExceededException"}   | RetryForbidden
+            502 | {"__type": "KMSAccessDeniedException"} | RetryForbidden
+            400 | {"__type": "ThrottlingException"}      | RetryForbidden
+            429 | {"__type": "TooManyRequestsException", "Reason": "CallerRateLimitExceeded"}           | RetryForbidden
+            429 | {"__type": "TooManyRequestsException", "Reason": "ConcurrentInvocationLimitExceeded"} | NoActionIndicated
+            429 | {"__type": "TooManyRequestsException", "Reason": "ReservedFunctionConcurrentInvocationLimitExceeded"} | NoActionIndicated
+            429 | <html>slow down</html>                 | RetryForbidden
+            503 | <ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>           | RetryForbidden
+            503 | <ErrorResponse><Error><Code>ServiceUnavailable</Code></Error></ErrorResponse> | NoActionIndicated
+            502 |                                        | NoActionIndicated
+            200 | {"__type": "LimitExceededException"}   | NoActionIndicated"#;
+        for [status, body, expected] in rows(table) {
+            let status = StatusCode::try_from(status.parse::<u16>().unwrap()).unwrap();
+            let found = verdict(|context| context.set_response(Response::new(status, SdkBody::from(body))));
+            assert_eq!(format!("{found:?}"), expected, "{status} {body}");
         }
     }
 
     #[test]
     fn only_reads_that_always_return_a_document_must_have_one() {
-        for (operation, expected) in [
-            ("GetQueueAttributes", true),
-            ("GetResources", true),
-            ("DescribeRule", true),
-            ("ListEventSourceMappings", true),
-            ("ListQueues", false),
-            ("ListQueueTags", false),
-            ("ReceiveMessage", false),
-            ("DeleteMessage", false),
-            ("SetQueueAttributes", false),
+        for (operations, expected) in [
+            ("GetQueueAttributes GetResources DescribeRule ListEventSourceMappings", true),
+            ("ListQueues ListQueueTags ReceiveMessage DeleteMessage SetQueueAttributes", false),
         ] {
-            assert_eq!(has_document(operation), expected, "{operation}");
+            for operation in operations.split(' ') {
+                assert_eq!(has_document(operation), expected, "{operation}");
+            }
         }
     }
 }

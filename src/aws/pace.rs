@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_service_that_throttles_for_ever_ends_a_call_with_what_helps() {
-        let action = "iam:GetRole";
         let mut pace = Pace::default();
         let mut throttled = || {
-            let answer = pace.throttled(&Group::of(action), pace.start.elapsed(), throttle(action));
+            let throttle = throttle("iam:GetRole");
+            let answer = pace.throttled(&Group::of("iam:GetRole"), pace.start.elapsed(), throttle);
             // As if ten minutes had passed.
             pace.start -= Duration::from_secs(600);
             answer
@@ -242,10 +242,9 @@ mod tests {
             let _ = ask.send(true);
             Err::<(), _>(throttle("iam:PutRolePolicy"))
         };
-        let waiting = Waiting::new(&|_| {}, &asked);
-        let fault = pace.call("iam:PutRolePolicy", waiting, attempt).await.unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Stopped);
-        assert_eq!(fault.message, "slowed down by IAM's rate");
+        let called = pace.call("iam:PutRolePolicy", Waiting::new(&|_| {}, &asked), attempt).await;
+        let fault = called.unwrap_err();
+        assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stopped, "slowed down by IAM's rate"));
     }
 
     #[test]
@@ -265,17 +264,15 @@ mod tests {
 
     #[test]
     fn ten_minutes_without_an_answer_of_its_service_end_a_call_and_30_seconds_for_sts() {
-        let at = Duration::from_secs;
         let mut silence = Silence::default();
-        assert_eq!(silence.throttled("IAM", at(5)), Ok(()));
-        assert_eq!(silence.throttled("IAM", at(604)), Ok(()));
-        assert_eq!(silence.throttled("SQS", at(605)), Ok(()));
-        let ended = Err("IAM has throttled every call for 10m".to_owned());
-        assert_eq!(silence.throttled("IAM", at(605)), ended);
+        let mut ended = |service, second| silence.throttled(service, Duration::from_secs(second)).err();
+        for (service, second) in [("IAM", 5), ("IAM", 604), ("SQS", 605)] {
+            assert_eq!(ended(service, second), None, "{service} {second}");
+        }
+        assert_eq!(ended("IAM", 605).as_deref(), Some("IAM has throttled every call for 10m"));
         silence.answered("IAM");
-        assert_eq!(silence.throttled("IAM", at(606)), Ok(()));
-        assert_eq!(silence.throttled("STS", at(606)), Ok(()));
-        let ended = Err("STS has throttled every call for 30s".to_owned());
-        assert_eq!(silence.throttled("STS", at(636)), ended);
+        let mut ended = |service, second| silence.throttled(service, Duration::from_secs(second)).err();
+        assert_eq!([ended("IAM", 606), ended("STS", 606)], [None, None]);
+        assert_eq!(ended("STS", 636).as_deref(), Some("STS has throttled every call for 30s"));
     }
 }

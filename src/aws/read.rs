@@ -455,48 +455,26 @@ mod tests {
             each.map(|(metric, values)| series(&format!("q{at}_{metric}"), values)).collect()
         };
         let zero: &[(u64, f64)] = &[(FIRST, 0.0), (99_900, 0.0)];
-        let activity = |receives, deleted, polled, receives_of_last_hour| QueueActivity {
-            receives,
-            deleted,
-            polled,
-            receives_of_last_hour,
-        };
+        let activity =
+            |receives, deleted, polled, hour| QueueActivity { receives, deleted, polled, receives_of_last_hour: hour };
+        let idle = vec![("a", activity(0, 0, 0, Some(0)))];
         let polls: &[(u64, f64)] = &[(99_900, 15.0), (FIRST, 5.0), (FIRST - 300, 4.0), (50_000, 14.0)];
+        let [gone, later, meanwhile]: [&[(u64, f64)]; 3] =
+            [&[(50_000, 15.0), (FIRST, 0.0)], &[(FIRST + 300, 0.0)], &[(50_000, 15.0), (99_900, 1.0)]];
+        let mut two_pages = all(0, [zero; 4]);
+        let others = [("q0_0", &[(600, 7.0)][..]), ("q1_4", zero), ("q2_0", zero), ("x0_0", zero)];
+        two_pages.extend(others.map(|(id, values)| series(id, values)));
+        two_pages.push(json!({"Id": "q0_0", "Timestamps": "odd"}));
+        let read: &[(u64, f64)] = &[(99_900, 2.0)];
         for (case, answer, expected) in [
             ("no data", all(0, [&[]; 4]), vec![]),
-            ("zeros", all(0, [zero; 4]), vec![("a", activity(0, 0, 0, Some(0)))]),
-            (
-                "a reader",
-                all(1, [zero, &[(99_900, 2.0)], polls, &[(99_900, 2.0)]]),
-                vec![("b", activity(40, 2, 3, Some(26)))],
-            ),
-            (
-                "one that has gone",
-                all(0, [zero, zero, &[(50_000, 15.0), (FIRST, 0.0)], zero]),
-                vec![("a", activity(15, 0, 1, Some(0)))],
-            ),
-            ("since later", all(0, [zero, zero, &[(FIRST + 300, 0.0)], zero]), vec![("a", activity(0, 0, 0, None))]),
-            (
-                "idle meanwhile",
-                all(0, [zero, zero, &[(50_000, 15.0), (99_900, 1.0)], zero]),
-                vec![("a", activity(16, 0, 1, None))],
-            ),
+            ("zeros", all(0, [zero; 4]), idle.clone()),
+            ("a reader", all(1, [zero, read, polls, read]), vec![("b", activity(40, 2, 3, Some(26)))]),
+            ("one that has gone", all(0, [zero, zero, gone, zero]), vec![("a", activity(15, 0, 1, Some(0)))]),
+            ("since later", all(0, [zero, zero, later, zero]), vec![("a", activity(0, 0, 0, None))]),
+            ("idle meanwhile", all(0, [zero, zero, meanwhile, zero]), vec![("a", activity(16, 0, 1, None))]),
             ("without the deletes", all(0, [zero, zero, zero, &[]]), vec![]),
-            (
-                "two pages, and what was not asked",
-                [
-                    all(0, [zero; 4]),
-                    vec![
-                        series("q0_0", &[(600, 7.0)]),
-                        series("q1_4", zero),
-                        series("q2_0", zero),
-                        series("x0_0", zero),
-                        json!({"Id": "q0_0", "Timestamps": "odd"}),
-                    ],
-                ]
-                .concat(),
-                vec![("a", activity(0, 0, 0, Some(0)))],
-            ),
+            ("two pages, and what was not asked", two_pages, idle),
         ] {
             let expected = expected.into_iter().map(|(name, activity)| (name.parse().unwrap(), activity));
             assert_eq!(active(&queues, &answer, NOW), expected.collect(), "{case}");

@@ -293,12 +293,9 @@ mod tests {
     fn only_a_foreign_target_keeps_a_rule() {
         let name = "kibus-probe".parse().unwrap();
         let message = |ids: &[&str]| foreign(&name, "events:DeleteRule", ids).map(|fault| fault.message);
-        assert_eq!(message(&[]), None);
-        assert_eq!(message(&[Rule::TARGET_ID]), None);
-        assert_eq!(
-            message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(),
-            Some("rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`")
-        );
+        assert_eq!([message(&[]), message(&[Rule::TARGET_ID])], [None, None]);
+        let named = "rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`";
+        assert_eq!(message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(), Some(named));
     }
 
     /// E5.

@@ -532,19 +532,14 @@ mod tests {
 
     #[test]
     fn a_printed_command_names_the_profile_as_it_was_given() {
+        use FaultKind::{BadCredentials, ExpiredCredentials, NoCredentials, Rejected};
         for profile in ["dev", "a b", "it's", "$(kibus)", "`kibus`;kibus", "-x \"y\"", "ü*?~"] {
-            for kind in [
-                FaultKind::NoCredentials,
-                FaultKind::ExpiredCredentials,
-                FaultKind::BadCredentials,
-                FaultKind::Rejected,
-            ] {
+            for kind in [NoCredentials, ExpiredCredentials, BadCredentials, Rejected] {
                 let code = Some("x".into());
                 let fault = Fault { code, ..Fault::new(kind, "sts:GetCallerIdentity", "") };
                 let hints = refused(&fault, None, Some(profile)).hints;
-                let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_ref()).collect();
-                assert!(!commands.is_empty(), "{fault:?}");
-                for command in commands {
+                assert!(hints.iter().any(|hint| hint.command.is_some()), "{fault:?}");
+                for command in hints.iter().filter_map(|hint| hint.command.as_ref()) {
                     let words = shell_words(command);
                     assert_eq!(words[words.len() - 2..], ["--profile", profile], "{command:?}");
                 }
@@ -554,36 +549,28 @@ mod tests {
 
     #[test]
     fn a_certificate_that_is_not_trusted_has_a_message_of_its_own() {
-        let fault = |message: &str| Fault::new(FaultKind::Unreachable, "sts:GetCallerIdentity", message);
-        let message = |text, endpoint| refused(&fault(text), endpoint, None).message;
-        let untrusted = "invalid peer certificate: UnknownIssuer";
-        assert_eq!(message(untrusted, None), "the TLS certificate of AWS is not trusted");
-        let endpoint = Some("https://127.0.0.1:1");
-        assert_eq!(
-            message(untrusted, endpoint),
-            "the TLS certificate of endpoint `https://127.0.0.1:1` is not trusted"
-        );
-        assert_eq!(message("connection refused", None), "AWS does not answer");
+        let (untrusted, endpoint) = ("invalid peer certificate: UnknownIssuer", Some("https://127.0.0.1:1"));
+        for (text, endpoint, message) in [
+            (untrusted, None, "the TLS certificate of AWS is not trusted"),
+            (untrusted, endpoint, "the TLS certificate of endpoint `https://127.0.0.1:1` is not trusted"),
+            ("connection refused", None, "AWS does not answer"),
+        ] {
+            let fault = Fault::new(FaultKind::Unreachable, "sts:GetCallerIdentity", text);
+            assert_eq!(refused(&fault, endpoint, None).message, message);
+        }
     }
 
     #[test]
     fn only_loopback_is_trusted_without_encryption() {
-        for (endpoint, plain) in [
-            ("http://127.0.0.1:4566", false),
-            ("http://127.8.8.8", false),
-            ("http://[::1]:4566/", false),
-            ("http://localhost:4566", false),
-            ("https://sqs.example", false),
-            ("http://sqs.example", true),
-            ("HTTP://sqs.example", true),
-            ("http://10.0.0.1:4566", true),
-            ("http://0.0.0.0:4566", true),
-            ("http://127.0.0.1.example", true),
-            ("http://127.0.0.1@sqs.example", true),
-            ("http://localhost.example", true),
-        ] {
-            let config = SdkConfig::builder().endpoint_url(endpoint).build();
-            assert_eq!(plain_endpoint(&config).is_some(), plain, "{endpoint}");
+        let encrypted =
+            "http://127.0.0.1:4566 http://127.8.8.8 http://[::1]:4566/ http://localhost:4566 https://sqs.example";
+        let plain = "http://sqs.example HTTP://sqs.example http://10.0.0.1:4566 http://0.0.0.0:4566 \
+                     http://127.0.0.1.example http://127.0.0.1@sqs.example http://localhost.example";
+        for (endpoints, is_plain) in [(encrypted, false), (plain, true)] {
+            for endpoint in endpoints.split(' ') {
+                let config = SdkConfig::builder().endpoint_url(endpoint).build();
+                assert_eq!(plain_endpoint(&config).is_some(), is_plain, "{endpoint}");
+            }
         }
     }
 
@@ -592,16 +579,15 @@ mod tests {
     fn every_service_that_is_called_is_known() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let read = |file: &str| std::fs::read_to_string(root.join(file)).unwrap();
-        let sources = ["aws_json.rs", "ec2.rs", "sns.rs"].map(|file| read(&format!("src/wire/{file}")));
-        let ids = sources.iter().flat_map(|text| text.split("Service::of(\"").skip(1));
-        let mut called: Vec<String> = ids.map(|rest| rest.split('"').next().unwrap().to_owned()).collect();
+        let sources = ["aws_json.rs", "ec2.rs", "sns.rs"].map(|file| read(&format!("src/wire/{file}"))).concat();
+        let mut called: Vec<&str> =
+            sources.split("Service::of(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         let manifest = read("Cargo.toml");
         let crates = manifest.lines().filter_map(|line| line.strip_prefix("aws-sdk-"));
-        called.extend(crates.map(|line| line.split(' ').next().unwrap().to_owned()));
+        called.extend(crates.filter_map(|line| line.split(' ').next()));
         assert!(called.len() >= 10, "{called:?}");
         for service in called {
-            let known = SERVICES.iter().any(|known| known.eq_ignore_ascii_case(&service));
-            assert!(known, "{service}");
+            assert!(SERVICES.iter().any(|known| known.eq_ignore_ascii_case(service)), "{service}");
         }
     }
 }

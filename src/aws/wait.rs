@@ -129,6 +129,9 @@ macro_rules! wait_reasons {
         }
 
         impl WaitReason {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$reason,)*];
+
             /// The reason as text that follows "waiting: ", the longest wait in seconds, and what to check after that.
             fn row(self) -> (&'static str, u64, Option<&'static str>) {
                 match self {

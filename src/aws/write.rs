@@ -182,13 +182,10 @@ mod tests {
 
     #[test]
     fn fields_and_tags_are_separated() {
-        let changes = Changes::among(
-            "x:Y",
-            &[change("tags.kibus:bus", Some("kibus")), change("tags.policy", None), change("policy", Some("x"))],
-        );
+        let changes =
+            [change("tags.kibus:bus", Some("kibus")), change("tags.policy", None), change("policy", Some("x"))];
         let tags = TagChanges { set: Tags::default().with("kibus:bus", "kibus"), remove: vec!["policy".to_owned()] };
-        let fields = vec![QueueField::Policy];
-        assert_eq!(changes, Ok(Changes { fields, tags }));
+        assert_eq!(Changes::among("x:Y", &changes), Ok(Changes { fields: vec![QueueField::Policy], tags }));
     }
 
     #[test]

@@ -3,62 +3,37 @@
 use std::ffi::OsString;
 
 use super::{global, parse, usage_error};
+use crate::model::table::rows;
 
 #[path = "../../tests/hostile/shown.rs"]
 mod shown;
 
 /// The options and names that a command takes; `{}` is the place of the hostile text.
-const PLACES: &[&str] = &[
-    "add-cluster {}",
-    "add-cluster base {}",
-    "remove-cluster {}",
-    "verify {}",
-    "status {}",
-    "events {}",
-    "events --since={}",
-    "events --signal={}",
-    "events --node-pool={}",
-    "events --limit={}",
-    "list --bus={}",
-    "list --region={}",
-    "list --endpoint-url={}",
-    "discover {}",
-    "export {}",
-    "export cluster {}",
-    "export cluster base --format={}",
-    "export cluster base --controller-role={}",
-    "export hub --format={}",
-    "rollback {}",
-    "explain {}",
-    "completions {}",
-    "policy {}",
-    "policy controller {}",
-    "policy operator --for clusters {}",
-    "policy operator --for clusters --controller-role={}",
-    "policy operator --tag=x={}",
-    "add-cluster base --controller-role={}",
-    "add-cluster base --karpenter-version={}",
-    "add-cluster base --tag={}",
-    "bootstrap-hub --tag=x={}",
-    "bootstrap-hub --tag={}=x",
-    "bootstrap-hub --kms-key={}",
-    "bootstrap-hub --cluster-metrics={}",
-    "bootstrap-hub --notify={}",
-    "bootstrap-hub --kms-key=arn:aws:kms:us-west-2:111122223333:key/{}",
-    "bootstrap-hub --permissions-boundary=arn:aws:iam::111122223333:policy/{}",
-    "bootstrap-hub --role-path={}",
-    "bootstrap-hub --role-path=/{}/",
-    "bootstrap-hub --queue-name={}",
-    "bootstrap-hub --queue-name={}{cluster}",
-    "bootstrap-hub --memory={}",
-    "bootstrap-hub --arch={}",
-    "bootstrap-hub --retention={}",
-    "bootstrap-hub --log-retention={}",
-    "bootstrap-hub --reserved-concurrency={}",
-    "bootstrap-hub --router-sha256={}",
-    "{}",
-    "list --{}",
-];
+const PLACES: &str = "
+    add-cluster         | {} base·{} base·--controller-role={} base·--karpenter-version={} base·--tag={}
+    remove-cluster      | {}
+    verify              | {}
+    status              | {}
+    events              | {} --since={} --signal={} --node-pool={} --limit={}
+    list                | --bus={} --region={} --endpoint-url={} --{}
+    discover            | {}
+    export              | {} cluster·{} cluster·base·--format={} cluster·base·--controller-role={} hub·--format={}
+    rollback            | {}
+    explain             | {}
+    completions         | {}
+    policy              | {} controller·{} operator·--tag=x={}
+    policy operator     | --for·clusters·{} --for·clusters·--controller-role={}
+    bootstrap-hub       | --tag=x={} --tag={}=x --kms-key={} --kms-key=arn:aws:kms:us-west-2:111122223333:key/{} --role-path={}
+    bootstrap-hub       | --permissions-boundary=arn:aws:iam::111122223333:policy/{} --role-path=/{}/ --cluster-metrics={} --notify={}
+    bootstrap-hub       | --queue-name={} --queue-name={}{cluster} --memory={} --arch={} --retention={} --log-retention={}
+    bootstrap-hub       | --reserved-concurrency={} --router-sha256={}";
+
+fn places() -> Vec<String> {
+    let each = |[command, places]: [&str; 2]| {
+        places.split(' ').map(|place| format!("{command} {}", place.replace('·', " "))).collect::<Vec<_>>()
+    };
+    rows(PLACES).into_iter().flat_map(each).chain(["{}".to_owned()]).collect()
+}
 
 fn refused(place: &str, hostile: &str) {
     let case = format!("{place} with {:?}", hostile.chars().take(20).collect::<String>());
@@ -73,7 +48,8 @@ fn refused(place: &str, hostile: &str) {
 
 #[test]
 fn a_hostile_argument_is_wrong_usage() {
-    let long = "x".repeat(3_000);
+    let (places, long) = (places(), "x".repeat(3_000));
+    assert_eq!(places.len(), 49);
     for hostile in [
         "a\nerror: b",
         "\u{1b}[2J",
@@ -89,14 +65,14 @@ fn a_hostile_argument_is_wrong_usage() {
         "%2e%2e%2f",
         &long,
     ] {
-        for place in PLACES {
+        for place in &places {
             refused(place, hostile);
         }
     }
     // Tags and the paths of roles and policies may have dots and slashes, and are never a path of a file or of a URL.
     let may = |place: &str| ["tag", "role", "boundary"].iter().any(|kind| place.contains(kind));
     for hostile in ["../../etc", "a/../b", ".."] {
-        for place in PLACES.iter().filter(|place| !may(place)) {
+        for place in places.iter().filter(|place| !may(place)) {
             refused(place, hostile);
         }
     }

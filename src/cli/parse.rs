@@ -214,15 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn the_long_help_has_every_option_and_its_variable_once() {
+    fn every_option_has_help_and_the_long_help_has_its_variable_once() {
         for command in commands(&built()) {
             let help = command.clone().term_width(WIDTH).render_long_help().to_string();
             let is_kibus = command.get_name() == "kibus";
             let is_shown = |arg: &&Arg| !arg.is_hide_set() && (is_kibus || !arg.is_global_set());
-            for arg in command.get_arguments().filter(is_shown) {
-                let Some(name) = arg.get_env().and_then(|name| name.to_str()) else {
-                    continue;
-                };
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());
+            }
+            let shown = command.get_arguments().filter(is_shown);
+            for name in shown.filter_map(|arg| arg.get_env()?.to_str()) {
                 assert_eq!(help.matches(&format!("[env: {name}]")).count(), 1, "{name}: {help}");
             }
             assert_eq!(help.contains("Global options:"), is_kibus, "{help}");
@@ -247,27 +248,15 @@ mod tests {
 
     #[test]
     fn booleans_take_the_usual_words() {
-        for option in [
-            "bootstrap-hub --rebalance",
-            "add-cluster base --no-controller-role",
-            "list --sandbox",
-            "verify base --sandbox",
-        ] {
-            for (value, taken) in [
-                (" true", false),
-                ("", true),
-                ("=1", true),
-                ("=0", true),
-                ("=yes", true),
-                ("=no", true),
-                ("=true", true),
-                ("=false", true),
-                ("=", false),
-                ("=maybe", false),
-            ] {
-                let line = format!("kibus {option}{value}");
-                let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-                assert_eq!(parse(&args).is_ok(), taken, "{line}");
+        let options =
+            "bootstrap-hub --rebalance, add-cluster base --no-controller-role, list --sandbox, verify base --sandbox";
+        for option in options.split(", ") {
+            for (values, taken) in [(", =1, =0, =yes, =no, =true, =false", true), (" true, =, =maybe", false)] {
+                for value in values.split(", ") {
+                    let line = format!("kibus {option}{value}");
+                    let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+                    assert_eq!(parse(&args).is_ok(), taken, "{line}");
+                }
             }
         }
     }
@@ -293,21 +282,17 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_has_the_exit_codes_of_the_help() {
-        let readme = include_str!("../../README.md").replace('`', "").to_lowercase();
-        for (code, meaning) in EXIT_CODES {
-            let row = format!("| {code} | {} |", meaning.to_lowercase());
-            assert!(readme.contains(&row), "{row}");
-        }
-    }
-
-    #[test]
-    fn every_exit_code_is_listed() {
+    fn every_exit_code_is_listed_also_in_the_readme() {
         use crate::error::ErrorKind::{
             self, Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage,
         };
-        let listed: Vec<u8> =
-            EXIT_CODES.iter().flat_map(|(codes, _)| codes.split(", ")).map(|code| code.parse().unwrap()).collect();
+        let readme = include_str!("../../README.md").replace('`', "").to_lowercase();
+        let mut listed = Vec::new();
+        for (codes, meaning) in EXIT_CODES {
+            let row = format!("| {codes} | {} |", meaning.to_lowercase());
+            assert!(readme.contains(&row), "{row}");
+            listed.extend(codes.split(", ").map(|code| code.parse::<u8>().unwrap()));
+        }
         let kinds = [Failed, Differences, NotConfirmed, Refused, Usage, Interrupted, Terminated];
         let expected: Vec<u8> = std::iter::once(0).chain(kinds.map(ErrorKind::exit_code)).collect();
         assert_eq!(listed, expected);
@@ -333,14 +318,5 @@ mod tests {
             page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", lines.collect::<Vec<_>>().join("\n")));
         }
         assert_file("docs/command-line.md", page.trim_end());
-    }
-
-    #[test]
-    fn every_option_has_help() {
-        for command in commands(&built()) {
-            for arg in command.get_arguments() {
-                assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());
-            }
-        }
     }
 }

@@ -110,22 +110,12 @@ mod tests {
     use std::future::pending;
     use std::process::Command;
 
-    use tokio::sync::Mutex;
-
     use super::*;
     use crate::ui::{Color, Output, Talk};
 
-    fn interrupt() {
-        let script = format!("kill -s INT {}", std::process::id());
-        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
-    }
-
-    /// A signal reaches every test of this process.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
-
+    /// A signal reaches every test of this process, so no other may wait for one.
     #[tokio::test]
     async fn only_a_command_that_would_change_something_says_that_it_did_not() {
-        let _alone = ONE_AT_A_TIME.lock().await;
         let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
         for (will_change, changes, message) in [
             (None, false, "interrupted"),
@@ -141,33 +131,12 @@ mod tests {
                 if changes {
                     stop.during(&ui, async |_| ()).await.unwrap();
                 }
-                interrupt();
+                let script = format!("kill -s INT {}", std::process::id());
+                assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
                 pending::<Result<(), Error>>().await
             };
             let error = stop.unless_interrupted(command).await.unwrap_err();
             assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Interrupted, message));
-        }
-    }
-
-    #[tokio::test]
-    async fn the_first_signal_asks_and_a_second_abandons() {
-        let _alone = ONE_AT_A_TIME.lock().await;
-        let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
-        for (signals, ended) in [(0, Some("done")), (1, Some("stopped")), (2, None)] {
-            let changes = async |mut asked: watch::Receiver<bool>| {
-                if signals == 0 {
-                    return "done";
-                }
-                interrupt();
-                asked.wait_for(|asked| *asked).await.unwrap();
-                if signals == 2 {
-                    interrupt();
-                    pending::<()>().await;
-                }
-                "stopped"
-            };
-            let result = Stop::default().during(&ui, changes).await.unwrap();
-            assert_eq!(result, (ended, ErrorKind::Interrupted), "{signals}");
         }
     }
 }

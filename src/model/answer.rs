@@ -181,28 +181,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slowdown_names_the_services_and_counts_the_calls() {
-        for (services, expected, sentence) in [
-            (&[][..], None, None),
-            (&["IAM"], Some("slowed down by IAM's rate"), Some("Calls that AWS throttled and kibus repeated: IAM 1.")),
-            (
-                &["CloudWatch Logs"],
-                Some("slowed down by the rate of CloudWatch Logs"),
-                Some("Calls that AWS throttled and kibus repeated: CloudWatch Logs 1."),
-            ),
-            (
-                &["SQS", "IAM", "SQS"],
-                Some("slowed down by the rates of IAM and SQS"),
-                Some("Calls that AWS throttled and kibus repeated: IAM 1, SQS 2."),
-            ),
-        ] {
-            let mut slowdown = Slowdown::default();
-            for service in services {
-                slowdown.count(service);
-            }
-            let named = (!services.is_empty()).then(|| slowed_by(slowdown.throttled.keys()));
-            assert_eq!(named.as_deref(), expected, "{services:?}");
-            assert_eq!(slowdown.sentence().as_deref(), sentence, "{services:?}");
-        }
+    fn a_slowdown_names_several_services_and_counts_no_call_without_one() {
+        assert_eq!(slowed_by(["IAM", "SQS"].iter()), "slowed down by the rates of IAM and SQS");
+        assert_eq!(Slowdown::default().sentence(), None);
     }
 }

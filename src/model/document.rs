@@ -235,39 +235,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::table::rows;
+
+    fn document(text: &str) -> Document {
+        Document::parse(text).unwrap()
+    }
 
     #[test]
     fn documents_compare_by_what_they_say() {
-        let policy = json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "z"}]});
-        for (name, other, same) in [
-            (
-                "order of statements",
-                json!({"Statement": [{"Sid": "A", "Action": "z"}, {"Sid": "B", "Action": ["x", "y"]}]}),
-                true,
-            ),
-            (
-                "order of actions",
-                json!({"Statement": [{"Action": ["y", "x"], "Sid": "B"}, {"Sid": "A", "Action": "z"}]}),
-                true,
-            ),
-            (
-                "a list of one",
-                json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": ["z"]}]}),
-                true,
-            ),
-            (
-                "another action",
-                json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "q"}]}),
-                false,
-            ),
-            ("one statement less", json!({"Statement": [{"Sid": "B", "Action": ["x", "y"]}]}), false),
-            (
-                "one action more",
-                json!({"Statement": [{"Sid": "B", "Action": ["x", "y", "z"]}, {"Sid": "A", "Action": "z"}]}),
-                false,
-            ),
-        ] {
-            assert_eq!(Document::new(policy.clone()) == Document::new(other), same, "{name}");
+        let policy = document(r#"{"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "z"}]}"#);
+        let table = r#"
+            order of statements  | {"Statement": [{"Sid": "A", "Action": "z"}, {"Sid": "B", "Action": ["x", "y"]}]}      | true
+            order of actions     | {"Statement": [{"Action": ["y", "x"], "Sid": "B"}, {"Sid": "A", "Action": "z"}]}      | true
+            a list of one        | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": ["z"]}]}    | true
+            another action       | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}, {"Sid": "A", "Action": "q"}]}      | false
+            one statement less   | {"Statement": [{"Sid": "B", "Action": ["x", "y"]}]}                                   | false
+            one action more      | {"Statement": [{"Sid": "B", "Action": ["x", "y", "z"]}, {"Sid": "A", "Action": "z"}]} | false"#;
+        for [name, other, same] in rows(table) {
+            assert_eq!((policy == document(other)).to_string(), same, "{name}");
         }
     }
 
@@ -279,51 +264,37 @@ mod tests {
         }
     }
 
+    /// A number of a pattern is no text, and a pattern with one statement is not its object.
     #[test]
     fn a_policy_has_several_forms_of_the_same() {
-        let policy = |principal: Value, value: Value| {
-            json!({"Statement": [{
-                "Principal": principal,
-                "Condition": {"Bool": {"aws:SecureTransport": value}},
-            }]})
-        };
-        let ours = policy(json!("*"), json!("false"));
-        let mut bare = ours.clone();
-        bare["Statement"] = bare["Statement"][0].take();
-        for (name, other, same) in [
-            ("one statement without a list", bare, true),
-            ("everyone by kind", policy(json!({"AWS": "*"}), json!("false")), true),
-            ("everyone by kind, in a list", policy(json!({"AWS": ["*"]}), json!(["false"])), true),
-            ("a boolean", policy(json!("*"), json!(false)), true),
-            ("the other boolean", policy(json!("*"), json!(true)), false),
-            ("every service", policy(json!({"Service": "*"}), json!("false")), false),
-            ("someone", policy(json!({"AWS": "111122223333"}), json!("false")), false),
-        ] {
-            assert_eq!(Document::new(ours.clone()) == Document::new(other), same, "{name}");
+        let statement = r#"{"Principal": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}"#;
+        let ours = document(&format!(r#"{{"Statement": [{statement}]}}"#));
+        assert_eq!(ours, document(&format!(r#"{{"Statement": {statement}}}"#)), "one statement without a list");
+        let table = r#"
+            everyone by kind            | {"AWS": "*"}            | "false"   | true
+            everyone by kind, in a list | {"AWS": ["*"]}          | ["false"] | true
+            a boolean                   | "*"                     | false     | true
+            the other boolean           | "*"                     | true      | false
+            every service               | {"Service": "*"}        | "false"   | false
+            someone                     | {"AWS": "111122223333"} | "false"   | false"#;
+        for [name, principal, value, same] in rows(table) {
+            let other = statement.replace(r#""*""#, principal).replace(r#""false""#, value);
+            assert_eq!((ours == document(&format!(r#"{{"Statement": [{other}]}}"#))).to_string(), same, "{name}");
         }
-        assert_ne!(
-            Document::new(json!({"detail": {"n": [1]}})),
-            Document::new(json!({"detail": {"n": ["1"]}})),
-            "a pattern's number is no text"
-        );
+        for (one, other) in [
+            (r#"{"detail": {"n": [1]}}"#, r#"{"detail": {"n": ["1"]}}"#),
+            (r#"{"a": [{"prefix": "x"}]}"#, r#"{"a": {"prefix": "x"}}"#),
+        ] {
+            assert_ne!(document(one), document(other));
+        }
     }
 
     #[test]
-    fn a_pattern_of_one_statement_is_not_unwrapped_into_its_object() {
-        assert_ne!(Document::new(json!({"a": [{"prefix": "x"}]})), Document::new(json!({"a": {"prefix": "x"}})));
-    }
-
-    #[test]
-    fn placeholders_become_values() {
-        let template = r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}"}"#;
-        let filled = fill_template(template, &[("x", json!("y")), ("l", json!([1, "${x}"]))]);
-        assert_eq!(filled.value(), &json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"]}));
-    }
-
-    #[test]
-    fn what_is_filled_in_is_never_read_as_json() {
-        let filled = fill_template(r#"{"a": "${x}"}"#, &[("x", json!("\", \"b\": \""))]);
-        assert_eq!(filled.value(), &json!({"a": "\", \"b\": \""}));
+    fn placeholders_become_values_that_are_never_read_as_json() {
+        let template = r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}", "j": "${j}"}"#;
+        let values = [("x", json!("y")), ("l", json!([1, "${x}"])), ("j", json!("\", \"b\": \""))];
+        let expected = json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"], "j": "\", \"b\": \""});
+        assert_eq!(fill_template(template, &values).value(), &expected);
     }
 
     #[test]

@@ -210,160 +210,83 @@ mod tests {
 
     use super::*;
     use crate::model::scope::tests::scope;
+    use crate::model::table::{cell, rows};
 
     const SPOT: &str = "EC2 Spot Instance Interruption Warning";
     const HEALTH: &str = "AWS Health Event";
-    const STATE: &str = "EC2 Instance State-change Notification";
 
     fn read(pattern: Value) -> RulePattern {
         RulePattern::from_document(&Document::new(pattern), &scope().account)
     }
 
+    fn read_text(pattern: &str) -> RulePattern {
+        read(serde_json::from_str(pattern).unwrap())
+    }
+
+    /// The pattern, the signals that it matches, whether it is broad, and what it filters further.
     #[test]
     fn a_pattern_is_read_as_eventbridge_reads_it() {
-        use Signal::{CapacityReservation, Rebalance, ScheduledChange, SpotInterruption, StateChange};
-        let of_ec2 = [SpotInterruption, StateChange, CapacityReservation, Rebalance];
-        let all = [SpotInterruption, StateChange, ScheduledChange, CapacityReservation, Rebalance];
-        for (case, pattern, signals, is_broad, further) in [
-            (
-                "Karpenter's template",
-                json!({"source": ["aws.ec2"], "detail-type": [SPOT]}),
-                &[SpotInterruption][..],
-                false,
-                &[][..],
-            ),
-            (
-                "its rule for health",
-                json!({"source": ["aws.health"], "detail-type": [HEALTH]}),
-                &[ScheduledChange],
-                false,
-                &[],
-            ),
-            (
-                "an older name of a signal",
-                json!({"source": ["aws.ec2"], "detail-type": ["EC2 Interruptible Capacity Reservation Instance Interruption Warning"]}),
-                &[CapacityReservation],
-                false,
-                &[],
-            ),
-            (
-                "several kinds in one rule",
-                json!({"source": ["aws.ec2"], "detail-type": [SPOT, "EC2 Instance Rebalance Recommendation"], "account": ["111122223333"]}),
-                &[SpotInterruption, Rebalance],
-                false,
-                &[],
-            ),
-            (
-                "a filter that leaves out some",
-                json!({"source": ["aws.ec2"], "detail-type": [SPOT], "detail": {"instance-id": ["i-1"]}, "region": ["eu-west-1"]}),
-                &[SpotInterruption],
-                false,
-                &[],
-            ),
-            ("every event of EC2", json!({"source": ["aws.ec2"]}), &of_ec2, true, &[]),
-            ("every event", json!({"account": ["111122223333"]}), &all, true, &[]),
-            ("any source", json!({"detail-type": [SPOT]}), &[SpotInterruption], true, &[]),
-            (
-                "one unknown kind more",
-                json!({"source": ["aws.ec2"], "detail-type": [SPOT, "x"]}),
-                &[SpotInterruption],
-                true,
-                &[],
-            ),
-            (
-                "a prefix",
-                json!({"source": [{"prefix": "aws."}], "detail-type": [{"prefix": "EC2 Spot"}]}),
-                &[SpotInterruption],
-                true,
-                &[],
-            ),
-            (
-                "a suffix",
-                json!({"source": ["aws.health"], "detail-type": [{"suffix": "Event"}]}),
-                &[ScheduledChange],
-                true,
-                &[],
-            ),
-            (
-                "any case",
-                json!({"source": ["aws.health"], "detail-type": [{"equals-ignore-case": "aws health event"}]}),
-                &[ScheduledChange],
-                true,
-                &[],
-            ),
-            (
-                "all but one",
-                json!({"source": ["aws.health"], "detail-type": [{"anything-but": HEALTH}]}),
-                &[],
-                true,
-                &[],
-            ),
-            (
-                "all but some",
-                json!({"source": ["aws.health"], "detail-type": [{"anything-but": ["x"]}]}),
-                &[ScheduledChange],
-                true,
-                &[],
-            ),
-            (
-                "an operator of tomorrow",
-                json!({"source": ["aws.health"], "detail-type": [{"sounds-like": "x"}]}),
-                &[ScheduledChange],
-                true,
-                &[],
-            ),
-            ("no such member", json!({"source": [{"exists": false}], "detail-type": [HEALTH]}), &[], true, &[]),
-            ("alternatives", json!({"$or": [{"source": ["aws.ec2"]}, {"source": ["x"]}]}), &all, true, &["$or"]),
-            (
-                "a spelling error",
-                json!({"source": ["aws.ec2"], "detail-type": ["C2 Instance State-change Notification"]}),
-                &[],
-                true,
-                &[],
-            ),
-            ("another service", json!({"source": ["aws.s3"], "detail-type": [SPOT]}), &[], true, &[]),
-            ("no list", json!({"source": "aws.ec2", "detail-type": [SPOT]}), &[], true, &[]),
-            ("numbers and nothing", json!({"source": [1, null, {}]}), &[], true, &[]),
-            ("an empty list", json!({"source": [], "detail-type": []}), &[], false, &[]),
-        ] {
-            let read = read(pattern);
-            assert_eq!(read.signals, signals.iter().copied().collect(), "{case}");
-            assert_eq!(read.is_broad, is_broad, "{case}");
-            assert_eq!(read.further, further.iter().map(ToString::to_string).collect(), "{case}");
+        let of_ec2 = "SpotInterruption StateChange CapacityReservation Rebalance";
+        let all = "SpotInterruption StateChange CapacityReservation Rebalance ScheduledChange";
+        let table = r#"
+            Karpenter's template            | {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | SpotInterruption | false |
+            its rule for health             | {"source": ["aws.health"], "detail-type": ["AWS Health Event"]} | ScheduledChange | false |
+            an older name of a signal       | {"source": ["aws.ec2"], "detail-type": ["EC2 Interruptible Capacity Reservation Instance Interruption Warning"]} | CapacityReservation | false |
+            several kinds in one rule       | {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation"], "account": ["111122223333"]} | SpotInterruption Rebalance | false |
+            a filter that leaves out some   | {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"], "detail": {"instance-id": ["i-1"]}, "region": ["eu-west-1"]} | SpotInterruption | false |
+            every event of EC2              | {"source": ["aws.ec2"]} | of EC2 | true |
+            every event                     | {"account": ["111122223333"]} | all | true |
+            any source                      | {"detail-type": ["EC2 Spot Instance Interruption Warning"]} | SpotInterruption | true |
+            one unknown kind more           | {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning", "x"]} | SpotInterruption | true |
+            a prefix                        | {"source": [{"prefix": "aws."}], "detail-type": [{"prefix": "EC2 Spot"}]} | SpotInterruption | true |
+            a suffix                        | {"source": ["aws.health"], "detail-type": [{"suffix": "Event"}]} | ScheduledChange | true |
+            any case                        | {"source": ["aws.health"], "detail-type": [{"equals-ignore-case": "aws health event"}]} | ScheduledChange | true |
+            all but one                     | {"source": ["aws.health"], "detail-type": [{"anything-but": "AWS Health Event"}]} | | true |
+            all but some                    | {"source": ["aws.health"], "detail-type": [{"anything-but": ["x"]}]} | ScheduledChange | true |
+            an operator of tomorrow         | {"source": ["aws.health"], "detail-type": [{"sounds-like": "x"}]} | ScheduledChange | true |
+            no such member                  | {"source": [{"exists": false}], "detail-type": ["AWS Health Event"]} | | true |
+            alternatives                    | {"$or": [{"source": ["aws.ec2"]}, {"source": ["x"]}]} | all | true | $or
+            a spelling error                | {"source": ["aws.ec2"], "detail-type": ["C2 Instance State-change Notification"]} | | true |
+            another service                 | {"source": ["aws.s3"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | | true |
+            no list                         | {"source": "aws.ec2", "detail-type": ["EC2 Spot Instance Interruption Warning"]} | | true |
+            numbers and nothing             | {"source": [1, null, {}]} | | true |
+            an empty list                   | {"source": [], "detail-type": []} | | false |"#;
+        for [case, pattern, signals, is_broad, further] in rows(table) {
+            let read = read_text(pattern);
+            let signals = signals.replace("of EC2", of_ec2).replace("all", all);
+            let found = read.signals.iter().map(|signal| format!("{signal:?}")).collect::<BTreeSet<_>>();
+            assert_eq!(found, signals.split_whitespace().map(str::to_owned).collect(), "{case}");
+            assert_eq!(read.is_broad.to_string(), is_broad, "{case}");
+            assert_eq!(read.further, further.split_whitespace().map(str::to_owned).collect(), "{case}");
         }
     }
 
-    /// The members of three real patterns, and their siblings.
+    /// The members of three real patterns, and their siblings: what is filtered further, and why nothing matches.
     #[test]
     fn a_filter_is_compared_with_that_of_the_signal() {
-        let state = |values: Value| json!({"source": ["aws.ec2"], "detail-type": [STATE], "detail": {"state": values}});
-        let health = |detail: Value| json!({"source": ["aws.health"], "detail-type": [HEALTH], "detail": detail});
-        let spot = |member: &str, value: Value| json!({"source": ["aws.ec2"], "detail-type": [SPOT], member: value});
-        let ec2 = "AWS writes `EC2` in `detail.service`";
-        for (pattern, further, nothing) in [
-            (state(json!(["terminated", "Stopping", {"equals-ignore-case": "STOPPED"}])), &[][..], None),
-            (state(json!(["terminated", "running"])), &["detail.state"], None),
-            (state(json!([{"anything-but": ["running"]}])), &["detail.state"], None),
-            (state(json!([])), &["detail.state"], None),
-            (health(json!({"service": ["EC2"], "eventTypeCategory": ["scheduledChange"]})), &[], None),
-            (health(json!({"service": ["EC2"], "eventTypeCategory": ["issue"]})), &["detail.eventTypeCategory"], None),
-            (health(json!({"service": ["EC2", "RDS"]})), &["detail.service"], None),
-            (health(json!({"service": ["ec2", "EC2"]})), &[], None),
-            (health(json!({"service": ["ec2"]})), &[], Some(ec2)),
-            (health(json!({"$or": [{"service": ["RDS"]}]})), &["detail.$or"], None),
-            (health(json!([{"exists": true}])), &["detail"], None),
-            (spot("account", json!(["111122223333"])), &[], None),
-            (spot("account", json!(["444455556666"])), &["account"], None),
-            (spot("replay-name", json!([{"exists": false}])), &[], None),
-            (spot("replay-name", json!([{"exists": true}])), &["replay-name"], None),
-            (spot("detail_type", json!([SPOT])), &[], Some("no event has the member `detail_type`")),
-            (spot("details", json!({"x": [{"exists": false}]})), &[], None),
-        ] {
-            let case = pattern.to_string();
-            let read = read(pattern);
-            assert_eq!(read.further, further.iter().map(ToString::to_string).collect(), "{case}");
-            assert_eq!(read.nothing.as_deref(), nothing, "{case}");
-            assert_eq!(read.signals.is_empty(), nothing.is_some(), "{case}");
+        let table = r#"
+            EC2 Instance State-change Notification | "detail": {"state": ["terminated", "Stopping", {"equals-ignore-case": "STOPPED"}]} | - | -
+            EC2 Instance State-change Notification | "detail": {"state": ["terminated", "running"]}                    | detail.state             | -
+            EC2 Instance State-change Notification | "detail": {"state": [{"anything-but": ["running"]}]}              | detail.state             | -
+            EC2 Instance State-change Notification | "detail": {"state": []}                                           | detail.state             | -
+            AWS Health Event | "detail": {"service": ["EC2"], "eventTypeCategory": ["scheduledChange"]}                | -                        | -
+            AWS Health Event | "detail": {"service": ["EC2"], "eventTypeCategory": ["issue"]}                          | detail.eventTypeCategory | -
+            AWS Health Event | "detail": {"service": ["EC2", "RDS"]}                                                   | detail.service           | -
+            AWS Health Event | "detail": {"service": ["ec2", "EC2"]}                                                   | -                        | -
+            AWS Health Event | "detail": {"service": ["ec2"]} | - | AWS writes `EC2` in `detail.service`
+            AWS Health Event | "detail": {"$or": [{"service": ["RDS"]}]}                                               | detail.$or               | -
+            AWS Health Event | "detail": [{"exists": true}]                                                            | detail                   | -
+            EC2 Spot Instance Interruption Warning | "account": ["111122223333"]                                       | -                        | -
+            EC2 Spot Instance Interruption Warning | "account": ["444455556666"]                                       | account                  | -
+            EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": false}]                                | -                        | -
+            EC2 Spot Instance Interruption Warning | "replay-name": [{"exists": true}]                                 | replay-name              | -
+            EC2 Spot Instance Interruption Warning | "detail_type": ["x"] | - | no event has the member `detail_type`
+            EC2 Spot Instance Interruption Warning | "details": {"x": [{"exists": false}]}                             | -                        | -"#;
+        for [kind, member, further, nothing] in rows(table) {
+            let source = if kind == HEALTH { "aws.health" } else { "aws.ec2" };
+            let read = read_text(&format!(r#"{{"source": ["{source}"], "detail-type": ["{kind}"], {member}}}"#));
+            assert_eq!(read.further, cell(further).into_iter().map(str::to_owned).collect(), "{kind} {member}");
+            assert_eq!((read.nothing.as_deref(), read.signals.is_empty()), (cell(nothing), nothing != "-"), "{member}");
         }
         let kinds = Some("AWS sends no event with this `source` and `detail-type`");
         for (source, kind, nothing) in [
@@ -386,14 +309,14 @@ mod tests {
 
     #[test]
     fn only_a_rule_that_says_so_is_about_auto_scaling() {
-        for (pattern, of_auto_scaling) in [
-            (json!({"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}), true),
-            (json!({"source": ["aws.ec2", "aws.autoscaling"]}), true),
-            (json!({"source": ["aws.ec2"], "detail-type": [SPOT]}), false),
-        ] {
-            let read = read(pattern);
-            assert_eq!(read.of_auto_scaling, of_auto_scaling);
-            assert!(read.may_concern_karpenter());
+        let table = r#"
+            {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]} | true
+            {"source": ["aws.ec2", "aws.autoscaling"]} | true
+            {"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]} | false"#;
+        for [pattern, of_auto_scaling] in rows(table) {
+            let read = read_text(pattern);
+            assert_eq!(read.of_auto_scaling.to_string(), of_auto_scaling, "{pattern}");
+            assert!(read.may_concern_karpenter(), "{pattern}");
         }
     }
 

@@ -341,4 +341,4 @@ fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

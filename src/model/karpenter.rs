@@ -158,31 +158,27 @@ pub fn template_of(queue: &QueueName, cluster: &ClusterName) -> Option<QueueTemp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::scope::tests::scope;
+    use crate::model::{scope::tests::scope, table::rows};
 
-    fn roles(names: &[&str]) -> BTreeMap<RoleName, ()> {
-        names.iter().map(|name| (name.parse().unwrap(), ())).collect()
+    fn roles(names: &str) -> BTreeMap<RoleName, ()> {
+        names.split_whitespace().map(|name| (name.parse().unwrap(), ())).collect()
     }
 
     #[test]
     fn a_role_is_found_by_its_name_and_a_suffix_only_makes_it_a_candidate() {
-        const TERRAFORM: &str = "KarpenterIRSA-base-20230918120501234500000001";
-        const CLOUDFORMATION: &str = "KarpenterIRSA-base-1A2B3C4D5E6F";
-        for (all, usual, suffixed) in [
-            (vec!["KarpenterServiceAccount-base", "other"], vec!["KarpenterServiceAccount-base"], vec![]),
-            (vec!["base-karpenter", "KarpenterIRSA-base"], vec!["base-karpenter", "KarpenterIRSA-base"], vec![]),
-            (vec![TERRAFORM], vec![], vec![TERRAFORM]),
-            (vec![TERRAFORM, CLOUDFORMATION], vec![], vec![CLOUDFORMATION, TERRAFORM]),
-            // The role of a cluster named base-2.
-            (vec!["KarpenterIRSA-base-2"], vec![], vec![]),
-            (vec!["KarpenterIRSA-base2"], vec![], vec![]),
-            (vec!["KarpenterIRSA-base", CLOUDFORMATION], vec!["KarpenterIRSA-base"], vec![]),
-            (vec![], vec![], vec![]),
-        ] {
-            let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(&all));
-            let names = |roles: Vec<RoleName>| roles.iter().map(ToString::to_string).collect::<Vec<_>>();
-            assert_eq!(names(found.usual), usual, "{all:?}");
-            assert_eq!(names(found.suffixed), suffixed, "{all:?}");
+        let table = "
+            KarpenterServiceAccount-base other           | KarpenterServiceAccount-base      |
+            base-karpenter KarpenterIRSA-base            | base-karpenter KarpenterIRSA-base |
+            KarpenterIRSA-base-20230918120501234500000001 | | KarpenterIRSA-base-20230918120501234500000001
+            KarpenterIRSA-base-20230918120501234500000001 KarpenterIRSA-base-1A2B3C4D5E6F | | KarpenterIRSA-base-1A2B3C4D5E6F KarpenterIRSA-base-20230918120501234500000001
+            KarpenterIRSA-base-2                         |                                   |
+            KarpenterIRSA-base2                          |                                   |
+            KarpenterIRSA-base KarpenterIRSA-base-1A2B3C4D5E6F | KarpenterIRSA-base          |
+                                                         |                                   |";
+        for [all, usual, suffixed] in rows(table) {
+            let found = RoleCandidates::among(&"base".parse().unwrap(), &roles(all));
+            let names = |roles: Vec<RoleName>| roles.iter().map(RoleName::as_str).collect::<Vec<_>>().join(" ");
+            assert_eq!([names(found.usual), names(found.suffixed)], [usual, suffixed], "{all}");
         }
     }
 
@@ -198,53 +194,43 @@ mod tests {
 
     #[test]
     fn a_role_is_given_by_its_name_its_path_or_its_arn() {
-        for (given, name, is_ours) in [
-            ("base-karpenter", Some("base-karpenter"), true),
-            ("team/{cluster}-karpenter", Some("base-karpenter"), true),
-            ("/team/x", Some("x"), true),
-            ("arn:aws:iam::111122223333:role/x", Some("x"), true),
+        let others = "arn:aws:sts::111122223333:assumed-role/x/y arn:aws:iam::111122223333:user/x arn:aws:iam::111122223333:role/ ";
+        assert!("a b/x".parse::<RoleTemplate>().is_err());
+        for (all, name, is_ours) in [
+            ("base-karpenter team/{cluster}-karpenter", Some("base-karpenter"), true),
+            ("/team/x arn:aws:iam::111122223333:role/x", Some("x"), true),
             ("arn:aws:iam::111122223333:role/team/{cluster}", Some("base"), true),
-            ("arn:aws:iam::444455556666:role/x", Some("x"), false),
-            ("arn:aws-cn:iam::111122223333:role/x", Some("x"), false),
-            ("arn:aws:sts::111122223333:assumed-role/x/session", None, false),
-            ("arn:aws:iam::111122223333:user/x", None, false),
-            ("arn:aws:iam::111122223333:role/", None, false),
-            ("a b/x", None, false),
-            ("", None, false),
+            ("arn:aws:iam::444455556666:role/x arn:aws-cn:iam::111122223333:role/x", Some("x"), false),
+            (others, None, false),
         ] {
-            let template = given.parse::<RoleTemplate>().ok();
-            let role = template.as_ref().map(|template| template.role(&"base".parse().unwrap()).unwrap());
-            assert_eq!(role.as_ref().map(RoleName::as_str), name, "{given}");
-            assert_eq!(template.is_some_and(|template| template.is_of(&scope())), is_ours, "{given}");
+            for given in all.split(' ') {
+                let template = given.parse::<RoleTemplate>().ok();
+                let role = template.as_ref().map(|template| template.role(&"base".parse().unwrap()).unwrap());
+                assert_eq!(role.as_ref().map(RoleName::as_str), name, "{given}");
+                assert_eq!(template.is_some_and(|template| template.is_of(&scope())), is_ours, "{given}");
+            }
         }
     }
 
     #[test]
-    fn every_usual_name_is_usual() {
-        let base = "base".parse().unwrap();
-        for role in usual_roles(&base) {
-            assert!(is_usual_role(&role), "{role}");
+    fn every_usual_name_is_usual_and_a_long_cluster_name_has_fewer() {
+        let base = usual_roles(&"base".parse().unwrap());
+        assert_eq!(base.len(), USUAL_ROLES.len());
+        for role in base {
             let generated = format!("{role}-1A2B3C4D5E6F").parse().unwrap();
-            assert!(is_usual_role(&generated), "{generated}");
+            assert!(is_usual_role(&role) && is_usual_role(&generated), "{role}");
         }
         for other in ["admin", "KarpenterNodeRole-base", "-karpenter"] {
             assert!(!is_usual_role(&other.parse().unwrap()), "{other}");
         }
+        assert!(usual_roles(&"c".repeat(60).parse().unwrap()).is_empty());
     }
 
     #[test]
     fn similar_roles_name_the_cluster() {
-        let all = roles(&["team-base-controller", "database", "KarpenterIRSA-other", "Base"]);
+        let all = roles("team-base-controller database KarpenterIRSA-other Base");
         let found = similar_roles(&"base".parse().unwrap(), &all);
-        let found: Vec<&str> = found.into_iter().map(RoleName::as_str).collect();
-        assert_eq!(found, ["Base", "team-base-controller"]);
-    }
-
-    #[test]
-    fn a_long_cluster_name_has_fewer_usual_roles() {
-        let long = "c".repeat(60).parse().unwrap();
-        assert!(usual_roles(&long).is_empty());
-        assert_eq!(usual_roles(&"base".parse().unwrap()).len(), USUAL_ROLES.len());
+        assert_eq!(found.into_iter().map(RoleName::as_str).collect::<Vec<_>>(), ["Base", "team-base-controller"]);
     }
 
     #[test]

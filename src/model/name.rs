@@ -214,90 +214,39 @@ fn is_arn(s: &str, service: &str, kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::any::type_name;
     use std::str::FromStr;
 
     use super::*;
 
-    fn ok<T: FromStr>(s: &str) -> bool {
-        s.parse::<T>().is_ok()
+    /// Checks which of these names, between commas, are taken.
+    fn check<T: FromStr>(taken: &str, refused: &str) {
+        for (names, is_taken) in [(taken, true), (refused, false)] {
+            for name in names.split(", ") {
+                assert_eq!(name.parse::<T>().is_ok(), is_taken, "{} {name:?}", type_name::<T>());
+            }
+        }
     }
 
     #[test]
     fn names_are_checked_at_the_edge() {
         let long = "a".repeat(100);
-        for (given, taken) in [
-            ("base", true),
-            ("tenant-1", true),
-            ("9_x", true),
-            (long.as_str(), true),
-            ("", false),
-            ("-x", false),
-            ("_x", false),
-            ("a.b", false),
-            ("ü", false),
-            ("a b", false),
-            ("a\u{1b}[31m", false),
-            (&format!("{long}a"), false),
-        ] {
-            assert_eq!(ok::<ClusterName>(given), taken, "cluster name {given:?}");
-        }
-        for (given, taken) in [
-            ("kibus", true),
-            ("k-2", true),
-            ("Kibus", false),
-            ("2k", false),
-            ("", false),
-            ("a23456789012345678901", false),
-        ] {
-            assert_eq!(ok::<BusName>(given), taken, "bus name {given:?}");
-        }
+        let refused = format!(", -x, _x, a.b, ü, a b, a\u{1b}[31m, {long}a");
+        check::<ClusterName>(&format!("base, tenant-1, 9_x, {long}"), &refused);
+        check::<BusName>("kibus, k-2", "Kibus, 2k, , a23456789012345678901");
         let [longest, longer] = [50, 51].map(|beside| format!("{}{{cluster}}-", "x".repeat(beside - 1)));
-        for (given, taken) in [
-            ("karpenter-{cluster}", true),
-            ("{cluster}", true),
-            ("{cluster}-Karpenter_1", true),
-            ("_a{cluster}b-", true),
-            (longest.as_str(), true),
-            (&longer, false),
-            ("", false),
-            ("karpenter-", false),
-            ("{cluster}-{cluster}", false),
-            ("{{cluster}}", false),
-            ("{Cluster}", false),
-            ("${cluster}", false),
-            ("a b{cluster}", false),
-            ("a.{cluster}", false),
-            ("{cluster}.fifo", false),
-            ("{cluster}*", false),
-            ("ü{cluster}", false),
-        ] {
-            assert_eq!(ok::<QueueTemplate>(given), taken, "template {given:?}");
-        }
-        for (given, taken) in [
-            ("us-west-2", true),
-            ("cn-north-1", true),
-            ("us-gov-west-1", true),
-            ("us-isob-east-1", true),
-            ("us", false),
-            ("", false),
-            ("us west 2", false),
-            ("us--2", false),
-        ] {
-            assert_eq!(ok::<Region>(given), taken, "Region {given:?}");
-        }
-        for (given, taken) in
-            [("/", true), ("/team/x/", true), ("team/", false), ("/team", false), ("//", false), ("/a,b/", false)]
-        {
-            assert_eq!(ok::<RolePath>(given), taken, "role path {given:?}");
-        }
-        for (given, taken) in [
-            ("arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab", true),
-            ("arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1", true),
-            ("arn:aws:kms:us-west-2:111122223333:alias/x", false),
-            ("1234abcd-12ab", false),
-        ] {
-            assert_eq!(ok::<KmsKey>(given), taken, "KMS key {given:?}");
-        }
+        check::<QueueTemplate>(
+            &format!("karpenter-{{cluster}}, {{cluster}}, {{cluster}}-Karpenter_1, _a{{cluster}}b-, {longest}"),
+            ", karpenter-, {cluster}-{cluster}, {{cluster}}, {Cluster}, ${cluster}, a b{cluster}, a.{cluster}, \
+             {cluster}.fifo, {cluster}*, ü{cluster}",
+        );
+        check::<QueueTemplate>("{cluster}", &longer);
+        check::<Region>("us-west-2, cn-north-1, us-gov-west-1, us-isob-east-1", "us, , us west 2, us--2");
+        check::<RolePath>("/, /team/x/", "team/, /team, //, /a,b/");
+        check::<KmsKey>(
+            "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab, arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1",
+            "arn:aws:kms:us-west-2:111122223333:alias/x, 1234abcd-12ab",
+        );
     }
 
     #[test]

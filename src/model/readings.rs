@@ -13,49 +13,25 @@ use super::settings::Settings;
 use super::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::model::calls::sqs;
 
+/// Texts that are almost a number, a path, an id or a time, or one out of the ordinary.
+const ODD: &str = "-1 · 1e999 · 99999999999999999999 · NaN · ../../etc · %zz%C3%28%00% · i-1 · 2026-11-21T19:58:01Z · \
+    arn:aws:ec2:us-west-2:111122223333:instance/i-1 · +999999-12-31T23:59:59Z · Sat, 05 Dec 2026 05:00:00 GMT";
+
 /// Text of any characters, with those that control a terminal or a reader more often.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
         "[\\x00-\\x1f\\x7f-\\x9f\u{61c}\u{2028}-\u{202e}\u{2066}-\u{2069}\u{e0020}-\u{e007f}a%\"\\\\/:*{}.]{0,24}",
-        prop_oneof![
-            Just("-1"),
-            Just("1e999"),
-            Just("99999999999999999999"),
-            Just("NaN"),
-            Just("../../etc"),
-            Just("%zz%C3%28%00%"),
-            Just("i-1"),
-            Just("arn:aws:ec2:us-west-2:111122223333:instance/i-1"),
-            Just("2026-11-21T19:58:01Z"),
-            Just("+999999-12-31T23:59:59Z"),
-            Just("Sat, 05 Dec 2026 05:00:00 GMT"),
-        ]
-        .prop_map(str::to_owned),
+        prop::sample::select(ODD.split(" · ").collect::<Vec<_>>()).prop_map(str::to_owned),
     ]
 }
 
 /// Any JSON value, with members that kibus reads.
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
-    const MEMBERS: [&str; 16] = [
-        "Statement",
-        "Sid",
-        "Effect",
-        "Principal",
-        "Service",
-        "AWS",
-        "Action",
-        "NotAction",
-        "Resource",
-        "Condition",
-        "StringEquals",
-        "aws:SourceArn",
-        "detail",
-        "time",
-        "affectedEntities",
-        "entityValue",
-    ];
-    let key = prop_oneof![3 => prop::sample::select(&MEMBERS[..]).prop_map(str::to_owned), 1 => any_text()];
+    let members = "Statement Sid Effect Principal Service AWS Action NotAction Resource Condition StringEquals aws:SourceArn \
+                   detail time affectedEntities entityValue";
+    let members: Vec<String> = members.split(' ').map(str::to_owned).collect();
+    let key = prop_oneof![3 => prop::sample::select(members), 1 => any_text()];
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -74,7 +50,6 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A policy with any statements.
 pub(crate) fn any_policy() -> impl Strategy<Value = Value> {
     prop_oneof![any_json(), any_json().prop_map(|statement| json!({ "Statement": statement }))]
 }
@@ -93,7 +68,6 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
     const KEYS: [&str; 4] = [BUS, CLUSTER, DELETING, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());

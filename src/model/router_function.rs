@@ -195,7 +195,9 @@ impl SelfTestReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Architecture, Code, Logging, scope::tests::scope};
+    use crate::model::hub::tests::function_settings;
+    use crate::model::scope::tests::scope;
+    use crate::model::table::{cell, rows};
 
     fn handler(bus: &str, template: &str) -> RouterHandler {
         RouterHandler::new(bus.parse().unwrap(), template.parse().unwrap())
@@ -216,83 +218,41 @@ mod tests {
 
     #[test]
     fn only_known_settings_are_read() {
-        for (text, expected) in [
-            ("kibus/karpenter-{cluster}", Some(handler("kibus", "karpenter-{cluster}"))),
-            ("kibus/{cluster}-k", Some(handler("kibus", "{cluster}-k"))),
+        let plain = handler("kibus", "{cluster}");
+        let notify = Some("team-a".parse().unwrap());
+        for (text, handler) in [
+            ("kibus/karpenter-{cluster}", handler("kibus", "karpenter-{cluster}")),
+            ("kibus/{cluster}-k", handler("kibus", "{cluster}-k")),
             (
                 "kibus/{cluster}/metrics=cluster/notify=team-a",
-                Some(RouterHandler {
-                    metrics: ClusterMetrics::Cluster,
-                    notify: Some("team-a".parse().unwrap()),
-                    ..handler("kibus", "{cluster}")
-                }),
+                RouterHandler { metrics: ClusterMetrics::Cluster, notify, ..plain },
             ),
-            ("kibus/{cluster}/metrics=all", None),
-            ("kibus/{cluster}/notify=a.fifo", None),
-            ("kibus/{cluster}/notify=", None),
-            ("kibus/{cluster}/new=1", None),
-            ("bootstrap", None),
-            ("Kibus/{cluster}", None),
-            ("kibus/karpenter-", None),
-            ("kibus/", None),
-            ("kibus/{cluster}/b", None),
-            ("", None),
         ] {
-            assert_eq!(text.parse().ok(), expected, "{text}");
-            let written = expected.map(|handler: RouterHandler| handler.to_string());
-            assert!(written.is_none_or(|written| written == text), "{text}");
+            assert_eq!(handler.to_string(), text);
+            assert_eq!(text.parse(), Ok(handler));
         }
-    }
-
-    fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
-        let environment = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        FunctionSettings {
-            role: String::new(),
-            runtime: String::new(),
-            architecture: Architecture::X86_64,
-            handler: handler.to_owned(),
-            memory: 0,
-            timeout: 0,
-            environment: environment.collect(),
-            code: Code::of_archive("0.2.0", "aa"),
-            logging: Logging::default(),
-            extras: Default::default(),
+        let refused = "kibus/{cluster}/metrics=all kibus/{cluster}/notify=a.fifo kibus/{cluster}/notify= kibus/{cluster}/new=1 \
+                       kibus/{cluster}/b Kibus/{cluster} kibus/karpenter- kibus/ bootstrap";
+        for text in refused.split(' ').chain([""]) {
+            assert!(text.parse::<RouterHandler>().is_err(), "{text}");
         }
-    }
-
-    fn checked(payload: &Value, expected: &FunctionSettings) -> Result<(), String> {
-        SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(expected))
     }
 
     #[test]
     fn only_a_healthy_report_of_the_expected_router_passes() {
-        for (payload, result) in [
-            (json!({"version": "0.2.0", "handler": "kibus/x-{cluster}", "problems": []}), Ok(())),
-            (json!({"version": "0.2.0", "handler": "kibus/x-{cluster}", "problems": [], "new": 1}), Ok(())),
-            (
-                json!({
-                    "version": "0.2.0", "handler": "kibus/x-{cluster}",
-                    "problems": [{"text": "a", "code": "A"}, {"text": "b", "code": "B"}],
-                }),
-                Err("a; b"),
-            ),
-            (
-                json!({"version": "0.1.0", "handler": "kibus/x-{cluster}", "problems": []}),
-                Err("it reports version 0.1.0, but version 0.2.0 was published"),
-            ),
-            (
-                json!({"version": "0.2.0", "handler": "kibus/{cluster}", "problems": []}),
-                Err("it reads `kibus/{cluster}` as its bus and queue names, but `kibus/x-{cluster}` was set"),
-            ),
-            (
-                json!({"version": "0.2.0", "handler": "", "problems": []}),
-                Err("it reads nothing as its bus and queue names, but `kibus/x-{cluster}` was set"),
-            ),
-            (json!({"Received": 1}), Err("it answered \"{\\\"Received\\\":1}\", which is not a self-test report")),
-            (json!("ok"), Err("it answered \"\\\"ok\\\"\", which is not a self-test report")),
-        ] {
-            let expected = expected("kibus/x-{cluster}", &[]);
-            assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
+        let table = r#"
+            {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | -
+            {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[],"new":1} | -
+            {"version":"0.2.0","handler":"kibus/karpenter-{cluster}","problems":[{"text":"a","code":"A"},{"text":"b","code":"B"}]} | a; b
+            {"version":"0.1.0","handler":"kibus/karpenter-{cluster}","problems":[]}         | it reports version 0.1.0, but version 0.2.0 was published
+            {"version":"0.2.0","handler":"kibus/{cluster}","problems":[]} | it reads `kibus/{cluster}` as its bus and queue names, but `kibus/karpenter-{cluster}` was set
+            {"version":"0.2.0","handler":"","problems":[]}                | it reads nothing as its bus and queue names, but `kibus/karpenter-{cluster}` was set
+            {"Received":1} | it answered "{\"Received\":1}", which is not a self-test report
+            "ok"           | it answered "\"ok\"", which is not a self-test report"#;
+        for [payload, refused] in rows(table) {
+            let report = SelfTestReport::read(payload.as_bytes());
+            let checked = report.and_then(|report| report.check(&function_settings("0.2.0")));
+            assert_eq!(checked.err().as_deref(), cell(refused), "{payload}");
         }
     }
 

@@ -142,25 +142,17 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_small_and_keeps_used_instances() {
+    fn it_stays_small_and_keeps_used_instances_whose_node_pools_share_what_their_tags_say() {
         let now = Instant::now();
-        let mut cache = Owners::new(10);
+        let [mut cache, mut shared] = [Owners::new(10), Owners::new(10)];
         for n in 0..1000 {
             cache.remember(id(n), cluster(&format!("pool-{n}")), now);
+            shared.remember(id(n), cluster("x"), now);
             assert!(cache.owner(&id(0), now).is_some(), "after {n}");
             assert!(cache.instances.largest() <= 10);
             assert!(cache.placements.len() <= 21);
+            assert_eq!(shared.placements.len(), 1);
         }
         assert_eq!(cache.owner(&id(500), now), None);
-    }
-
-    #[test]
-    fn instances_of_one_node_pool_share_what_their_tags_say() {
-        let now = Instant::now();
-        let mut cache = Owners::new(10);
-        for n in 0..10 {
-            cache.remember(id(n), cluster("x"), now);
-        }
-        assert_eq!(cache.placements.len(), 1);
     }
 }

@@ -114,22 +114,21 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::thread;
 
-    use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
     use aws_types::region::Region;
 
     use super::*;
-    use crate::wire::behavior;
-    use crate::wire::ec2::describe_tags;
-    use crate::wire::query::QueryError;
+    use crate::wire::{ec2::describe_tags, query::QueryError, test_service};
 
     fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
-        SdkConfig::builder()
-            .behavior_version(behavior())
-            .region(Region::new("us-west-2"))
-            .endpoint_url(endpoint)
-            .http_client(client(connector))
-            .credentials_provider(SharedCredentialsProvider::new(Credentials::new("id", "secret", None, None, "test")))
-            .build()
+        let mut config = test_service::config(endpoint).into_builder();
+        config.set_http_client(Some(client(connector)));
+        config.build()
+    }
+
+    fn listen() -> (TcpListener, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        (listener, endpoint)
     }
 
     /// Answers the requests of one connection and gives the method of each.
@@ -145,10 +144,7 @@ mod tests {
                 continue;
             }
             let method = request.split(' ').next().unwrap_or_default().to_owned();
-            let body = match method.as_str() {
-                "HEAD" => "",
-                _ => "<DescribeTagsResponse/>",
-            };
+            let body = if method == "HEAD" { "" } else { "<DescribeTagsResponse/>" };
             let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
             stream.write_all(answer.as_bytes()).unwrap();
             methods.push(method);
@@ -159,8 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_uses_a_connection_that_was_open_before() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let (listener, endpoint) = listen();
         let server = thread::spawn(move || {
             let connections: Vec<TcpStream> = (0..2).map(|_| listener.accept().unwrap().0).collect();
             drop(listener);
@@ -192,8 +187,7 @@ mod tests {
     /// H13.
     #[tokio::test]
     async fn an_endless_answer_ends_by_bytes() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let (listener, endpoint) = listen();
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4096]);

@@ -219,6 +219,11 @@ mod tests {
         Payload::parse(text, HUB, 7)
     }
 
+    fn message(origin: Origin, body: &str, receives: Option<u32>, arrived: i64) -> Message {
+        Message { id: "m".to_owned(), origin, body: body.to_owned(), receives, arrived }
+    }
+
+    /// A mapping may read a queue of another account.
     #[test]
     fn every_message_has_its_own_origin() {
         let record = |source: Value| {
@@ -228,73 +233,53 @@ mod tests {
                 "eventSourceARN": source, "md5OfBody": "x",
             })
         };
-        let message = |origin: Origin| Message {
-            id: "m".to_owned(),
-            origin,
-            body: "{}".to_owned(),
-            receives: Some(3),
-            arrived: 1_795_183_351_183,
-        };
         let of_hub = Origin::HubQueue { receipt: "r".to_owned() };
         for (source, origin) in [
             (json!(HUB), of_hub.clone()),
             (json!("arn:aws:sqs:us-west-2:111122223333:kibus-hub2"), Origin::OtherQueue),
-            // A mapping may read a queue of another account.
             (json!("arn:aws:sqs:us-west-2:999999999999:kibus-hub"), Origin::OtherQueue),
             (json!("arn:aws:sqs:us-west-2:111122223333:karpenter-base"), Origin::OtherQueue),
             (json!(""), Origin::OtherQueue),
             (json!(null), Origin::Invocation),
         ] {
             let records = json!({"Records": [record(source.clone()), record(json!(HUB))]}).to_string();
-            let expected = Payload::Batch(vec![message(origin), message(of_hub.clone())]);
-            assert_eq!(parse(&records).unwrap(), expected, "{source}");
-        }
-    }
-
-    #[test]
-    fn what_a_record_lacks_has_a_default() {
-        let message =
-            |origin, receives| Message { id: "m".to_owned(), origin, body: String::new(), receives, arrived: 7 };
-        let (none, other) = (message(Origin::Invocation, None), message(Origin::OtherQueue, Some(1)));
-        for (records, expected) in [
-            (json!([{"messageId": "m"}]), Some(vec![none])),
-            (json!([{"messageId": "m", "eventSourceARN": ""}]), Some(vec![other])),
-            (json!([]), Some(vec![])),
-            (json!([{}]), None),
-        ] {
-            let parsed = parse(&json!({"Records": records}).to_string()).ok();
-            assert_eq!(parsed, expected.map(Payload::Batch), "{records}");
+            let expected = [origin, of_hub.clone()].map(|origin| message(origin, "{}", Some(3), 1_795_183_351_183));
+            assert_eq!(parse(&records).unwrap(), Payload::Batch(expected.into()), "{source}");
         }
     }
 
     /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
     #[test]
-    fn a_redrive_comes_from_no_queue() {
-        let message = Message {
-            id: "m".to_owned(),
-            origin: Origin::Invocation,
-            body: "{}".to_owned(),
-            receives: Some(2),
-            arrived: 5,
-        };
-        let payload = parse(include_str!("../dead_letters/batch.json")).unwrap();
-        assert_eq!(payload, Payload::Batch(vec![message]));
+    fn what_a_record_lacks_has_a_default_and_a_redrive_comes_from_no_queue() {
+        let redrive: Value = serde_json::from_str(include_str!("../dead_letters/batch.json")).unwrap();
+        for (batch, expected) in [
+            (json!({"Records": [{"messageId": "m"}]}), Some(vec![message(Origin::Invocation, "", None, 7)])),
+            (
+                json!({"Records": [{"messageId": "m", "eventSourceARN": ""}]}),
+                Some(vec![message(Origin::OtherQueue, "", Some(1), 7)]),
+            ),
+            (json!({"Records": []}), Some(vec![])),
+            (json!({"Records": [{}]}), None),
+            (redrive, Some(vec![message(Origin::Invocation, "{}", Some(2), 5)])),
+        ] {
+            assert_eq!(parse(&batch.to_string()).ok(), expected.map(Payload::Batch), "{batch}");
+        }
     }
 
     #[test]
     fn only_a_batch_and_a_self_test_are_payloads() {
         assert_eq!(parse(&self_test_request().to_string()).unwrap(), Payload::SelfTest);
-        for text in [
-            json!({"source": SELF_TEST_SOURCE}).to_string(),
-            json!({"source": PROBE_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE}).to_string(),
-            json!({"Record": [self_test_request()]}).to_string(),
-            "{\"source\": \"aws.ec2\"}".to_owned(),
-            "{}".to_owned(),
-            "[]".to_owned(),
-            "\"x\"".to_owned(),
-            "null".to_owned(),
+        for payload in [
+            json!({"source": SELF_TEST_SOURCE}),
+            json!({"source": PROBE_SOURCE, "detail-type": SELF_TEST_DETAIL_TYPE}),
+            json!({"Record": [self_test_request()]}),
+            json!({"source": "aws.ec2"}),
+            json!({}),
+            json!([]),
+            json!("x"),
+            json!(null),
         ] {
-            assert!(parse(&text).is_err(), "{text}");
+            assert!(parse(&payload.to_string()).is_err(), "{payload}");
         }
     }
 }

@@ -151,44 +151,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_is_read() {
-        for (text, read) in [
-            ("{}", true),
-            (" {\"a\": 1, \"b\": {\"a\": 2}} ", true),
-            ("{\"a\": 1, \"a\": 1}", true),
-            ("{\"\\ud800\": 1}", true),
-            ("{\"a\": 1", false),
-            ("{} {}", false),
-            ("[]", false),
-            ("null", false),
-            ("", false),
-        ] {
-            assert_eq!(Members::parse(text).is_some(), read, "{text}");
-        }
-    }
-
-    #[test]
-    fn of_several_members_the_last_is_read() {
-        let members = Members::parse("{\"a\": 1, \"\\u0061\": 2, \"A\": 3}").unwrap();
-        assert_eq!(members.written("a").unwrap().get(), "2");
-    }
-
-    #[test]
     fn names_fold_as_in_go() {
-        for (key, name, folds) in [
-            ("state", "state", true),
-            ("STATE", "state", true),
-            ("\u{17f}tate", "state", true),
-            ("\\u0053tate", "state", true),
-            ("\u{212a}ey", "key", true),
-            ("AFFECTEDENTITIES", "affectedEntities", true),
-            ("st\u{e4}te", "state", false),
-            ("states", "state", false),
-            ("\\ud800", "state", false),
+        for (name, keys, folds) in [
+            ("state", "state STATE \u{17f}tate \\u0053tate", true),
+            ("key", "\u{212a}ey", true),
+            ("affectedEntities", "AFFECTEDENTITIES", true),
+            ("state", "st\u{e4}te states \\ud800", false),
         ] {
-            let text = format!("{{\"{key}\":1}}");
-            let members = Members::parse(&text).unwrap();
-            assert_eq!(members.iter().next().unwrap().folds_to(name), folds, "{key}");
+            for text in keys.split(' ').map(|key| format!("{{\"{key}\":1}}")) {
+                let members = Members::parse(&text).unwrap();
+                assert_eq!(members.iter().next().unwrap().folds_to(name), folds, "{text}");
+            }
         }
     }
 

@@ -91,6 +91,7 @@ mod tests {
         let managed = ("karpenter.sh/managed-by", "m");
         let joined = ("aws:eks:cluster-name", "j");
         let auto = ("eks:kubernetes-node-pool-name", "general-purpose");
+        let [eks, group] = [("eks:cluster-name", "a"), ("eks:nodegroup-name", "n")];
         let cluster = |name: &str| Ok(name.parse().unwrap());
         for (what, tags, owner) in [
             ("v0.27", vec![owned, provisioner], cluster("a")),
@@ -109,11 +110,7 @@ mod tests {
             ("no cluster", vec![pool], Err(DropReason::NoClusterNamed)),
             ("a name that EKS refuses", vec![("eks:eks-cluster-name", "a b"), owned, pool], cluster("a")),
             ("an empty name", vec![("karpenter.sh/managed-by", ""), owned, pool], cluster("a")),
-            (
-                "a managed node group",
-                vec![("eks:cluster-name", "a"), ("eks:nodegroup-name", "n"), owned, joined],
-                Err(DropReason::NoKarpenterMarker),
-            ),
+            ("a managed node group", vec![eks, group, owned, joined], Err(DropReason::NoKarpenterMarker)),
             ("nothing of a cluster", vec![("Name", "x")], Err(DropReason::NoKarpenterMarker)),
             ("Auto Mode", vec![v1, auto, joined], Err(DropReason::AutoMode)),
             ("Auto Mode's tag on Karpenter's", vec![v1, auto, pool], cluster("v1")),

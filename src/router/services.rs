@@ -270,31 +270,30 @@ mod tests {
 
     #[test]
     fn codes_of_both_protocols_mean_the_same() {
-        let throttled = CallFailure::Again(RetryReason::SendThrottled);
-        let unavailable = CallFailure::Again(RetryReason::SendUnavailable);
-        for (code, sender_fault, expected) in [
-            ("QueueDoesNotExist", true, CallFailure::Absent),
-            ("AWS.SimpleQueueService.NonExistentQueue", true, CallFailure::Absent),
-            ("com.amazonaws.sqs#QueueDoesNotExist", true, CallFailure::Absent),
-            ("AccessDenied", true, CallFailure::Denied),
-            ("AccessDeniedException", true, CallFailure::Denied),
-            ("KMS.AccessDeniedException", true, CallFailure::Denied),
-            ("KMS.DisabledException", true, CallFailure::Denied),
-            ("KMS.InvalidStateException", true, CallFailure::Denied),
-            ("KMS.NotFoundException", true, CallFailure::Denied),
-            ("KMS.OptInRequired", true, CallFailure::Denied),
-            ("KMS.InvalidKeyUsageException", true, CallFailure::Denied),
-            ("KMS.ThrottlingException", true, throttled),
-            ("OverLimit", true, throttled),
-            ("AWS.SimpleQueueService.BatchRequestTooLong", true, CallFailure::TooLong),
-            ("RequestThrottled", true, throttled),
-            ("ThrottlingException", true, throttled),
+        use CallFailure::{Absent, Again, Denied, Refused, TooLong};
+        let (throttled, unavailable) = (Again(RetryReason::SendThrottled), Again(RetryReason::SendUnavailable));
+        for (codes, sender_fault, expected) in [
+            (
+                "QueueDoesNotExist AWS.SimpleQueueService.NonExistentQueue com.amazonaws.sqs#QueueDoesNotExist",
+                true,
+                Absent,
+            ),
+            ("AccessDenied AccessDeniedException KMS.AccessDeniedException KMS.DisabledException", true, Denied),
+            (
+                "KMS.InvalidStateException KMS.NotFoundException KMS.OptInRequired KMS.InvalidKeyUsageException",
+                true,
+                Denied,
+            ),
+            ("KMS.ThrottlingException OverLimit RequestThrottled ThrottlingException", true, throttled),
+            ("AWS.SimpleQueueService.BatchRequestTooLong", true, TooLong),
             ("InternalError", false, unavailable),
             ("", false, unavailable),
             ("ExpiredToken", true, unavailable),
-            ("InvalidMessageContents", true, CallFailure::Refused),
+            ("InvalidMessageContents", true, Refused),
         ] {
-            assert_eq!(CallError::of_code(code, "", sender_fault).failure, expected, "{code}");
+            for code in codes.split(' ') {
+                assert_eq!(CallError::of_code(code, "", sender_fault).failure, expected, "{code}");
+            }
         }
     }
 }

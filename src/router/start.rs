@@ -188,12 +188,10 @@ mod tests {
     #[test]
     fn the_scope_is_in_the_functions_arn() {
         let bus = "kibus".parse().unwrap();
+        let [china, us] = [scope_in("aws-cn", "cn-north-1"), scope_in("aws", "us-west-2")];
         for (arn, scope) in [
-            (
-                "arn:aws-cn:lambda:cn-north-1:111122223333:function:kibus-router:live",
-                Some(scope_in("aws-cn", "cn-north-1")),
-            ),
-            ("arn:aws:lambda:us-west-2:111122223333:function:kibus-router", Some(scope_in("aws", "us-west-2"))),
+            ("arn:aws-cn:lambda:cn-north-1:111122223333:function:kibus-router:live", Some(china)),
+            ("arn:aws:lambda:us-west-2:111122223333:function:kibus-router", Some(us)),
             ("arn:aws:sqs:us-west-2:111122223333:kibus-hub", None),
             ("", None),
         ] {

@@ -103,21 +103,3 @@ pub fn key_problem(code: &str) -> Option<&'static str> {
         _ => is_unusable_key(code).then_some("cannot be used"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_protocol_writes_the_same_code() {
-        for (code, expected) in [
-            ("QueueDoesNotExist", "QueueDoesNotExist"),
-            ("com.amazonaws.sqs#QueueDoesNotExist", "QueueDoesNotExist"),
-            ("AWS.SimpleQueueService.NonExistentQueue;Sender", "NonExistentQueue"),
-            ("KMS.DisabledException;Sender", "KMS.DisabledException"),
-            ("", ""),
-        ] {
-            assert_eq!(bare(code), expected, "{code}");
-        }
-    }
-}

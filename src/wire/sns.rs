@@ -95,21 +95,13 @@ mod tests {
             message: "{}".to_owned(),
             attributes: vec![("cluster", "a".to_owned()), ("nodepool", String::new()), ("signal", "s".to_owned())],
         };
-        let form: Vec<String> =
-            entry("e", 7, &notice).into_iter().map(|(key, value)| format!("{key}={value}")).collect();
-        assert_eq!(
-            form,
-            [
-                "e.Id=7",
-                "e.Message={}",
-                "e.MessageAttributes.entry.1.Name=cluster",
-                "e.MessageAttributes.entry.1.Value.DataType=String",
-                "e.MessageAttributes.entry.1.Value.StringValue=a",
-                "e.MessageAttributes.entry.2.Name=signal",
-                "e.MessageAttributes.entry.2.Value.DataType=String",
-                "e.MessageAttributes.entry.2.Value.StringValue=s",
-            ]
-        );
+        let form: Vec<String> = entry("e", 7, &notice).iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let attribute = |number, name, value| {
+            let of = format!("e.MessageAttributes.entry.{number}");
+            format!("{of}.Name={name} {of}.Value.DataType=String {of}.Value.StringValue={value}")
+        };
+        let attributes = [attribute(1, "cluster", "a"), attribute(2, "signal", "s")].join(" ");
+        assert_eq!(form.join(" "), format!("e.Id=7 e.Message={{}} {attributes}"));
     }
 
     /// The shape is that of the API reference, "GetTopicAttributes".

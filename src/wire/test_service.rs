@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_types::retry::RetryConfig;
-use aws_types::SdkConfig;
-use aws_types::region::Region;
+use aws_types::{SdkConfig, region::Region};
 
 use super::behavior;
 
 /// The status, a header and the body of an answer.
 pub(super) type Reply = (u16, String, String);
+
+/// An answer with a header that means nothing.
+pub(super) fn reply(status: u16, body: impl Into<String>) -> Reply {
+    (status, "a: b".to_owned(), body.into())
+}
 
 /// A server that answers one connection after the other.
 pub(super) struct TestService {
@@ -54,7 +58,7 @@ impl TestService {
 }
 
 /// The configuration of a client of this endpoint, with short pauses between retries.
-pub(super) fn config(endpoint: &str) -> SdkConfig {
+pub(crate) fn config(endpoint: &str) -> SdkConfig {
     SdkConfig::builder()
         .behavior_version(behavior())
         .region(Region::new("us-west-2"))
@@ -65,7 +69,6 @@ pub(super) fn config(endpoint: &str) -> SdkConfig {
         .build()
 }
 
-/// The value of a header of a request.
 pub(super) fn header<'a>(request: &'a str, name: &str) -> &'a str {
     let line = request.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
     line.unwrap_or_default()

@@ -4,37 +4,10 @@ use std::sync::Mutex;
 
 use tokio::sync::watch;
 
+use super::WaitReason::*;
 use super::*;
 use crate::aws::error::refusal;
 
-const EVERY: [WaitReason; 24] = [
-    WaitReason::QueueDeletedRecently,
-    WaitReason::QueueUnknown,
-    WaitReason::RoleNotAssumable,
-    WaitReason::RoleWithoutGrant,
-    WaitReason::VersionWithoutRole,
-    WaitReason::VersionWithoutKey,
-    WaitReason::RolePermissions,
-    WaitReason::RoleUnknown,
-    WaitReason::BoundaryUnknown,
-    WaitReason::TagsUnknown,
-    WaitReason::PrincipalUnknown,
-    WaitReason::PoliciesLeaving,
-    WaitReason::RuleUnknown,
-    WaitReason::TargetsLeaving,
-    WaitReason::FunctionUnknown,
-    WaitReason::FunctionBusy,
-    WaitReason::SourceUnknown,
-    WaitReason::DeadLetterQueueUnknown,
-    WaitReason::MappingUnknown,
-    WaitReason::MappingBusy,
-    WaitReason::MappingInUse,
-    WaitReason::MappingLeaving,
-    WaitReason::FunctionLeaving,
-    WaitReason::ConcurrentChange,
-];
-
-/// What a run came to.
 struct Ran {
     result: Result<(), Fault>,
     reported: Vec<String>,
@@ -43,78 +16,76 @@ struct Ran {
 }
 
 /// Runs against these answers, repeating the last.
-async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Result<(), WaitReason>, Fault>>) -> Ran {
-    let reported = Mutex::new(Vec::new());
-    let attempts = Mutex::new(0);
-    let answers = Mutex::new(answers.into_iter().rev().collect::<Vec<_>>());
+async fn run(unseen: Option<WaitReason>, answers: Vec<Result<Result<(), WaitReason>, Fault>>) -> Ran {
+    let (reported, attempts) = (Mutex::new(Vec::new()), Mutex::new(0));
     let (_ask, asked) = watch::channel(false);
+    let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
     let began = Instant::now();
-    let result = retried(
-        "x:Y",
-        unknown.as_slice(),
-        Waiting::new(&|reason| reported.lock().unwrap().push(reason.to_owned()), &asked),
-        || async {
-            *attempts.lock().unwrap() += 1;
-            let mut answers = answers.lock().unwrap();
-            match answers.as_slice() {
-                [Ok(Err(reason))] => Ok(Err(*reason)),
-                [Err(fault)] => Err(fault.clone()),
-                _ => answers.pop().unwrap(),
-            }
-        },
-    )
+    let result = retried("x:Y", unseen.as_slice(), Waiting::new(&report, &asked), || {
+        let mut attempts = attempts.lock().unwrap();
+        *attempts += 1;
+        std::future::ready(answers[answers.len().min(*attempts) - 1].clone())
+    })
     .await;
-    Ran {
-        result,
-        reported: reported.into_inner().unwrap(),
-        slept: began.elapsed(),
-        attempts: attempts.into_inner().unwrap(),
-    }
-}
-
-fn deleted_recently() -> Fault {
-    refusal("sqs:CreateQueue", Some("AWS.SimpleQueueService.QueueDeletedRecently"), "wait 60 seconds")
+    let (slept, attempts) = (began.elapsed(), attempts.into_inner().unwrap());
+    Ran { result, reported: reported.into_inner().unwrap(), slept, attempts }
 }
 
 fn not_assumable() -> Fault {
-    refusal(
-        "lambda:CreateFunction",
-        Some("InvalidParameterValueException"),
-        "The role defined for the function cannot be assumed by Lambda.",
-    )
+    let message = "The role defined for the function cannot be assumed by Lambda.";
+    refusal("lambda:CreateFunction", Some("InvalidParameterValueException"), message)
 }
 
-fn absent() -> Fault {
-    refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role cannot be found.")
-}
-
-fn denied() -> Fault {
-    let message = "User: arn:aws:iam::111122223333:user/operator is not authorized to perform: iam:PutRolePolicy on \
-                   resource: role x because no identity-based policy allows the iam:PutRolePolicy action";
-    refusal("iam:PutRolePolicy", Some("AccessDenied"), message)
-}
-
+/// I3, E4, L4: "not found" means "not yet" only for what is new. I9, S15: a denial means "not yet" only where a condition is
+/// about what is new. What stays absent or denied is the fault, which names its action.
 #[tokio::test(start_paused = true)]
-async fn a_finished_attempt_waits_for_nothing() {
-    let ran = run(None, vec![Ok(Ok(()))]).await;
-    assert_eq!((ran.result, ran.reported, ran.slept), (Ok(()), vec![], Duration::ZERO));
-}
-
-#[tokio::test(start_paused = true)]
-async fn each_reason_is_reported_once() {
-    let ran = run(
-        None,
-        vec![Err(deleted_recently()), Err(deleted_recently()), Ok(Err(WaitReason::FunctionBusy)), Ok(Ok(()))],
-    )
-    .await;
-    assert_eq!(ran.result, Ok(()));
-    assert_eq!(ran.reported, [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]);
+async fn only_what_may_pass_is_waited_for() {
+    let invalid = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
+    let recently = refusal("sqs:CreateQueue", Some("AWS.SimpleQueueService.QueueDeletedRecently"), "wait 60 seconds");
+    let absent = refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role cannot be found.");
+    let message =
+        "User: arn:aws:iam::1:user/operator is not authorized to perform: iam:PutRolePolicy on resource: role x";
+    let denied = refusal("iam:PutRolePolicy", Some("AccessDenied"), message);
+    let never = |fault: &Fault| vec![Err(fault.clone())];
+    let soon = |fault: &Fault| vec![Err(fault.clone()), Err(fault.clone()), Ok(Ok(()))];
+    for (unseen, answers, result, reasons) in [
+        (None, vec![Ok(Ok(()))], Ok(()), vec![]),
+        (
+            None,
+            vec![Err(recently.clone()), Err(recently), Ok(Err(FunctionBusy)), Ok(Ok(()))],
+            Ok(()),
+            vec![QueueDeletedRecently, FunctionBusy],
+        ),
+        (None, never(&invalid), Err(&invalid), vec![]),
+        (None, never(&absent), Err(&absent), vec![]),
+        (Some(RoleUnknown), soon(&absent), Ok(()), vec![RoleUnknown]),
+        (Some(RoleUnknown), never(&absent), Err(&absent), vec![RoleUnknown]),
+        (None, never(&denied), Err(&denied), vec![]),
+        (Some(RoleUnknown), never(&denied), Err(&denied), vec![]),
+        (Some(BoundaryUnknown), soon(&denied), Ok(()), vec![BoundaryUnknown]),
+        (Some(BoundaryUnknown), never(&denied), Err(&denied), vec![BoundaryUnknown]),
+        (Some(BoundaryUnknown), never(&absent), Err(&absent), vec![]),
+        (Some(TagsUnknown), soon(&denied), Ok(()), vec![TagsUnknown]),
+        (Some(TagsUnknown), never(&denied), Err(&denied), vec![TagsUnknown]),
+        (Some(TagsUnknown), never(&absent), Err(&absent), vec![]),
+    ] {
+        let case = format!("{unseen:?} {answers:?}");
+        let mut ran = run(unseen, answers).await;
+        ran.reported.retain(|reason| !reason.contains(", after "));
+        assert_eq!(ran.result.as_ref(), result.as_ref().map_err(|fault| *fault), "{case}");
+        assert_eq!(ran.reported, reasons.iter().map(|reason| reason.text()).collect::<Vec<_>>(), "{case}");
+        match (reasons.first(), result) {
+            (None, _) => assert_eq!(ran.slept, Duration::ZERO, "{case}"),
+            (Some(reason), Err(_)) => assert!(ran.slept >= reason.bound(), "{case}: {:?}", ran.slept),
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_of_minutes_is_reported_again_each_minute() {
-    let ran = run(None, vec![Ok(Err(WaitReason::MappingInUse))]).await;
-    let text = WaitReason::MappingInUse.text();
+    let ran = run(None, vec![Ok(Err(MappingInUse))]).await;
+    let text = MappingInUse.text();
     let after = |minutes| format!("{text}, after {minutes}m; this can take up to 5m, and Ctrl-C is safe");
     assert_eq!(ran.reported[0], text);
     assert_eq!(ran.reported[1..], [1, 2, 3, 4].map(after));
@@ -122,11 +93,10 @@ async fn a_wait_of_minutes_is_reported_again_each_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn every_wait_ends_at_its_limit() {
-    for reason in EVERY {
-        let Ran { result, slept, .. } = run(None, vec![Ok(Err(reason))]).await;
+    for reason in WaitReason::ALL {
+        let Ran { result, slept, .. } = run(None, vec![Ok(Err(*reason))]).await;
         let fault = result.unwrap_err();
-        let advice = reason.advice();
-        assert_eq!((fault.kind, fault.advice), (FaultKind::Unsettled, advice), "{reason:?}");
+        assert_eq!((fault.kind, fault.advice), (FaultKind::Unsettled, reason.advice()), "{reason:?}");
         assert!(fault.message.starts_with(reason.text()), "{}", fault.message);
         let bound = reason.bound();
         assert!(bound <= slept && slept < bound + LATE_PAUSE, "{reason:?} took {slept:?}");
@@ -136,83 +106,29 @@ async fn every_wait_ends_at_its_limit() {
 /// L1: minutes, and not an upload of the archive each second.
 #[tokio::test(start_paused = true)]
 async fn a_new_role_has_fifteen_minutes() {
-    let mut answers: Vec<_> = (0..100).map(|_| Err(not_assumable())).collect();
+    let mut answers = vec![Err(not_assumable()); 100];
     answers.push(Ok(Ok(())));
     let ran = run(None, answers).await;
     assert_eq!(ran.result, Ok(()));
     assert!(ran.slept > Duration::from_secs(10 * 60), "{:?}", ran.slept);
     let ran = run(None, vec![Err(not_assumable())]).await;
     assert!(ran.attempts < 120, "{} attempts", ran.attempts);
-}
-
-#[test]
-fn iam_has_two_minutes() {
-    for reason in [
-        WaitReason::RoleUnknown,
-        WaitReason::BoundaryUnknown,
-        WaitReason::TagsUnknown,
-        WaitReason::PrincipalUnknown,
-        WaitReason::PoliciesLeaving,
-        WaitReason::ConcurrentChange,
-    ] {
-        assert_eq!(reason.bound(), Duration::from_secs(120), "{reason:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_role_that_is_never_assumable_is_one_clear_error() {
-    let fault = run(None, vec![Err(not_assumable())]).await.result.unwrap_err();
+    let fault = ran.result.unwrap_err();
     assert_eq!(
         fault.to_string(),
         "lambda:CreateFunction: Lambda cannot assume the new role yet, after 15m: The role defined for the function cannot \
          be assumed by Lambda."
     );
-    let advice = WaitReason::RoleNotAssumable.advice();
-    assert!(advice.is_some());
-    assert_eq!((fault.kind, fault.advice), (FaultKind::Unsettled, advice));
+    assert_eq!((fault.kind, fault.advice), (FaultKind::Unsettled, Some(TRUST)));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
-    let refused = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
-    let ran = run(None, vec![Err(refused.clone())]).await;
-    assert_eq!((ran.result, ran.reported, ran.slept), (Err(refused), vec![], Duration::ZERO));
-}
-
-/// I3, E4, L4.
-#[tokio::test(start_paused = true)]
-async fn not_found_means_not_yet_only_for_what_is_new() {
-    let ran = run(None, vec![Err(absent())]).await;
-    assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
-
-    let unknown = Some(WaitReason::RoleUnknown);
-    let ran = run(unknown, vec![Err(absent()), Err(absent()), Ok(Ok(()))]).await;
-    assert_eq!((ran.result, ran.reported), (Ok(()), vec![WaitReason::RoleUnknown.text().to_owned()]));
-
-    let ran = run(unknown, vec![Err(absent())]).await;
-    assert_eq!(ran.result, Err(absent()), "what stays absent is absent");
-    assert!(ran.slept >= WaitReason::RoleUnknown.bound());
-}
-
-/// I9, S15: any other denial is final at once.
-#[tokio::test(start_paused = true)]
-async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
-    for unknown in [None, Some(WaitReason::RoleUnknown)] {
-        let ran = run(unknown, vec![Err(denied())]).await;
-        assert_eq!((ran.result, ran.slept), (Err(denied()), Duration::ZERO), "{unknown:?}");
-    }
-    for unseen in [WaitReason::BoundaryUnknown, WaitReason::TagsUnknown] {
-        let ran = run(Some(unseen), vec![Err(denied()), Err(denied()), Ok(Ok(()))]).await;
-        assert_eq!((ran.result, ran.reported), (Ok(()), vec![unseen.text().to_owned()]));
-        let ran = run(Some(unseen), vec![Err(absent())]).await;
-        assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
-        let ran = run(Some(unseen), vec![Err(denied())]).await;
-        assert_eq!(ran.result, Err(denied()), "what stays denied names its action");
-        assert!(ran.slept >= Duration::from_secs(120), "{:?}", ran.slept);
+#[test]
+fn iam_has_two_minutes() {
+    for reason in [RoleUnknown, BoundaryUnknown, TagsUnknown, PrincipalUnknown, PoliciesLeaving, ConcurrentChange] {
+        assert_eq!(reason.bound(), Duration::from_secs(120), "{reason:?}");
     }
 }
 
-/// A wait of minutes must not make Ctrl-C seem dead.
 #[tokio::test(start_paused = true)]
 async fn a_request_to_stop_ends_a_wait() {
     let (ask, asked) = watch::channel(false);
@@ -223,7 +139,6 @@ async fn a_request_to_stop_ends_a_wait() {
     });
     let (result, _) = tokio::join!(wait, async { ask.send_replace(true) });
     let fault = result.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Stopped);
-    assert_eq!(fault.message, WaitReason::RoleNotAssumable.text());
+    assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Stopped, RoleNotAssumable.text()));
     assert_eq!(*attempts.lock().unwrap(), 1, "nothing is called after the request");
 }

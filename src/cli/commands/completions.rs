@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_shown_where_one_begins() {
+    fn options_are_shown_where_one_begins_and_a_code_has_its_meaning() {
         let without = values("kibus ");
         assert!(without.contains(&"add-cluster".to_owned()), "{without:?}");
         assert!(!without.iter().any(|value| value.starts_with('-')), "{without:?}");
@@ -284,12 +284,7 @@ mod tests {
         for option in ["--region", "--help"] {
             assert!(options.contains(&option.to_owned()), "{option}: {options:?}");
         }
-    }
-
-    #[test]
-    fn a_code_has_its_meaning() {
-        let meaning = "K108\tevents of this kind reach no cluster at all";
-        assert_eq!(complete("kibus explain K108"), [meaning]);
+        assert_eq!(complete("kibus explain K108"), ["K108\tevents of this kind reach no cluster at all"]);
     }
 
     #[test]

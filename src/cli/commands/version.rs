@@ -68,23 +68,15 @@ mod tests {
 
     #[test]
     fn each_embedded_router_has_its_hashes_and_its_origin() {
-        let router = |architecture| EmbeddedRouter {
-            architecture,
-            archive_sha256: "aa",
-            binary_sha256: "bb",
-            commit: "cc",
-            rustc: "1.2.3 (dd)",
+        let (archive_sha256, binary_sha256, commit, rustc) = ("aa", "bb", "cc", "1.2.3 (dd)");
+        let router = |architecture| EmbeddedRouter { architecture, archive_sha256, binary_sha256, commit, rustc };
+        let expected = |name: &str| {
+            format!(
+                "embedded router for {name}:\n  archive SHA-256: aa\n  binary SHA-256:  bb\n  commit:          cc\n  \
+                 rustc:           1.2.3 (dd)"
+            )
         };
-        let expected = "embedded router for x86_64:
-  archive SHA-256: aa
-  binary SHA-256:  bb
-  commit:          cc
-  rustc:           1.2.3 (dd)
-embedded router for arm64:
-  archive SHA-256: aa
-  binary SHA-256:  bb
-  commit:          cc
-  rustc:           1.2.3 (dd)";
-        assert_eq!(embedded(&[router("x86_64"), router("arm64")]), expected);
+        let both = ["x86_64", "arm64"];
+        assert_eq!(embedded(&both.map(router)), both.map(expected).join("\n"));
     }
 }

@@ -7,6 +7,11 @@ pub(crate) fn hub(options: HubOptions) -> Hub {
     Hub::new(&scope(), options, Code::of_archive("0.1.0", "aa"))
 }
 
+/// The settings of the function of a hub without options and with this version of the router.
+pub(crate) fn function_settings(version: &str) -> FunctionSettings {
+    Hub::new(&scope(), HubOptions::default(), Code::of_archive(version, "aa")).function_settings()
+}
+
 #[test]
 fn a_hub_sets_no_field_that_is_only_read() {
     let all = HubOptions { rebalance: Some(true), ..HubOptions::all_parts() };
@@ -41,27 +46,10 @@ fn the_parameter_has_the_settings_and_all_resources_are_tagged() {
     assert_eq!(parameter.unwrap().as_parameter().unwrap().settings(), Some(&options.into()));
 }
 
-fn mapping(reserved: Option<&str>) -> EventSourceMapping {
-    let options = HubOptions {
-        reserved_concurrency: reserved.map(|reserved| reserved.parse().unwrap()),
-        ..HubOptions::default()
-    };
-    let desired = hub(options).desired();
-    let mut found = desired.resources().filter_map(Resource::as_mapping);
-    found.next().unwrap().clone()
-}
-
-/// M8, M3: Lambda waits for no window, which a batch of more than ten would need.
+/// M8, M3: Lambda waits for no window, which a batch of more than ten would need. M10: a message that is received and cannot be
+/// passed on comes nearer to the dead letters.
 #[test]
-fn a_message_waits_for_no_batch() {
-    let mapping = mapping(None);
-    assert_eq!(mapping.window, 0);
-    assert!(mapping.batch_size <= 10);
-}
-
-/// M10: a message that is received and cannot be passed on comes nearer to the dead letters.
-#[test]
-fn no_more_invocations_are_started_than_are_reserved() {
+fn a_message_waits_for_no_batch_and_no_more_invocations_are_started_than_are_reserved() {
     for (reserved, maximum) in [
         (None, MAXIMUM_CONCURRENCY),
         (Some("none"), MAXIMUM_CONCURRENCY),
@@ -69,7 +57,11 @@ fn no_more_invocations_are_started_than_are_reserved() {
         (Some("4"), 4),
         (Some("1000"), MAXIMUM_CONCURRENCY),
     ] {
-        assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");
+        let reserved_concurrency = reserved.map(|reserved| reserved.parse().unwrap());
+        let desired = hub(HubOptions { reserved_concurrency, ..HubOptions::default() }).desired();
+        let mapping = desired.resources().find_map(Resource::as_mapping).unwrap();
+        assert_eq!((mapping.maximum_concurrency, mapping.window), (Some(maximum), 0), "{reserved:?}");
+        assert!(mapping.batch_size <= 10);
     }
     assert!("1".parse::<super::super::options::ReservedConcurrency>().is_err(), "Lambda accepts no maximum of 1");
 }

@@ -21,17 +21,6 @@ fn tags(given: &[&str]) -> Vec<OrNone<UserTag>> {
 }
 
 #[test]
-fn options_are_read_as_they_are_written() {
-    let document = serde_json::to_string(&some_options()).unwrap();
-    assert_eq!(
-        document,
-        r#"{"tag":{"env":"x=y","team":"a b"},"kms-key":"arn:aws:kms:us-west-2:111122223333:key/1","retention":"2h","permissions-boundary":"none","queue-name":"{cluster}","memory":"512","arch":"arm64","log-retention":"30d","rebalance":false}"#
-    );
-    let read: HubOptions = serde_json::from_str(&document).unwrap();
-    assert_eq!(read, some_options());
-}
-
-#[test]
 fn impossible_options_are_refused() {
     for (document, says) in [
         (r#"{"memory":"lots"}"#, "`lots` is not a whole number from 128 to 10240"),
@@ -56,10 +45,10 @@ fn options_are_typed_as_they_are_read() {
 }
 
 #[test]
-fn a_given_option_overrides_the_saved_one() {
-    let given = HubOptions { memory: Some("128".parse().unwrap()), ..HubOptions::default() };
-    let both = given.clone().or(some_options());
-    assert_eq!(both, HubOptions { memory: given.memory, ..some_options() });
+fn options_are_kept_by_their_flags() {
+    let mut options = some_options();
+    options.retain(|flag| flag == "kms-key");
+    assert_eq!(options, HubOptions { kms_key: some_options().kms_key, ..HubOptions::default() });
 }
 
 #[test]
@@ -80,39 +69,28 @@ fn tags_are_added_to_the_saved_ones() {
     }
 }
 
-#[test]
-fn options_are_kept_by_their_flags() {
-    let mut options = some_options();
-    options.retain(|flag| flag == "kms-key");
-    assert_eq!(options, HubOptions { kms_key: some_options().kms_key, ..HubOptions::default() });
-}
-
-/// The help of an option names its default.
 #[cfg(feature = "cli")]
 #[test]
 fn help_names_every_default() {
     let command = <HubOptions as clap::Args>::augment_args(clap::Command::new("kibus"));
-    let default = HubOptions::default();
-    let defaults = [
-        ("retention", default.retention().to_string()),
-        ("role-path", default.role_path().to_string()),
-        ("queue-name", default.queue_template().to_string()),
-        ("memory", default.memory().to_string()),
-        ("arch", default.architecture().to_string()),
-        ("log-retention", default.log_retention().to_string()),
-        ("rebalance", "false".to_owned()),
-        ("alarms", "false".to_owned()),
-        ("heartbeat", "with alarms".to_owned()),
-        ("dashboard", "false".to_owned()),
-        ("reader-alarms", "false".to_owned()),
-        ("tag-conditions", "by Region".to_owned()),
-        ("cluster-metrics", default.cluster_metrics().to_string()),
-    ];
+    let of = HubOptions::default();
+    let defaults = format!(
+        "retention={}, role-path={}, queue-name={}, memory={}, arch={}, log-retention={}, cluster-metrics={}, rebalance=false, \
+         alarms=false, heartbeat=with alarms, dashboard=false, reader-alarms=false, tag-conditions=by Region",
+        of.retention(),
+        of.role_path(),
+        of.queue_template(),
+        of.memory(),
+        of.architecture(),
+        of.log_retention(),
+        of.cluster_metrics()
+    );
+    let defaults: Vec<(&str, &str)> = defaults.split(", ").filter_map(|pair| pair.split_once('=')).collect();
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());
         let expected = defaults.iter().find(|(of, _)| *of == flag);
-        let named = help.split_once("[default: ").map(|(_, rest)| rest.trim_end_matches(']').to_owned());
-        assert_eq!(named.as_ref(), expected.map(|(_, default)| default), "--{flag}: {help}");
+        let named = help.split_once("[default: ").map(|(_, rest)| rest.trim_end_matches(']'));
+        assert_eq!(named, expected.map(|(_, default)| *default), "--{flag}: {help}");
         assert!(named.is_some() || help.contains("`none`"), "--{flag}: {help}");
         let variable = arg.get_env().unwrap().to_str().unwrap();
         assert_eq!(variable, format!("KIBUS_{}", flag.to_uppercase().replace('-', "_")));
@@ -121,13 +99,10 @@ fn help_names_every_default() {
 
 #[test]
 fn metrics_of_clusters_are_read_as_they_are_written_and_as_a_boolean() {
-    for (text, metrics) in [
-        ("cluster", ClusterMetrics::Cluster),
-        ("true", ClusterMetrics::Cluster),
-        ("nodepool", ClusterMetrics::NodePool),
-        ("none", ClusterMetrics::None),
-        ("false", ClusterMetrics::None),
-    ] {
+    use ClusterMetrics::{Cluster, NodePool, None};
+    for (text, metrics) in
+        [("cluster", Cluster), ("true", Cluster), ("nodepool", NodePool), ("none", None), ("false", None)]
+    {
         assert_eq!(text.parse(), Ok(metrics));
         assert_eq!(metrics.to_string().parse(), Ok(metrics));
     }
@@ -136,51 +111,26 @@ fn metrics_of_clusters_are_read_as_they_are_written_and_as_a_boolean() {
 
 #[test]
 fn tags_of_users_are_checked() {
-    for (tag, taken) in [
-        ("team=a", true),
-        ("team=", true),
-        ("a/b:c=d e", true),
-        ("team", false),
-        ("=a", false),
-        ("kibus:bus=x", false),
-        ("aws:x=y", false),
-        ("a b=c", false),
-        ("a=<b>", false),
-    ] {
-        assert_eq!(tag.parse::<UserTag>().is_ok(), taken, "{tag}");
+    for (tags, taken) in [("team=a, team=, a/b:c=d e", true), ("team, =a, kibus:bus=x, aws:x=y, a b=c, a=<b>", false)] {
+        for tag in tags.split(", ") {
+            assert_eq!(tag.parse::<UserTag>().is_ok(), taken, "{tag}");
+        }
     }
 }
 
+/// What is typed, and what it means; nothing if it is refused.
 #[test]
 fn numbers_have_bounds() {
-    for (text, taken) in [("128", true), ("10240", true), ("127", false), ("10241", false), ("-1", false), ("x", false)]
-    {
-        assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
-    }
-    for (text, days) in [
-        ("14", Some(14)),
-        ("14d", Some(14)),
-        ("24h", Some(1)),
-        ("3653", Some(3653)),
-        ("0", None),
-        ("15", None),
-        ("25h", None),
-        ("x", None),
-    ] {
-        let parsed = text.parse::<LogRetention>().ok();
-        assert_eq!(parsed.map(LogRetention::days), days, "{text}");
-    }
-    for (text, seconds) in [
-        ("1d", Some(86_400)),
-        ("60m", Some(3_600)),
-        ("86401", Some(86_401)),
-        ("1209600s", Some(1_209_600)),
-        ("59m", None),
-        ("15d", None),
-        ("90", None),
-        ("1.5h", None),
-    ] {
-        let parsed = text.parse::<Retention>().ok();
-        assert_eq!(parsed.map(Retention::get), seconds, "{text}");
-    }
+    let check = |pairs: &str, read: fn(&str) -> Option<u32>| {
+        for (text, number) in pairs.split(' ').map(|pair| pair.split_once("=>").unwrap()) {
+            assert_eq!(read(text), number.parse().ok(), "{text}");
+        }
+    };
+    check("128=>128 10240=>10240 127=> 10241=> -1=> x=>", |text| Some(text.parse::<Memory>().ok()?.get()));
+    check("14=>14 14d=>14 24h=>1 3653=>3653 0=> 15=> 25h=> x=>", |text| {
+        Some(text.parse::<LogRetention>().ok()?.days())
+    });
+    check("1d=>86400 60m=>3600 86401=>86401 1209600s=>1209600 59m=> 15d=> 90=> 1.5h=>", |text| {
+        Some(text.parse::<Retention>().ok()?.get())
+    });
 }

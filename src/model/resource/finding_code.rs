@@ -151,11 +151,8 @@ mod tests {
 
     /// The sections of the page that are about a code, with the text below each heading.
     fn sections() -> BTreeMap<&'static str, &'static str> {
-        PAGE.split("\n### ")
-            .skip(1)
-            .filter_map(|section| section.split_once('\n'))
-            .map(|(heading, text)| (heading.split(' ').next().unwrap(), text))
-            .collect()
+        let sections = PAGE.split("\n### ").skip(1).filter_map(|section| section.split_once('\n'));
+        sections.map(|(heading, text)| (heading.split(' ').next().unwrap(), text)).collect()
     }
 
     #[test]

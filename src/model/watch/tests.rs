@@ -1,14 +1,13 @@
-//! Each alarm's definition. No emulator evaluates dimensions, how many of how many periods, missing data, or metrics from logs.
-
-mod dashboard;
+//! The dashboard of a bus, and each alarm's definition. No emulator evaluates dimensions, how many of how many periods, missing
+//! data, or metrics from logs.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::model::{
-    Alarms, WARM_UP,
+    Alarms, Ownership, Particulars, WARM_UP,
     hub::{BATCH_SIZE, MAXIMUM_CONCURRENCY},
-    scope::tests::scope,
+    scope::tests::{scope, scope_in},
 };
 
 /// How many messages an invocation takes at most: as many instances as EC2 tells the tags of in one call.
@@ -20,14 +19,7 @@ fn all_parts() -> HubOptions {
 }
 
 fn alarms_with(options: &HubOptions) -> Vec<Alarm> {
-    let alarms = alarms(&scope(), options).into_iter();
-    alarms.map(|alarm| alarm.as_alarm().unwrap().clone()).collect()
-}
-
-fn threshold(name: &str) -> u64 {
-    let alarms = alarms_with(&all_parts());
-    let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == name).unwrap();
-    alarm.definition.value()["Threshold"].as_u64().unwrap()
+    alarms(&scope(), options).iter().filter_map(Resource::as_alarm).cloned().collect()
 }
 
 #[test]
@@ -38,73 +30,48 @@ fn the_ids_are_those_of_the_alarms() {
     }
 }
 
-/// Name, metric, dimension, statistic, when it fires, and what no data means. An alarm on missing data has minutes of a warm-up.
+/// Name, metric, dimension, statistic, when it fires: the threshold and how many of how many periods of seconds, and what no data
+/// means. An alarm on missing data has minutes of a warm-up.
 #[test]
 fn each_alarm_has_its_definition() {
     let of_hub = "
-        dead-letters   AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub-dlq Maximum > 0 1/1x60 notBreaching
-        waiting        AWS/SQS ApproximateNumberOfMessagesVisible QueueName=kibus-hub Maximum > 200 2/3x60 notBreaching
-        in-flight      AWS/SQS ApproximateNumberOfMessagesNotVisible QueueName=kibus-hub Maximum > 1000 2/3x60 notBreaching
-        errors         AWS/Lambda Errors FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
-        throttles      AWS/Lambda Throttles FunctionName=kibus-router Sum > 0 3/5x60 notBreaching
-        foreign-queue  Kibus DroppedQueueNotOurs bus=kibus Sum > 0 1/1x60 notBreaching
-        queue-denied   Kibus RetriedQueueDenied bus=kibus Sum > 0 3/5x60 notBreaching
-        heartbeat      Kibus Heartbeat bus=kibus Sum < 1 3/3x300 breaching 20";
-    let of_rules = Signal::ALL.map(|signal| {
-        let signal = signal.slug();
-        [
-            ("failed", "FailedInvocations"),
-            ("sent-to-dlq", "InvocationsSentToDlq"),
-            ("lost", "InvocationsFailedToBeSentToDlq"),
-        ]
-        .map(|(slug, metric)| {
-            format!("{signal}-{slug} AWS/Events {metric} RuleName=kibus-{signal} Sum > 0 1/1x60 notBreaching")
-        })
+        dead-letters  AWS/SQS ApproximateNumberOfMessagesVisible QueueName kibus-hub-dlq Maximum GreaterThanThreshold 0 1 1 60 notBreaching
+        waiting       AWS/SQS ApproximateNumberOfMessagesVisible QueueName kibus-hub Maximum GreaterThanThreshold 200 2 3 60 notBreaching
+        in-flight     AWS/SQS ApproximateNumberOfMessagesNotVisible QueueName kibus-hub Maximum GreaterThanThreshold 1000 2 3 60 notBreaching
+        errors        AWS/Lambda Errors FunctionName kibus-router Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        throttles     AWS/Lambda Throttles FunctionName kibus-router Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        foreign-queue Kibus DroppedQueueNotOurs bus kibus Sum GreaterThanThreshold 0 1 1 60 notBreaching
+        queue-denied  Kibus RetriedQueueDenied bus kibus Sum GreaterThanThreshold 0 3 5 60 notBreaching
+        heartbeat     Kibus Heartbeat bus kibus Sum LessThanThreshold 1 3 3 300 breaching 20";
+    let of_a_rule = "failed FailedInvocations, sent-to-dlq InvocationsSentToDlq, lost InvocationsFailedToBeSentToDlq";
+    let of_rules = Signal::ALL.into_iter().map(Signal::slug).flat_map(|signal| {
+        let each = of_a_rule.split(", ").filter_map(|alarm| alarm.split_once(' '));
+        let fires = "Sum GreaterThanThreshold 0 1 1 60 notBreaching";
+        each.map(move |(name, metric)| format!("{signal}-{name} AWS/Events {metric} RuleName kibus-{signal} {fires}"))
     });
-    let wanted: BTreeSet<String> = of_hub
-        .lines()
-        .skip(1)
-        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-        .chain(of_rules.into_iter().flatten())
-        .collect();
+    let of_hub = of_hub.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let wanted: BTreeSet<String> = of_hub.chain(of_rules).collect();
     let got: BTreeSet<String> = alarms_with(&all_parts()).iter().map(line).collect();
     assert_eq!(got, wanted);
 }
 
 fn line(alarm: &Alarm) -> String {
     let definition = alarm.definition.value();
-    let text = |member: &str| definition[member].as_str().unwrap();
-    let dimensions = definition["Dimensions"].as_array().unwrap();
-    assert_eq!(dimensions.len(), 1, "{}", alarm.name);
-    format!(
-        "{} {} {} {}={} {} {} {} {}/{}x{} {}{}",
-        alarm.name.as_str().strip_prefix("kibus-").unwrap(),
-        text("Namespace"),
-        text("MetricName"),
-        dimensions[0]["Name"].as_str().unwrap(),
-        dimensions[0]["Value"].as_str().unwrap(),
-        text("Statistic"),
-        match text("ComparisonOperator") {
-            "GreaterThanThreshold" => ">",
-            "LessThanThreshold" => "<",
-            other => other,
-        },
-        definition["Threshold"],
-        definition["DatapointsToAlarm"],
-        definition["EvaluationPeriods"],
-        definition["Period"],
-        text("TreatMissingData"),
-        definition.get(WARM_UP).map_or(String::new(), |of| format!(" {}", of["WarmUpPeriodDurationInMinutes"])),
-    )
+    let members = "Namespace MetricName Dimensions/0/Name Dimensions/0/Value Statistic ComparisonOperator Threshold \
+                   DatapointsToAlarm EvaluationPeriods Period TreatMissingData";
+    assert_eq!(definition.pointer("/Dimensions/1"), None, "{}", alarm.name);
+    let members = members.split(' ').map(|member| definition.pointer(&format!("/{member}")).unwrap());
+    let warm_up = definition.get(WARM_UP).map(|of| &of["WarmUpPeriodDurationInMinutes"]);
+    let members: Vec<String> = members.chain(warm_up).map(|value| value.to_string().replace('"', "")).collect();
+    format!("{} {}", alarm.name.as_str().strip_prefix("kibus-").unwrap(), members.join(" "))
 }
 
 #[test]
 fn a_topic_is_notified_of_both_changes() {
     for alarm in alarms_with(&all_parts()) {
-        let definition = alarm.definition.value();
-        assert_eq!(definition["AlarmActions"], json!([TOPIC]));
-        assert_eq!(definition["OKActions"], json!([TOPIC]));
-        assert!(definition.get("InsufficientDataActions").is_none());
+        let notified = |change: &str| alarm.definition.value().get(change).cloned();
+        assert_eq!(["AlarmActions", "OKActions"].map(notified), [Some(json!([TOPIC])), Some(json!([TOPIC]))]);
+        assert_eq!(notified("InsufficientDataActions"), None);
         assert!(alarm.tags.belong_to(&scope().bus));
     }
     for alarm in alarms_with(&HubOptions::all_parts()) {
@@ -140,8 +107,11 @@ fn the_longest_bus_stays_within_the_limits_of_cloudwatch() {
 #[test]
 fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
     assert!(INVOCATION > u64::from(BATCH_SIZE));
-    assert_eq!(threshold("kibus-waiting"), INVOCATION);
-    assert_eq!(threshold("kibus-in-flight"), u64::from(MAXIMUM_CONCURRENCY) * INVOCATION);
+    for (name, bound) in [("waiting", INVOCATION), ("in-flight", u64::from(MAXIMUM_CONCURRENCY) * INVOCATION)] {
+        let alarms = alarms_with(&all_parts());
+        let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == format!("kibus-{name}")).unwrap();
+        assert_eq!(alarm.definition.value()["Threshold"], bound, "{name}");
+    }
 }
 
 /// Two of three samples, a minute apart, must see messages wait. In the simulated storms that arrive at once, with calls of 40 ms and
@@ -163,12 +133,8 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
     let mut alarms = alarms_with(&all_parts());
     let (base, queue) = ("base".parse().unwrap(), "karpenter-base".parse().unwrap());
     alarms.extend(reader_alarm(&scope(), &all_parts(), &base, &queue));
-    let described: BTreeSet<&str> = alarms
-        .iter()
-        .map(|alarm| alarm.definition.value()["AlarmDescription"].as_str().unwrap())
-        .map(|text| text.split('`').nth(1).unwrap())
-        .collect();
-    assert_eq!(sections, described);
+    let described = alarms.iter().map(|alarm| alarm.definition.value()["AlarmDescription"].as_str().unwrap());
+    assert_eq!(sections, described.map(|text| text.split('`').nth(1).unwrap()).collect());
     for section in page.split("\n## ").skip(1) {
         for part in ["**It means**", "**Look here**", "**Do this**", "**Try it**"] {
             assert!(section.contains(part), "{part} in {}", section.lines().next().unwrap());
@@ -180,22 +146,57 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
 fn the_page_of_the_router_has_each_alarm() {
     let page = include_str!("../../../docs/router.md");
     let (_, page) = page.split_once("### Alarms").unwrap();
-    let rows: BTreeSet<&str> =
-        page.lines().filter_map(|line| line.strip_prefix("| [`BUS-")?.split_once('`')).map(|(name, _)| name).collect();
-    let alarms = alarms_with(&all_parts());
-    let names: BTreeSet<&str> = alarms
-        .iter()
-        .map(|alarm| alarm.name.as_str().strip_prefix("kibus-").unwrap())
-        .map(|name| {
-            Signal::ALL.iter().find_map(|signal| name.strip_prefix(&format!("{}-", signal.slug()))).map_or(
-                name,
-                |end| match end {
-                    "failed" => "RULE-failed",
-                    "sent-to-dlq" => "RULE-sent-to-dlq",
-                    _ => "RULE-lost",
-                },
-            )
-        })
-        .collect();
-    assert_eq!(rows, names);
+    let row = |line: &str| Some(line.strip_prefix("| [`BUS-")?.split_once('`')?.0.to_owned());
+    let rows: BTreeSet<String> = page.lines().filter_map(row).collect();
+    let name = |alarm: &Alarm| {
+        let name = alarm.name.as_str().strip_prefix("kibus-").unwrap();
+        let of_a_rule = Signal::ALL.iter().find_map(|signal| name.strip_prefix(signal.slug())?.strip_prefix('-'));
+        of_a_rule.map_or(name.to_owned(), |end| format!("RULE-{end}"))
+    };
+    assert_eq!(rows, alarms_with(&all_parts()).iter().map(name).collect());
+}
+
+fn shown(options: HubOptions) -> Dashboard {
+    dashboard(&scope(), &options)
+}
+
+/// All Regions of an account share the names, and another bus or Region must not take a dashboard for its own.
+#[test]
+fn a_dashboard_is_of_one_bus_in_one_region() {
+    let dashboard = shown(HubOptions::default());
+    assert_eq!(dashboard.name.as_str(), "kibus-hub-us-west-2");
+    let expected = "arn:aws:cloudwatch::111122223333:dashboard/kibus-hub-us-west-2";
+    assert_eq!(scope().dashboard_arn(&dashboard.name), expected);
+    let other_bus = Scope { bus: "kib".parse().unwrap(), ..scope() };
+    for (of, ours) in [(scope(), true), (scope_in("aws", "us-west-1"), false), (other_bus, false)] {
+        assert_eq!(dashboard.ownership(&of), Ownership::Content(ours), "{of:?}");
+    }
+    let foreign = Dashboard { body: Document::new(json!({"widgets": []})), ..dashboard };
+    assert_eq!(foreign.ownership(&scope()), Ownership::Content(false));
+}
+
+#[test]
+fn a_dashboard_follows_the_metrics_of_the_hub() {
+    let default = shown(HubOptions::default()).body.compact();
+    assert!(default.contains(r#"NumberOfMessagesSent\" QueueName=karpenter'"#), "{default}");
+    assert!(default.contains("switched off"), "{default}");
+    let cluster_metrics = Some(ClusterMetrics::Cluster);
+    let metrics = shown(HubOptions { cluster_metrics, heartbeat: Some(true), ..HubOptions::default() }).body.compact();
+    assert!(metrics.contains("{Kibus,bus,cluster}") && !metrics.contains("QueueName=karpenter"), "{metrics}");
+    assert!(metrics.contains("one every 5 minutes"), "{metrics}");
+}
+
+/// CloudWatch has a grid of 24 columns.
+#[test]
+fn no_widget_covers_another() {
+    let dashboard = shown(HubOptions::default());
+    let mut taken = BTreeSet::new();
+    for widget in dashboard.body.value()["widgets"].as_array().unwrap() {
+        let [x, y, width, height] = ["x", "y", "width", "height"].map(|side| widget[side].as_u64().unwrap());
+        assert!(x + width <= 24, "{widget}");
+        for cell in (x..x + width).flat_map(|x| (y..y + height).map(move |y| (x, y))) {
+            assert!(taken.insert(cell), "{widget}");
+        }
+    }
+    assert_eq!(taken.len() % 24, 0, "a row has a gap");
 }

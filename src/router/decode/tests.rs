@@ -1,13 +1,12 @@
 //! Every known shape of an event: what is forwarded, what is dropped, and why.
 
-mod copy;
 mod readings;
 mod repair;
 
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{sample_event, scope::tests::scope};
+use crate::model::{sample_event, scope::tests::scope, table::rows};
 
 /// 2026-11-20T14:02:31Z, the time of the sample events.
 const TIME: i64 = 1_795_183_351_000;
@@ -31,7 +30,6 @@ fn health(entities: &[&str]) -> Value {
     sample(Signal::ScheduledChange, entities)
 }
 
-/// The event with another value at a place.
 fn with(mut event: Value, place: &str, value: Value) -> Value {
     let (parent, key) = place.rsplit_once('/').unwrap();
     let parent = event.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -48,86 +46,66 @@ fn arn(id: &str) -> String {
     format!("arn:aws:ec2:us-west-2:111122223333:instance/{id}")
 }
 
-/// The copy with all entities.
 fn whole(event: &DecodedEvent<'_>) -> String {
     event.copy_of(&(0..100).collect()).into_owned()
 }
 
+/// A sample of this signal after edits: a member with another value, `/place=JSON`, or without a member, `-/name`.
+fn edited<'a>(signal: &str, edits: impl IntoIterator<Item = &'a str>) -> Value {
+    let signal = Signal::ALL.into_iter().find(|one| format!("{one:?}") == signal).unwrap();
+    edits.into_iter().filter(|edit| !edit.is_empty()).fold(sample(signal, &[A]), |event, edit| {
+        match edit.split_once('=') {
+            Some((place, value)) => with(event, place, serde_json::from_str(value).unwrap()),
+            None => without(event, edit.strip_prefix("-/").unwrap()),
+        }
+    })
+}
+
 #[test]
 fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
-    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
-    for (what, event, signal) in [
-        ("spot", spot(), Signal::SpotInterruption),
-        ("stopping", state("stopping"), Signal::StateChange),
-        ("stopped", state("stopped"), Signal::StateChange),
-        ("shutting down", state("shutting-down"), Signal::StateChange),
-        ("terminated", state("terminated"), Signal::StateChange),
-        ("capacity reservation", sample(Signal::CapacityReservation, &[A]), Signal::CapacityReservation),
-        ("rebalance", sample(Signal::Rebalance, &[A]), Signal::Rebalance),
-        ("health", health(&[A]), Signal::ScheduledChange),
-        ("health of two", health(&[A, B]), Signal::ScheduledChange),
-        ("no resources", without(spot(), "resources"), Signal::SpotInterruption),
-        ("null resources", with(spot(), "/resources", Value::Null), Signal::SpotInterruption),
-        ("no account", without(spot(), "account"), Signal::SpotInterruption),
-        ("an empty Region", with(spot(), "/region", json!("")), Signal::SpotInterruption),
-        ("a state in another case", state("Stopping"), Signal::StateChange),
-        ("an empty affected account", detail("affectedAccount", json!("")), Signal::ScheduledChange),
-        ("an affected account that is no text", detail("affectedAccount", json!(1)), Signal::ScheduledChange),
-        ("an empty event Region", detail("eventRegion", json!("")), Signal::ScheduledChange),
-        ("an event Region that is no text", detail("eventRegion", json!({})), Signal::ScheduledChange),
-        ("null members", detail("startTime", Value::Null), Signal::ScheduledChange),
-        ("a null among the resources", with(spot(), "/resources", json!(["x", null])), Signal::SpotInterruption),
-        ("members that Karpenter does not read", with(spot(), "/detail/state", json!(1)), Signal::SpotInterruption),
-        ("unknown members", with(spot(), "/detail/more", json!([1.50])), Signal::SpotInterruption),
-    ] {
+    let table = r#"
+        SpotInterruption    | ; -/resources; /resources=null; /resources=["x", null]; -/account; /region=""; /detail/state=1; /detail/more=[1.50]
+        StateChange         | /detail/state="stopping"; /detail/state="stopped"; /detail/state="shutting-down"; /detail/state="terminated"; /detail/state="Stopping"
+        CapacityReservation |
+        Rebalance           |
+        ScheduledChange     | ; /detail/affectedAccount=""; /detail/affectedAccount=1; /detail/eventRegion=""; /detail/eventRegion={}; /detail/startTime=null"#;
+    let mut events = vec![("ScheduledChange", health(&[A, B]))];
+    for [signal, edits] in rows(table) {
+        events.extend(edits.split("; ").map(|edit| (signal, edited(signal, [edit]))));
+    }
+    for (signal, event) in events {
         for body in [event.to_string(), format!(" {event:#}\n")] {
-            let event = decode(&body, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
-            assert_eq!(event.signal, signal, "{what}");
-            assert_eq!(event.time, Some(TIME), "{what}");
-            assert_eq!(event.repairs, 0, "{what}");
-            assert_eq!(whole(&event), body, "{what}");
+            let event = decode(&body, 0, &scope()).unwrap_or_else(|drop| panic!("{body}: {drop:?}"));
+            let found = (format!("{:?}", event.signal), event.time, event.repairs, whole(&event));
+            assert_eq!(found, (signal.to_owned(), Some(TIME), 0, body.clone()));
         }
     }
 }
 
 #[test]
 fn an_event_for_no_karpenter_has_its_drop_reason() {
-    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
-    let other = with(spot(), "/detail-type", json!("EC2 Spot Instance Request Fulfillment"));
-    let twice = spot().to_string().replacen("\"source\":", "\"source\":0,\"source\":", 1);
-    let unknown = twice.replace("aws.ec2", "aws.x");
-    for (what, body, reason) in [
-        ("nothing", String::new(), DropReason::NotAnEvent),
-        ("no JSON", "not json".to_owned(), DropReason::NotAnEvent),
-        ("a list", "[]".to_owned(), DropReason::NotAnEvent),
-        ("an empty object", "{}".to_owned(), DropReason::NotAnEvent),
-        ("a duplicate source of another kind", unknown, DropReason::NotForKarpenter),
-        ("no source", without(spot(), "source").to_string(), DropReason::NotAnEvent),
-        ("no detail-type", without(spot(), "detail-type").to_string(), DropReason::NotAnEvent),
-        ("no detail", without(spot(), "detail").to_string(), DropReason::NotAnEvent),
-        ("a detail that is text", with(spot(), "/detail", json!("x")).to_string(), DropReason::NotAnEvent),
-        ("an account that is a number", with(spot(), "/account", json!(1)).to_string(), DropReason::NotAnEvent),
-        ("another kind", other.to_string(), DropReason::NotForKarpenter),
-        ("another source", with(spot(), "/source", json!("aws.x")).to_string(), DropReason::NotForKarpenter),
-        ("running", state("running").to_string(), DropReason::NotForKarpenter),
-        ("pending", state("pending").to_string(), DropReason::NotForKarpenter),
-        ("an issue", detail("eventTypeCategory", json!("issue")).to_string(), DropReason::NotForKarpenter),
-        ("another service", detail("service", json!("LAMBDA")).to_string(), DropReason::NotForKarpenter),
-        ("a backup copy", detail("eventRegion", json!("us-east-1")).to_string(), DropReason::OtherRegion),
-        ("another Region", with(spot(), "/region", json!("us-east-1")).to_string(), DropReason::OtherRegion),
-        (
-            "an organization's view",
-            detail("affectedAccount", json!("444455556666")).to_string(),
-            DropReason::OtherAccount,
-        ),
-        ("another account", with(spot(), "/account", json!("444455556666")).to_string(), DropReason::OtherAccount),
-        ("no entities", detail("affectedEntities", json!([])).to_string(), DropReason::NoInstance),
-        ("null entities", detail("affectedEntities", Value::Null).to_string(), DropReason::NoInstance),
-        ("no instance", with(spot(), "/detail", json!({})).to_string(), DropReason::NoInstance),
-        ("a wildcard", with(spot(), "/detail/instance-id", json!("i-*")).to_string(), DropReason::NoInstance),
-        ("more than a queue takes", "x".repeat(LARGEST + 1), DropReason::TooLarge),
-    ] {
-        assert_eq!(decode(&body, 0, &scope()).err(), Some(reason), "{what}");
+    let table = r#"
+        NotAnEvent      | SpotInterruption | -/source; -/detail-type; -/detail; /detail="x"; /account=1
+        NotForKarpenter | SpotInterruption | /detail-type="EC2 Spot Instance Request Fulfillment"; /source="aws.x"
+        NotForKarpenter | StateChange      | /detail/state="running"; /detail/state="pending"
+        NotForKarpenter | ScheduledChange  | /detail/eventTypeCategory="issue"; /detail/service="LAMBDA"
+        OtherRegion     | SpotInterruption | /region="us-east-1"
+        OtherRegion     | ScheduledChange  | /detail/eventRegion="us-east-1"
+        OtherAccount    | SpotInterruption | /account="444455556666"
+        OtherAccount    | ScheduledChange  | /detail/affectedAccount="444455556666"
+        NoInstance      | SpotInterruption | /detail={}; /detail/instance-id="i-*"
+        NoInstance      | ScheduledChange  | /detail/affectedEntities=[]; /detail/affectedEntities=null"#;
+    let other_source =
+        spot().to_string().replacen("\"source\":", "\"source\":0,\"source\":", 1).replace("aws.ec2", "aws.x");
+    let mut bodies = vec![("NotForKarpenter", other_source), ("TooLarge", "x".repeat(LARGEST + 1))];
+    let no_events = ["", "not json", "[]", "null", "{} {}", "{\"a\": 1", "{}"];
+    bodies.extend(no_events.map(|body| ("NotAnEvent", body.to_owned())));
+    for [reason, signal, edits] in rows(table) {
+        bodies.extend(edits.split("; ").map(|edit| (reason, edited(signal, [edit]).to_string())));
+    }
+    for (reason, body) in bodies {
+        let found = decode(&body, 0, &scope()).err().map(|reason| format!("{reason:?}"));
+        assert_eq!(found.as_deref(), Some(reason), "{body:.500}");
     }
 }
 
@@ -170,21 +148,15 @@ proptest::proptest! {
 
 #[test]
 fn an_id_is_found_in_an_arn_of_this_account_and_region() {
-    let id = "i-0a1b2c3d4e5f60718";
-    for (text, found) in [
-        (id, Ok(id)),
-        ("arn:aws:ec2:us-west-2:111122223333:instance/i-0a1b2c3d4e5f60718", Ok(id)),
-        ("arn:aws:ec2:::instance/i-0a1b2c3d4e5f60718", Ok(id)),
-        ("arn:aws:ec2:us-east-1:111122223333:instance/i-0a1b2c3d4e5f60718", Err(DropReason::OtherRegion)),
-        ("arn:aws:ec2:us-west-2:444455556666:instance/i-0a1b2c3d4e5f60718", Err(DropReason::OtherAccount)),
-        ("arn:aws:ec2:us-west-2:111122223333:volume/vol-1", Err(DropReason::NoInstance)),
-        ("vol-0a1b2c3d4e5f60718", Err(DropReason::NoInstance)),
-        ("AWS_ACCOUNT", Err(DropReason::NoInstance)),
-        ("i-*", Err(DropReason::NoInstance)),
-        ("i-", Err(DropReason::NoInstance)),
-        ("", Err(DropReason::NoInstance)),
-    ] {
-        let id = find_instance(text, &scope());
-        assert_eq!(id.as_ref().map(InstanceId::as_str).map_err(|e| *e), found, "{text}");
+    let of_none = "arn:aws:ec2:us-west-2:111122223333:volume/vol-1 vol-0a1b2c3d4e5f60718 AWS_ACCOUNT i-* i- ";
+    let others = [
+        ("arn:aws:ec2:us-east-1:111122223333:instance/i-0a1b2c3d4e5f60718", DropReason::OtherRegion),
+        ("arn:aws:ec2:us-west-2:444455556666:instance/i-0a1b2c3d4e5f60718", DropReason::OtherAccount),
+    ];
+    for (text, reason) in of_none.split(' ').map(|text| (text, DropReason::NoInstance)).chain(others) {
+        assert_eq!(find_instance(text, &scope()), Err(reason), "{text}");
+    }
+    for text in [A, &arn(A), "arn:aws:ec2:::instance/i-0a1b2c3d4e5f60718"] {
+        assert_eq!(find_instance(text, &scope()), Ok(A.parse().unwrap()), "{text}");
     }
 }

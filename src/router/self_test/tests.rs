@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
+use aws_smithy_types::{DateTime, date_time::Format};
 
 use super::*;
 use crate::model::{
     HubOptions, OrNone, policy,
     router_function::is_self_test_message,
     scope::tests::{scope, scope_in},
+    table::rows,
 };
 use crate::router::batch::Message;
 use crate::wire::sns::Notice;
@@ -24,20 +24,14 @@ struct Alike {
     calls: Mutex<Vec<String>>,
 }
 
-impl Alike {
-    fn called(&self, call: String) {
-        self.calls.lock().unwrap().push(call);
-    }
-}
-
 impl Services for Alike {
     async fn instance_tags(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallError> {
-        self.called(format!("tags of {}", ids[0]));
+        self.calls.lock().unwrap().push(format!("tags of {}", ids[0]));
         self.instance_tags.clone().map(|()| HashMap::new())
     }
 
     async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallError>>, CallError> {
-        self.called(format!("{queue} {}", bodies[0]));
+        self.calls.lock().unwrap().push(format!("{queue} {}", bodies[0]));
         match &self.send {
             Some(answer) => Ok(vec![answer.clone()]),
             None => std::future::pending().await,
@@ -103,56 +97,25 @@ async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
 /// S14, S15, S18, L18: what is at fault has a name.
 #[tokio::test]
 async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
-    let tagged = Ok(Tags::of_bus(&scope().bus).with(CLUSTER, "-"));
-    for (code, queue_tags, expected) in [
-        (
-            "AccessDenied",
-            tagged.clone(),
-            "is denied; check statement KibusSendToClusters of the router's policy and whether SQS in us-west-2 supports \
-             tags as conditions, because the queue has the tags; if it does not, set the hub option \
-             --tag-conditions=false: AccessDenied (said)",
-        ),
-        (
-            "AccessDenied",
-            Ok(Tags::default()),
-            "is denied; check statement KibusSendToClusters of the router's policy and the tags kibus:bus and \
-             kibus:cluster of the queue, which lacks one of them: AccessDenied (said)",
-        ),
-        (
-            "AccessDeniedException",
-            Err(refused("AccessDenied")),
-            "is denied; check statement KibusSendToClusters of the router's policy: AccessDeniedException (said)",
-        ),
-        (
-            "AWS.SimpleQueueService.NonExistentQueue",
-            tagged.clone(),
-            "failed, because the queue does not exist: NonExistentQueue (said)",
-        ),
-        (
-            "KMS.DisabledException",
-            tagged.clone(),
-            "failed, because the queue's KMS key is disabled; SQS keeps a data key for five minutes, and sends may succeed \
-             with it until then, so check again after that: KMS.DisabledException (said)",
-        ),
-        (
-            "KMS.NotFoundException",
-            tagged.clone(),
-            "failed, because the queue's KMS key does not exist; SQS keeps a data key for five minutes, and sends may \
-             succeed with it until then, so check again after that: KMS.NotFoundException (said)",
-        ),
-        (
-            "KMS.AccessDeniedException",
-            tagged.clone(),
-            "failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey \
-             of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed \
-             with it until then, so check again after that: KMS.AccessDeniedException (said)",
-        ),
-        ("InvalidMessageContents", tagged, "failed: InvalidMessageContents (said)"),
-    ] {
+    let table = "
+        AccessDenied                            | both  | is denied; check statement KibusSendToClusters of the router's policy and whether SQS in us-west-2 supports tags as conditions, because the queue has the tags; if it does not, set the hub option --tag-conditions=false
+        AccessDenied                            | none  | is denied; check statement KibusSendToClusters of the router's policy and the tags kibus:bus and kibus:cluster of the queue, which lacks one of them
+        AccessDeniedException                   | -     | is denied; check statement KibusSendToClusters of the router's policy
+        AWS.SimpleQueueService.NonExistentQueue | both  | failed, because the queue does not exist
+        KMS.DisabledException                   | both  | failed, because the queue's KMS key is disabled; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
+        KMS.NotFoundException                   | both  | failed, because the queue's KMS key does not exist; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
+        KMS.AccessDeniedException               | both  | failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that
+        InvalidMessageContents                  | both  | failed";
+    for [code, tags, expected] in rows(table) {
+        let queue_tags = match tags {
+            "both" => healthy().queue_tags,
+            "none" => Ok(Tags::default()),
+            _ => Err(refused("AccessDenied")),
+        };
         let calls = Alike { send: Some(Err(refused(code))), queue_tags, ..healthy() };
-        let found = found(&calls).await;
-        let expected = format!("sqs:SendMessage to queue `kibus-probe` {expected}");
-        assert_eq!(found, [(expected, aws_code::bare(code).to_owned())]);
+        let bare = aws_code::bare(code);
+        let expected = format!("sqs:SendMessage to queue `kibus-probe` {expected}: {bare} (said)");
+        assert_eq!(found(&calls).await, [(expected, bare.to_owned())]);
     }
 }
 
@@ -166,12 +129,18 @@ async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
 }
 
 #[tokio::test]
-async fn a_refused_read_of_tags_names_the_statement() {
-    let calls = Alike { instance_tags: Err(refused("UnauthorizedOperation")), ..healthy() };
-    let found = found(&calls).await;
-    let text = "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy: \
-                UnauthorizedOperation (said)";
-    assert_eq!(found[0].0, text);
+async fn a_refused_read_of_tags_names_the_statement_and_a_call_without_an_answer_times_out_with_its_own_words() {
+    let denied = "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy: \
+                  UnauthorizedOperation (said)";
+    let silent = "sqs:SendMessage to queue `kibus-probe` failed: RequestTimeout \
+                  (timed out: no answer within the time of the self-test)";
+    for (calls, text) in [
+        (Alike { instance_tags: Err(refused("UnauthorizedOperation")), ..healthy() }, denied),
+        (Alike { send: None, ..healthy() }, silent),
+    ] {
+        let found = found(&calls).await;
+        assert_eq!(found.iter().map(|(problem, _)| problem.as_str()).collect::<Vec<_>>(), [text]);
+    }
 }
 
 #[test]
@@ -186,14 +155,6 @@ fn the_statements_that_are_named_exist() {
 }
 
 #[tokio::test]
-async fn a_call_without_an_answer_times_out_with_its_own_words() {
-    let found = found(&Alike { send: None, ..healthy() }).await;
-    let text = "sqs:SendMessage to queue `kibus-probe` failed: RequestTimeout \
-                (timed out: no answer within the time of the self-test)";
-    assert_eq!(found.iter().map(|(problem, _)| problem.as_str()).collect::<Vec<_>>(), [text]);
-}
-
-#[tokio::test]
 async fn a_throttled_call_is_retried_until_the_time_is_up() {
     let calls = Alike { instance_tags: Err(refused("RequestLimitExceeded")), ..healthy() };
     let found = found(&calls).await;
@@ -201,26 +162,15 @@ async fn a_throttled_call_is_retried_until_the_time_is_up() {
     assert!(calls.calls.lock().unwrap().len() > 2, "{:?}", calls.calls);
 }
 
-fn deadline() -> Deadline {
-    Deadline::at(u64::MAX / 2)
-}
-
-fn handler(template: &str) -> RouterHandler {
-    RouterHandler::new("kibus".parse().unwrap(), template.parse().unwrap())
-}
-
 #[tokio::test]
-async fn a_healthy_router_reports_its_version_and_handler() {
-    let report = run(&scope(), &handler("x-{cluster}"), &healthy(), deadline()).await;
-    assert_eq!(report.problems, []);
-    assert_eq!((report.version.as_str(), report.handler.as_str()), (env!("CARGO_PKG_VERSION"), "kibus/x-{cluster}"));
-}
-
-#[tokio::test]
-async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
-    let calls = Alike { send: Some(Err(refused("AccessDenied"))), ..healthy() };
-    let report = run(&scope(), &handler("karpenter-{cluster}"), &calls, deadline()).await;
-    let [problem] = &report.problems[..] else { panic!("{:?}", report.problems) };
-    assert_eq!(problem.code, "AccessDenied");
-    assert!(problem.text.starts_with("sqs:SendMessage"), "{problem:?}");
+async fn a_report_has_the_version_the_handler_and_the_code_of_aws_for_each_problem() {
+    let handler = RouterHandler::new("kibus".parse().unwrap(), "x-{cluster}".parse().unwrap());
+    for (send, codes) in [(Ok(()), &[][..]), (Err(refused("AccessDenied")), &["AccessDenied"])] {
+        let calls = Alike { send: Some(send), ..healthy() };
+        let report = run(&scope(), &handler, &calls, Deadline::at(u64::MAX / 2)).await;
+        let named = (report.version.as_str(), report.handler.as_str());
+        assert_eq!(named, (env!("CARGO_PKG_VERSION"), "kibus/x-{cluster}"));
+        assert_eq!(report.problems.iter().map(|problem| problem.code.as_str()).collect::<Vec<_>>(), codes);
+        assert!(report.problems.iter().all(|problem| problem.text.starts_with("sqs:SendMessage")));
+    }
 }

@@ -19,32 +19,19 @@ fn flag_then_variables_then_terminal_decide_on_color() {
         (Color::Never, "CLICOLOR_FORCE=1", true, false),
     ] {
         let variable = |name: &str| {
-            environment
-                .split(' ')
-                .filter_map(|pair| pair.split_once('='))
-                .find(|(key, _)| *key == name)
-                .map(|(_, value)| value.to_owned())
+            let mut pairs = environment.split(' ').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
         };
         let got = ColorVariables::of(variable).colors(flag, terminal);
         assert_eq!(got, colors, "{flag:?} with `{environment}`, terminal: {terminal}");
     }
 }
 
-struct Refuses(io::ErrorKind);
-
-impl Write for Refuses {
-    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-        Err(self.0.into())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn output_that_cannot_be_written_is_an_error_unless_nobody_reads_it() {
-    assert_eq!(write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x"), Ok(false));
-    let full = write_line(&mut Refuses(io::ErrorKind::StorageFull), "x").unwrap_err();
-    assert_eq!(full.kind, ErrorKind::Failed);
+    let (reader, mut closed) = io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(write_line(&mut closed, "x"), Ok(false));
+    let mut full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    assert_eq!(write_line(&mut full, "x").unwrap_err().kind, ErrorKind::Failed);
 }

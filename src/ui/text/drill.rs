@@ -84,10 +84,8 @@ mod tests {
             launched: "2026-11-24T03:00:00.000Z".to_owned(),
         };
         let now = parse_time("2026-11-24T06:59:00Z").unwrap();
-        assert_eq!(
-            drill_instance(&instance, now),
-            "Spot instance i-0a458f323d52c9380 · ip-192-168-64-130 · m5.2xlarge, us-west-2a · pool blue\\u{1b}, 1 of 6 nodes · 3h old"
-        );
+        let expected = "Spot instance i-0a458f323d52c9380 · ip-192-168-64-130 · m5.2xlarge, us-west-2a · pool blue\\u{1b}, 1 of 6 nodes · 3h old";
+        assert_eq!(drill_instance(&instance, now), expected);
         for (seconds, result, expected) in [
             (0, StepResult::Done, "    0s  ✓ x"),
             (124, StepResult::Failed, "  2m4s  ✗ x"),

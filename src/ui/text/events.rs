@@ -115,6 +115,7 @@ fn took(millis: i64) -> String {
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
+    use crate::ui::text::tests::assert_snapshot;
 
     fn line(members: &str) -> EventLine {
         let common = r#""signal":"spot-interruption","cluster":"tenant-1","items":1,"time":"2026-11-24T03:12:41Z""#;
@@ -148,11 +149,7 @@ mod tests {
             assert!(longest <= Some(width), "{width}:\n{text}");
             assert!(text.contains("i-0a458f323d52c9380"), "{width}:\n{text}");
         }
-        let narrow = shown(80);
-        let row = "  11-24 03:12:41 UTC   spot        i-0a458f323d52c9380   delivered in 84 ms\n";
-        assert!(narrow.contains(row), "{narrow}");
-        let summary = "tenant-1 · 11 Spot interruptions, 3 other events in 7d · 1 dropped · slowest\ndelivery 212 ms\n";
-        assert!(narrow.contains(summary), "{narrow}");
+        assert_snapshot("events-narrow.txt", &shown(80));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::layout::at_the_edge;
-use super::tests::{between, cluster_resources, hub_resources};
+use super::tests::{between, cluster_resources, dead_letter_report, drifted, hub_resources};
 use super::*;
 use crate::dead_letters::readings::any_letter;
-use crate::dead_letters::{DeadLetter, DeadLetterReport, RetryLine};
+use crate::dead_letters::{DeadLetter, RetryLine};
 use crate::error::{Error, Hint};
 use crate::model::{
     Desired, Document, Encryption, HubOptions, Redrive, Resource,
@@ -23,49 +23,38 @@ fn is_safe(text: &str, style: Style) -> bool {
 }
 
 fn any_style() -> impl Strategy<Value = Style> {
-    (any::<bool>(), prop::option::of(20..200_usize), 0..2_u8).prop_map(|(colors, width, verbose)| Style {
-        paint: Paint::new(colors),
-        width,
-        verbose,
-    })
+    let parts = (any::<bool>(), prop::option::of(20..200_usize), 0..2_u8);
+    parts.prop_map(|(colors, width, verbose)| Style { paint: Paint::new(colors), width, verbose })
 }
 
 /// The resources of a hub and a cluster, with texts from outside wherever one is read.
 fn with_texts(text: &str, policy: &Document) -> Desired {
     let mut all = hub_resources(HubOptions::default());
     all.extend(cluster_resources("base"));
-    let change = |mut resource: Resource| {
+    drifted(&all, |resource| {
         let text = text.to_owned();
         if let Some(tags) = resource.tags_mut() {
             tags.0.insert(format!("kibus:{text}"), text.clone());
         }
-        match &mut resource {
+        match resource {
             Resource::Queue(queue) => {
                 queue.policy = Some(policy.clone());
                 queue.redrive_allow = Some(policy.clone());
                 queue.encryption = Encryption::OtherKms(text.clone());
-                queue.redrive = Some(Redrive { dead_letters: text.clone(), max_receives: 0 });
+                queue.redrive = Some(Redrive { dead_letters: text, max_receives: 0 });
             }
             Resource::Role(role) => role.trust = policy.clone(),
             Resource::RolePolicy(role_policy) => role_policy.document = policy.clone(),
-            Resource::Rule(rule) => {
-                rule.pattern = policy.clone();
-                rule.description = text;
-            }
+            Resource::Rule(rule) => (rule.pattern, rule.description) = (policy.clone(), text),
             Resource::Function(function) => {
                 let settings = &mut function.settings;
                 settings.environment.insert(text.clone(), text.clone());
-                settings.runtime.clone_from(&text);
-                settings.handler.clone_from(&text);
-                settings.role.clone_from(&text);
-                settings.code.version.clone_from(&text);
-                settings.code.sha256 = text;
+                [settings.runtime, settings.handler, settings.role] = [(); 3].map(|()| text.clone());
+                (settings.code.version, settings.code.sha256) = (text.clone(), text);
             }
             _ => {}
         }
-        resource
-    };
-    all.resources().cloned().map(change).collect()
+    })
 }
 
 proptest! {
@@ -87,17 +76,8 @@ proptest! {
 
     #[test]
     fn a_dead_letter_controls_no_terminal(letter in any_letter(), reason in any_text(), style in any_style()) {
-        let report = DeadLetterReport {
-            queue: scope().dead_letter_queue(),
-            seen: 1,
-            about: 1,
-            action: None,
-            letters: vec![DeadLetter {
-                last_retry: Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason }),
-                ..letter.with_event(0)
-            }],
-            warnings: Vec::new(),
-        };
+        let last_retry = Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason });
+        let report = dead_letter_report([DeadLetter { last_retry, ..letter.with_event(0) }]);
         let shown = dead_letters(&scope(), &report, style);
         prop_assert!(is_safe(&shown, style), "{shown:?}");
     }

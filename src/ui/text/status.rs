@@ -164,54 +164,21 @@ fn rules(status: &StatusReport, paint: Paint) -> String {
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
-
-    fn cluster(name: &str, role: Option<&str>) -> ClusterSummary {
-        ClusterSummary {
-            name: name.parse().unwrap(),
-            queue: format!("karpenter-{name}").parse().unwrap(),
-            queue_arn: String::new(),
-            controller_role: role.map(|role| role.parse().unwrap()),
-            external: false,
-            damage: None,
-            found_by: Default::default(),
-        }
-    }
+    use crate::ui::text::tests::{assert_snapshot, cluster_summary};
 
     fn shown(width: Option<usize>, standing: Option<&str>) -> String {
         let report = StatusReport { standing: standing.map(str::to_owned), ..StatusReport::default() };
-        let clusters = [cluster("t-10", Some("KarpenterServiceAccount-t-10")), cluster("t-9", None)];
+        let first = cluster_summary("t-10", Some("KarpenterServiceAccount-t-10"));
+        let clusters = [first, cluster_summary("t-9", None)];
         let style = Style { width, ..Style::default() };
         status(&scope(), &report, &clusters, style)
     }
 
     #[test]
-    fn clusters_stand_as_people_count() {
-        let text = shown(None, None);
-        let table = "  cluster   queue            waiting   in flight   controller role
-  t-9       karpenter-t-9          ?           ?   not managed by kibus
-  t-10      karpenter-t-10         ?           ?   KarpenterServiceAccount-t-10";
-        assert!(text.ends_with(table), "{text}");
-    }
-
-    #[test]
-    fn a_narrow_terminal_is_spared_the_queues() {
-        let table = "  cluster   waiting   in flight   controller role
-  t-9             ?           ?   not managed by kibus
-  t-10            ?           ?   KarpenterServiceAccount-t-10
-
-  a wider terminal shows the names of the queues, too";
-        for (width, spared) in [(78, true), (79, false)] {
-            let text = shown(Some(width), None);
-            assert_eq!(text.ends_with(table), spared, "{width}:\n{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_said_of_the_router_is_folded_below_it() {
-        let text = shown(Some(60), Some("on purpose: someone went back to it from version 3; so be it"));
-        let facts = "  router      none is live
-              on purpose: someone went back to it from
-              version 3; so be it\n";
-        assert!(text.contains(facts), "{text}");
+    fn a_narrow_terminal_is_spared_the_queues_and_what_is_said_of_the_router_is_folded_below_it() {
+        assert_snapshot("status-narrow.txt", &shown(Some(78), None));
+        assert!(shown(Some(79), None).contains("karpenter-t-9"));
+        let standing = "on purpose: someone went back to it from version 3; so be it";
+        assert_snapshot("status-folded.txt", &shown(Some(60), Some(standing)));
     }
 }

@@ -2,31 +2,29 @@ use std::time::{Duration, SystemTime};
 
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::{DateTime, date_time::Format, error::metadata::ProvideErrorMetadata};
 use aws_types::region::Region;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::super::behavior;
-use super::super::test_service::{Reply, TestService, config, header};
+use super::super::test_service::{Reply, TestService, config, header, reply};
 use super::*;
+use crate::model::table::rows;
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 struct Page {
     names: Option<Vec<String>>,
 }
 
-/// A client of CloudWatch Logs whose calls get these answers, and what receives the requests.
-fn client(replies: Vec<Reply>) -> (JsonClient, TestService) {
-    let service = TestService::start(replies, "}");
-    let client = JsonClient::new(&config(&service.endpoint), LOGS, StaticRuntimePlugin::new());
-    (client, service)
+/// A client whose calls get these answers, and what receives the requests, which end so.
+fn client_of(service: JsonService, replies: Vec<Reply>, last: &'static str) -> (JsonClient, TestService) {
+    let server = TestService::start(replies, last);
+    (JsonClient::new(&config(&server.endpoint), service, StaticRuntimePlugin::new()), server)
 }
 
-fn reply(status: u16, body: &str) -> Reply {
-    (status, "a: b".to_owned(), body.to_owned())
+fn client(replies: Vec<Reply>) -> (JsonClient, TestService) {
+    client_of(LOGS, replies, "}")
 }
 
 #[tokio::test]
@@ -44,37 +42,27 @@ async fn a_request_names_the_operation_and_has_no_null() {
     assert!(signature.contains("/us-west-2/logs/aws4_request"), "{signature}");
 }
 
+/// The names of the document, or the code and the message of the error.
 #[tokio::test]
 async fn an_answer_is_a_document_or_an_error() {
-    type Case = (Reply, Result<Option<Vec<String>>, (Option<&'static str>, Option<&'static str>)>);
-    let cases: [Case; 8] = [
-        (reply(200, r#"{"names": []}"#), Ok(Some(Vec::new()))),
-        (reply(200, r#"{"names": null}"#), Ok(None)),
-        (reply(200, ""), Ok(None)),
-        (
-            reply(400, r#"{"__type": "com.amazonaws.logs#OneException", "message": "why"}"#),
-            Err((Some("OneException"), Some("why"))),
-        ),
-        (reply(400, r#"{"code": "TwoException", "Message": "why"}"#), Err((Some("TwoException"), Some("why")))),
-        (
-            (400, "x-amzn-errortype: ThreeException:http://internal/".to_owned(), "{}".to_owned()),
-            Err((Some("ThreeException"), None)),
-        ),
-        (reply(403, "<html></html>"), Err((None, None))),
-        (reply(400, ""), Err((None, None))),
-    ];
-    for (reply, expected) in cases {
-        let case = format!("{reply:?}");
-        let (client, server) = client(vec![reply]);
-        let answer = client.call::<Page>("DescribeThings", json!({})).await;
+    let table = r#"
+        200 | a: b | {"names": []}   | Some([])
+        200 | a: b | {"names": null} | None
+        200 | a: b |                 | None
+        400 | a: b | {"__type": "com.amazonaws.logs#OneException", "message": "why"} | Some("OneException") Some("why")
+        400 | a: b | {"code": "TwoException", "Message": "why"}                      | Some("TwoException") Some("why")
+        400 | x-amzn-errortype: ThreeException:http://internal/ | {}                 | Some("ThreeException") None
+        403 | a: b | <html></html>   | None None
+        400 | a: b |                 | None None"#;
+    for [status, header, body, expected] in rows(table) {
+        let (client, server) = client(vec![(status.parse().unwrap(), header.to_owned(), body.to_owned())]);
+        let found = match client.call::<Page>("DescribeThings", json!({})).await {
+            Ok(page) => format!("{:?}", page.names),
+            Err(SdkError::ServiceError(e)) => format!("{:?} {:?}", e.err().code(), e.err().message()),
+            Err(e) => panic!("{status} {header} {body}: {e:?}"),
+        };
+        assert_eq!(found, expected, "{status} {header} {body}");
         server.requests();
-        match (&answer, expected) {
-            (Ok(page), Ok(names)) => assert_eq!(page.names, names, "{case}"),
-            (Err(SdkError::ServiceError(e)), Err((code, message))) => {
-                assert_eq!((e.err().code(), e.err().message()), (code, message), "{case}");
-            }
-            _ => panic!("{case}: {answer:?}"),
-        }
     }
 }
 
@@ -107,24 +95,50 @@ async fn a_wrong_clock_is_corrected_once() {
     assert_eq!(signed[1][..11], signed[2][..11], "{signed:?}");
 }
 
-/// As in the endpoint tests of the SDK crates of these services.
+/// The name in the host, by service and kind of endpoint, and the domain in each Region. As in the endpoint tests of the SDK crates
+/// of these services; those of EKS are of botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
 #[test]
 fn endpoints_follow_the_region() {
-    for (service, region, fips, dual_stack, expected) in [
-        (LOGS, "us-west-2", false, false, "https://logs.us-west-2.amazonaws.com"),
-        (LOGS, "us-east-1", true, false, "https://logs-fips.us-east-1.amazonaws.com"),
-        (LOGS, "us-east-1", true, true, "https://logs-fips.us-east-1.api.aws"),
-        (LOGS, "us-gov-west-1", true, false, "https://logs.us-gov-west-1.amazonaws.com"),
-        (LOGS, "us-gov-east-1", true, true, "https://logs-fips.us-gov-east-1.api.aws"),
-        (LOGS, "cn-north-1", false, false, "https://logs.cn-north-1.amazonaws.com.cn"),
-        (LOGS, "us-iso-east-1", true, false, "https://logs-fips.us-iso-east-1.c2s.ic.gov"),
-        (TAGGING, "us-east-1", false, false, "https://tagging.us-east-1.amazonaws.com"),
-        (TAGGING, "us-east-1", false, true, "https://tagging.us-east-1.api.aws"),
-        (TAGGING, "us-gov-east-1", true, false, "https://tagging-fips.us-gov-east-1.amazonaws.com"),
-        (TAGGING, "cn-north-1", false, true, "https://tagging.cn-north-1.api.amazonwebservices.com.cn"),
-    ] {
-        let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(dual_stack).build();
-        assert_eq!(signed_call::endpoint(&config, service.service), expected, "{region} {fips}");
+    let table = "
+        ec2     |           | ec2             | us-west-2 amazonaws.com, us-gov-east-1 amazonaws.com, cn-north-1 amazonaws.com.cn
+        ec2     |           | ec2             | cn-northwest-1 amazonaws.com.cn, us-iso-east-1 c2s.ic.gov
+        ec2     |           | ec2             | us-isob-east-1 sc2s.sgov.gov, eusc-de-east-1 amazonaws.eu
+        ec2     | fips      | ec2-fips        | us-west-2 amazonaws.com
+        ec2     | fips      | ec2             | us-gov-west-1 amazonaws.com
+        ec2     | dual      | ec2             | us-west-2 api.aws
+        ec2     | fips dual | ec2-fips        | us-gov-west-1 api.aws
+        kms     | dual      | kms             | us-west-2 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        kms     | dual      | kms             | eusc-de-east-1 api.amazonwebservices.eu, us-isob-east-1 api.aws.scloud
+        kms     | fips dual | kms-fips        | us-west-2 api.aws, us-gov-west-1 api.aws
+        metrics | fips dual | monitoring      | us-gov-west-1 api.aws
+        metrics | fips dual | monitoring-fips | us-west-2 api.aws
+        logs    |           | logs            | us-west-2 amazonaws.com, cn-north-1 amazonaws.com.cn
+        logs    | fips      | logs-fips       | us-east-1 amazonaws.com, us-iso-east-1 c2s.ic.gov
+        logs    | fips      | logs            | us-gov-west-1 amazonaws.com
+        logs    | fips dual | logs-fips       | us-east-1 api.aws, us-gov-east-1 api.aws
+        tagging |           | tagging         | us-east-1 amazonaws.com
+        tagging | fips      | tagging-fips    | us-gov-east-1 amazonaws.com
+        tagging | dual      | tagging         | us-east-1 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        eks     |           | eks             | us-west-2 amazonaws.com, cn-north-1 amazonaws.com.cn
+        eks     | fips      | fips.eks        | us-west-2 amazonaws.com
+        eks     | fips      | eks             | us-gov-west-1 amazonaws.com
+        eks     | fips      | eks-fips        | us-iso-east-1 c2s.ic.gov
+        eks     | dual      | eks             | us-west-2 api.aws, cn-north-1 api.amazonwebservices.com.cn
+        eks     | fips dual | eks-fips        | us-west-2 api.aws, us-gov-west-1 api.aws";
+    for [service, kind, name, places] in rows(table) {
+        let service = match service {
+            "kms" => KMS.service,
+            "metrics" => METRICS.service,
+            "logs" => LOGS.service,
+            "tagging" => TAGGING.service,
+            "eks" => EKS.service,
+            _ => Service::of("EC2", "ec2"),
+        };
+        for (region, domain) in places.split(", ").map(|place| place.split_once(' ').unwrap()) {
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(kind.contains("fips"));
+            let config = config.use_dual_stack(kind.contains("dual")).build();
+            assert_eq!(signed_call::endpoint(&config, service), format!("https://{name}.{region}.{domain}"), "{kind}");
+        }
     }
 }
 
@@ -140,49 +154,27 @@ async fn an_endpoint_of_one_service_wins() {
     for (service, expected) in [(LOGS, "http://logs"), (TAGGING, "http://tags"), (KMS, "http://all")] {
         assert_eq!(signed_call::endpoint(&config, service.service), expected);
     }
+    let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
+    assert_eq!(signed_call::endpoint(&config, EKS.service), "http://127.0.0.1:4566");
 }
 
 #[tokio::test]
-async fn a_read_is_a_signed_get() {
-    let service = TestService::start(vec![reply(200, r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
-    let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
+async fn a_read_is_a_signed_get_and_a_refusal_has_its_code_and_message() {
+    let (client, server) = client_of(EKS, vec![reply(200, r#"{"clusters": ["a"]}"#)], "\r\n\r\n");
     let query = [("maxResults", "100"), ("nextToken", "a/b=")];
     let answer: Value = client.get("ListThings", &["clusters", "a", "b c"], &query).await.unwrap();
     assert_eq!(answer, json!({"clusters": ["a"]}));
-    let request = &service.requests()[0];
+    let request = &server.requests()[0];
     let line = "get /clusters/a/b%20c?maxresults=100&nexttoken=a%2fb%3d http/1.1\r\n";
     assert!(request.starts_with(line), "{request}");
     assert!(header(request, "authorization").contains("/us-west-2/eks/aws4_request"), "{request}");
-}
 
-#[tokio::test]
-async fn a_refusal_has_its_code_and_message() {
     let code = "x-amzn-errortype: ResourceNotFoundException".to_owned();
     let body = r#"{"clusterName": "a", "message": "No cluster found for name: a."}"#;
-    let service = TestService::start(vec![(404, code, body.to_owned())], "\r\n\r\n");
-    let client = JsonClient::new(&config(&service.endpoint), EKS, StaticRuntimePlugin::new());
+    let (client, server) = client_of(EKS, vec![(404, code, body.to_owned())], "\r\n\r\n");
     let answer = client.get::<Value>("DescribeCluster", &["clusters", "a"], &[]).await;
     let Err(SdkError::ServiceError(e)) = answer else { panic!("{answer:?}") };
     let expected = (Some("ResourceNotFoundException"), Some("No cluster found for name: a."));
     assert_eq!((e.err().code(), e.err().message()), expected);
-    service.requests();
-}
-
-/// botocore, `eks/2017-11-01/endpoint-rule-set-1.json`.
-#[test]
-fn endpoints_of_eks_follow_the_region() {
-    for (region, fips, dual_stack, expected) in [
-        ("us-west-2", false, false, "https://eks.us-west-2.amazonaws.com"),
-        ("us-west-2", true, false, "https://fips.eks.us-west-2.amazonaws.com"),
-        ("us-west-2", false, true, "https://eks.us-west-2.api.aws"),
-        ("us-west-2", true, true, "https://eks-fips.us-west-2.api.aws"),
-        ("us-gov-west-1", true, false, "https://eks.us-gov-west-1.amazonaws.com"),
-        ("us-gov-west-1", true, true, "https://eks-fips.us-gov-west-1.api.aws"),
-        ("cn-north-1", false, false, "https://eks.cn-north-1.amazonaws.com.cn"),
-        ("cn-north-1", false, true, "https://eks.cn-north-1.api.amazonwebservices.com.cn"),
-        ("us-iso-east-1", true, false, "https://eks-fips.us-iso-east-1.c2s.ic.gov"),
-    ] {
-        let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).use_dual_stack(dual_stack).build();
-        assert_eq!(signed_call::endpoint(&config, EKS.service), expected, "{region} {fips}");
-    }
+    server.requests();
 }

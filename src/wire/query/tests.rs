@@ -1,41 +1,42 @@
 use super::*;
-use crate::wire::test_service::{TestService, config};
+use crate::model::table::rows;
+use crate::wire::test_service::{TestService, config, reply};
 
 const SERVICE: Service = Service::of("EC2", "ec2");
 const VERSION: &str = "2016-11-15";
 
-#[test]
-fn answers_are_results_errors_or_retried() {
-    let error = |code: &str| format!("<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>");
-    let result = "<DoResponse><a/></DoResponse>".to_owned();
-    let throttled = (503, error("RequestLimitExceeded"));
-    let also_throttled = (400, error("Throttling"));
-    type Case = (&'static str, Vec<(u16, String)>, fn(&Result<(), QueryError>) -> bool);
-    let cases: [Case; 7] = [
-        ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
-        ("throttled once", vec![throttled.clone(), (200, result.clone())], |answer| answer.is_ok()),
-        ("throttled with a 400", vec![also_throttled, (200, result.clone())], |answer| answer.is_ok()),
-        ("a server's error", vec![(500, String::new()), (200, result)], |answer| answer.is_ok()),
-        ("always throttled", vec![throttled.clone(), throttled.clone(), throttled], |answer| {
-            answer.as_ref().is_err_and(QueryError::is_throttled)
-        }),
-        ("denied", vec![(403, error("UnauthorizedOperation"))], |answer| {
-            answer.as_ref().is_err_and(QueryError::is_denied)
-        }),
-        ("something else", vec![(200, "<html/>".to_owned())], |answer| {
-            matches!(answer, Err(QueryError::Unreadable(_)))
-        }),
-    ];
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for (what, answers, is_expected) in cases {
-        let expected = answers.len();
-        let answers = answers.into_iter().map(|(status, body)| (status, "a: b".to_owned(), body)).collect();
+/// The status and the code of each answer, or its document, and what comes of them.
+#[tokio::test]
+async fn answers_are_results_errors_or_retried() {
+    let table = "
+        a result             | 200 <DoResponse><a/></DoResponse>                           | Ok
+        throttled once       | 503 RequestLimitExceeded, 200 <DoResponse><a/></DoResponse> | Ok
+        throttled with a 400 | 400 Throttling, 200 <DoResponse><a/></DoResponse>           | Ok
+        a server's error     | 500 , 200 <DoResponse><a/></DoResponse>                     | Ok
+        always throttled     | 503 RequestLimitExceeded, 503 RequestLimitExceeded, 503 RequestLimitExceeded | throttled
+        denied               | 403 UnauthorizedOperation                                   | denied
+        something else       | 200 <html/>                                                 | unreadable";
+    for [what, answers, expected] in rows(table) {
+        let error = |code| format!("<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>");
+        let answers = answers.split(", ").map(|answer| answer.split_once(' ').unwrap());
+        let answers = answers.map(|(status, text)| {
+            let is_code = text.starts_with(char::is_alphabetic);
+            reply(status.parse().unwrap(), if is_code { error(text) } else { text.to_owned() })
+        });
+        let answers: Vec<_> = answers.collect();
+        let calls = answers.len();
         let service = TestService::start(answers, "Action=");
         let client = Client::of(&config(&service.endpoint), SERVICE, VERSION);
-        let answer = runtime.block_on(client.call("Do", &params(&[("A", "b c")]), |_| Ok(())));
-        assert!(is_expected(&answer), "{what}: {answer:?}");
+        let found = match client.call("Do", &params(&[("A", "b c")]), |_| Ok(())).await {
+            Ok(()) => "Ok",
+            Err(e) if e.is_throttled() => "throttled",
+            Err(e) if e.is_denied() => "denied",
+            Err(QueryError::Unreadable(_)) => "unreadable",
+            Err(e) => panic!("{what}: {e:?}"),
+        };
+        assert_eq!(found, expected, "{what}");
         let requests = service.requests();
-        assert_eq!(requests.len(), expected, "{what}");
+        assert_eq!(requests.len(), calls, "{what}");
         for request in requests {
             assert!(request.starts_with("post / http/1.1\r\n"), "{what}: {request}");
             assert!(request.ends_with("\r\n\r\naction=do&version=2016-11-15&a=b%20c"), "{what}: {request}");
@@ -57,11 +58,8 @@ fn codes_answer_questions() {
         (refused(400, "InvalidParameterValue"), false, false, false),
         (QueryError::Unreachable(String::new()), false, false, true),
     ] {
-        assert_eq!(
-            (error.is_throttled(), error.is_denied(), error.is_transient()),
-            (throttled, denied, transient),
-            "{error:?}"
-        );
+        let found = (error.is_throttled(), error.is_denied(), error.is_transient());
+        assert_eq!(found, (throttled, denied, transient), "{error:?}");
     }
 }
 

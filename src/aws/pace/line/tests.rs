@@ -5,17 +5,6 @@ use std::collections::BinaryHeap;
 
 use super::*;
 
-/// How AWS limits calls: a bucket with this many tokens, which gains as many a second.
-#[derive(Clone, Copy)]
-struct Limit(f64);
-
-impl Limit {
-    fn of(per_second: u32) -> Self {
-        Self(per_second.into())
-    }
-}
-
-/// The result of a simulation.
 #[derive(Debug)]
 struct Simulated {
     took: Duration,
@@ -25,10 +14,11 @@ struct Simulated {
     order: Vec<bool>,
 }
 
-/// Workers that make `calls`, each again until it succeeds.
-fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(Duration) -> Limit) -> Simulated {
+/// Workers that make `calls`, each again until it succeeds. AWS limits calls by a bucket with `limit` tokens, which gains as many a
+/// second.
+fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(Duration) -> f64) -> Simulated {
     let mut line = Line::default();
-    let (mut tokens, mut filled) = (limit(Duration::ZERO).0, Duration::ZERO);
+    let (mut tokens, mut filled) = (limit(Duration::ZERO), Duration::ZERO);
     let mut result = Simulated { took: Duration::ZERO, calls: 0, throttled: 0, order: Vec::new() };
     let mut left = calls.into_iter();
     // What happens next: a worker asks for its turn, or has its answer.
@@ -48,7 +38,7 @@ fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(
             Next::Asks { ticket, is_read } => match line.turn(ticket, now) {
                 Turn::After(wait) => events.push(Reverse((now + wait, worker, Next::Asks { ticket, is_read }))),
                 Turn::Now => {
-                    let Limit(rate) = limit(now);
+                    let rate = limit(now);
                     tokens = (tokens + (now - filled).as_secs_f64() * rate).min(rate);
                     filled = now;
                     let throttled = tokens < 1.0;
@@ -79,30 +69,25 @@ fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(
 
 #[test]
 fn a_rate_is_used_and_few_calls_are_throttled() {
-    for calls in [200_u32, 400, 2000] {
-        for rate in [15, 20, 30, 100] {
-            for workers in [4, 16, 32, 64] {
-                for latency in [30, 150] {
-                    let what = format!("{calls} calls at {rate} a second, {workers} workers, {latency} ms");
-                    let latency = Duration::from_millis(latency);
-                    let all = vec![true; calls as usize];
-                    let ran = simulate(all, workers as usize, latency, |_| Limit::of(rate));
-                    let at_the_rate = f64::from(calls - rate) / f64::from(rate);
-                    let without_limit = latency.as_secs_f64() * f64::from(calls) / f64::from(workers);
-                    let ideal = at_the_rate.max(without_limit);
-                    assert!(ran.took.as_secs_f64() < ideal * 1.1 + 0.5, "{what}: {ran:?}, ideal {ideal:.1}");
-                    // One for each call that was in flight when the bucket was empty, and one in twenty.
-                    assert!(ran.throttled <= workers as usize + ran.calls / 20, "{what}: {ran:?}");
-                }
-            }
-        }
+    let of_calls = [200_u32, 400, 2000].into_iter().flat_map(|calls| [15_u32, 20, 30, 100].map(|rate| (calls, rate)));
+    let of_workers = [4_u32, 16, 32, 64].into_iter().flat_map(|workers| [30, 150].map(|latency| (workers, latency)));
+    for ((calls, rate), (workers, latency)) in of_calls.flat_map(|of| of_workers.clone().map(move |by| (of, by))) {
+        let what = format!("{calls} calls at {rate} a second, {workers} workers, {latency} ms");
+        let latency = Duration::from_millis(latency);
+        let ran = simulate(vec![true; calls as usize], workers as usize, latency, |_| rate.into());
+        let at_the_rate = f64::from(calls - rate) / f64::from(rate);
+        let without_limit = latency.as_secs_f64() * f64::from(calls) / f64::from(workers);
+        let ideal = at_the_rate.max(without_limit);
+        assert!(ran.took.as_secs_f64() < ideal * 1.1 + 0.5, "{what}: {ran:?}, ideal {ideal:.1}");
+        // One for each call that was in flight when the bucket was empty, and one in twenty.
+        assert!(ran.throttled <= workers as usize + ran.calls / 20, "{what}: {ran:?}");
     }
 }
 
 #[test]
 fn without_a_throttle_no_call_waits() {
     let latency = Duration::from_millis(50);
-    let ran = simulate(vec![true; 320], 32, latency, |_| Limit::of(1_000_000));
+    let ran = simulate(vec![true; 320], 32, latency, |_| 1_000_000.0);
     assert_eq!(ran.took, latency * 10);
 }
 
@@ -110,7 +95,7 @@ fn without_a_throttle_no_call_waits() {
 fn writes_go_before_the_reads_that_wait() {
     let mut calls = vec![true; 120];
     calls[90..100].fill(false);
-    let ran = simulate(calls, 64, Duration::from_millis(30), |_| Limit::of(10));
+    let ran = simulate(calls, 64, Duration::from_millis(30), |_| 10.0);
     let last_write = ran.order.iter().rposition(|is_read| !is_read).unwrap();
     // Each of them waits for AWS calls in progress, and not for the 50 reads in the line before it.
     assert!(last_write < 60, "{:?}", ran.order);
@@ -119,9 +104,8 @@ fn writes_go_before_the_reads_that_wait() {
 #[test]
 fn a_service_that_works_again_is_used_again_soon() {
     let down = Duration::from_secs(2)..Duration::from_secs(62);
-    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| {
-        if down.contains(&now) { Limit::of(0) } else { Limit::of(20) }
-    });
+    let ran =
+        simulate(vec![true; 400], 16, Duration::from_millis(30), |now| if down.contains(&now) { 0.0 } else { 20.0 });
     assert!(ran.took < Duration::from_secs(62 + 18 + 10), "{ran:?}");
     // While it is down it is asked every two seconds in the end, and not 20 times a second.
     assert!(ran.throttled < 60, "{ran:?}");

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::ui::text::tests::assert_snapshot;
 
 #[test]
 fn control_characters_are_escaped() {
@@ -10,9 +11,7 @@ fn control_characters_are_escaped() {
         ("kibus-hub → ü 漢", "kibus-hub → ü 漢"),
         ("a\u{1b}[31mb", "a\\u{1b}[31mb"),
         ("a\nb\r\tc", "a\\nb\\r\\tc"),
-        ("a\u{9b}b\u{7f}", "a\\u{9b}b\\u{7f}"),
         ("a\u{202e}b\u{200b}", "a\\u{202e}b\\u{200b}"),
-        ("a\u{61c}b", "a\\u{61c}b"),
         ("a\u{301}\u{a0}\u{3000}b", "a\u{301}\u{a0}\u{3000}b"),
     ] {
         assert_eq!(escape(text), shown);
@@ -22,32 +21,13 @@ fn control_characters_are_escaped() {
 /// The characters of the categories Cc, Cf, Zl and Zp (Unicode Character Database, `DerivedGeneralCategory.txt`).
 #[test]
 fn characters_that_only_control_are_escaped() {
-    for range in [
-        '\0'..='\u{1f}',
-        '\u{7f}'..='\u{9f}',
-        '\u{ad}'..='\u{ad}',
-        '\u{600}'..='\u{605}',
-        '\u{61c}'..='\u{61c}',
-        '\u{6dd}'..='\u{6dd}',
-        '\u{70f}'..='\u{70f}',
-        '\u{890}'..='\u{891}',
-        '\u{8e2}'..='\u{8e2}',
-        '\u{180e}'..='\u{180e}',
-        '\u{200b}'..='\u{200f}',
-        '\u{2028}'..='\u{202e}',
-        '\u{2060}'..='\u{2064}',
-        '\u{2066}'..='\u{206f}',
-        '\u{feff}'..='\u{feff}',
-        '\u{fff9}'..='\u{fffb}',
-        '\u{110bd}'..='\u{110bd}',
-        '\u{110cd}'..='\u{110cd}',
-        '\u{13430}'..='\u{1343f}',
-        '\u{1bca0}'..='\u{1bca3}',
-        '\u{1d173}'..='\u{1d17a}',
-        '\u{e0001}'..='\u{e0001}',
-        '\u{e0020}'..='\u{e007f}',
-    ] {
-        for c in range {
+    let ranges = "0-1f 7f-9f ad-ad 600-605 61c-61c 6dd-6dd 70f-70f 890-891 8e2-8e2 180e-180e 200b-200f 2028-202e \
+                  2060-2064 2066-206f feff-feff fff9-fffb 110bd-110bd 110cd-110cd 13430-1343f 1bca0-1bca3 1d173-1d17a \
+                  e0001-e0001 e0020-e007f";
+    for range in ranges.split(' ') {
+        let (first, last) = range.split_once('-').unwrap();
+        let [first, last] = [first, last].map(|code| u32::from_str_radix(code, 16).unwrap());
+        for c in (first..=last).map(|code| char::from_u32(code).unwrap()) {
             let text = format!("x{c}");
             assert_ne!(escape(&text), text, "{c:?}");
         }
@@ -57,11 +37,8 @@ fn characters_that_only_control_are_escaped() {
 #[test]
 fn only_lines_and_the_colors_of_kibus_pass_the_edge() {
     let paint = Paint::new(true);
-    let painted: Vec<String> = [Paint::green, Paint::yellow, Paint::red, Paint::bold, Paint::dim]
-        .iter()
-        .map(|color| color(paint, "x"))
-        .collect();
-    let painted = painted.join("\n\t");
+    let colors = [Paint::green, Paint::yellow, Paint::red, Paint::bold, Paint::dim];
+    let painted = colors.map(|color| color(paint, "x")).join("\n\t");
     assert_eq!(at_the_edge(&painted, true), painted);
     assert!(!at_the_edge(&painted, false).contains('\u{1b}'));
     for (text, shown) in [
@@ -99,38 +76,24 @@ fn lines_break_at_spaces_and_lose_nothing() {
 }
 
 #[test]
-fn columns_align_by_visible_width() {
-    let mut table = Table::with_numbers([1]);
-    table.row(["cluster", "waiting", "controller role"]);
-    table.row(["base".to_owned(), Paint::new(true).red("12"), "r".to_owned()]);
-    table.row(["tënant-1", "0"]);
-    assert_eq!(
-        console::strip_ansi_codes(&table.render(2, None)),
-        "  cluster    waiting   controller role\n  base            12   r\n  tënant-1         0"
-    );
-}
-
-#[test]
-fn long_cells_are_shortened_to_fit_and_numbers_stay_whole() {
-    let mut table = Table::with_numbers([1]);
-    table.row(["cluster", "waiting", "controller role"]);
-    table.row(["a-cluster-with-a-long-name", "123456789", "KarpenterServiceAccount-a"]);
-    table.row(["base".to_owned(), "0".to_owned(), Paint::new(true).dim(&"r".repeat(60))]);
-    assert_eq!(
-        console::strip_ansi_codes(&table.render(2, Some(50))),
-        "  cluster                       waiting   control…\n  \
-         a-cluster-with-a-long-na…   123456789   Karpent…\n  \
-         base                                0   rrrrrrr…"
-    );
+fn columns_align_by_visible_width_and_shorten_long_cells_but_no_numbers_to_fit() {
+    let paint = Paint::new(true);
+    let table = |rows: [Vec<String>; 2]| {
+        let mut table = Table::with_numbers([1]);
+        table.row(["cluster", "waiting", "controller role"]);
+        rows.into_iter().for_each(|row| table.row(row));
+        table
+    };
+    let short = table([vec!["base".into(), paint.red("12"), "r".into()], vec!["tënant-1".into(), "0".into()]]);
+    assert_snapshot("table.txt", &console::strip_ansi_codes(&short.render(2, None)));
+    let long = ["a-cluster-with-a-long-name", "123456789", "KarpenterServiceAccount-a"].map(str::to_owned).to_vec();
+    let long = table([long, vec!["base".into(), "0".into(), paint.dim(&"r".repeat(60))]]);
+    assert_snapshot("table-narrow.txt", &console::strip_ansi_codes(&long.render(2, Some(50))));
     for width in 40..120 {
-        for line in table.render(2, Some(width)).lines() {
+        for line in long.render(2, Some(width)).lines() {
             assert!(measure_text_width(line) <= width, "{width}: {line}");
         }
     }
-    assert!(table.render(2, None).contains("a-cluster-with-a-long-name"), "no terminal");
-}
-
-#[test]
-fn an_empty_table_has_no_lines() {
+    assert!(long.render(2, None).contains("a-cluster-with-a-long-name"), "no terminal");
     assert_eq!(Table::default().render(2, None), "");
 }

@@ -3,67 +3,42 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::error::Progress;
 use crate::message::{self, Message, sort};
 use crate::model::{
-    FindingCode, GlobalOptions, HubOptions, Resource, ResourceId, Scope,
+    FindingCode, GlobalOptions, HubOptions, ResourceId, Scope,
     scope::{LIVE, tests::scope},
 };
 use crate::plan::finding;
 use crate::ui::text::layout::sentences;
-use crate::ui::text::tests::{assert_snapshot, between, drifted, hub_resources, style};
+use crate::ui::text::tests::{assert_snapshot, between, drifted_resources, hub_resources, refused, style};
 
+/// What a terminal would obey is escaped, and sentences fold at its width while commands stay whole.
 #[test]
-fn an_error_says_what_failed_why_and_what_to_do() {
-    let mut refused = Error::failed("not allowed to create role `kibus-router-us-west-2`")
-        .note("AWS refused iam:CreateRole for arn:aws:iam::111122223333:user/operator")
-        .note("2 of 13 changes are done, this one was refused, 10 were not tried; nothing needs undoing")
-        .hint_command("what an operator needs:", "kibus policy operator")
-        .hint_command("when the permission is granted, run again", "kibus bootstrap-hub \\\n  --yes")
-        .hint("or ask an administrator");
-    refused.progress = Some(Progress { done: 2, failed: 1, unknown: 0, not_tried: 10 });
-    assert_snapshot("error.txt", &error(&refused, Style::default()));
-}
-
-#[test]
-fn an_error_escapes_what_a_terminal_would_obey() {
+fn errors_and_warnings_read_like_this() {
+    let narrow = style(0, Some(30));
     let hostile = Error::usage("`a\u{1b}]0;x\u{7}\nerror: b` is not a name")
         .note("one\n\u{1b}[2Jtwo")
         .hint_command("do\u{202e}", "kibus \u{1b}[31m");
-    assert_eq!(
-        error(&hostile, Style::default()),
-        "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\\n\\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
-    );
-}
-
-#[test]
-fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
-    let narrow = style(0, Some(30));
     let long = Error::failed("a message that is longer than the terminal is wide")
         .note("a note that is longer than the terminal is wide")
         .hint_command("a step that is longer than the terminal", "kibus add-cluster a-name-of-some-length");
-    assert_eq!(
-        error(&long, narrow),
-        "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
-         a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
-    );
     let (sentence, command) =
         ("a warning that is longer than the terminal", "a command that is longer than the terminal");
     let text = &format!("{sentence}\n    {command}");
-    assert_eq!(
-        warning(&Hint::command(sentence, command), narrow),
-        "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
-    );
-    assert_eq!(
-        sentences(text, narrow),
-        "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
-    );
+    for (name, shown) in [
+        ("error.txt", error(&refused(), Style::default())),
+        ("error-escaped.txt", error(&hostile, Style::default())),
+        ("error-narrow.txt", error(&long, narrow)),
+        ("warning-narrow.txt", warning(&Hint::command(sentence, command), narrow)),
+        ("sentences-narrow.txt", sentences(text, narrow)),
+    ] {
+        assert_snapshot(name, &shown);
+    }
     assert_eq!(sentences(text, Style::default()), *text);
 }
 
 const OPTIONS: &str = " --region us-west-2 --sandbox";
 
-/// A scope that is reached with these options.
 fn reached() -> Scope {
     let options =
         GlobalOptions { region: Some("us-west-2".parse().unwrap()), sandbox: true, ..GlobalOptions::default() };
@@ -75,53 +50,32 @@ fn shown(intent: &Intent, clusters: &str, style: Style) -> String {
     findings(&scope(), clusters, intent, &fixes, style)
 }
 
-/// Two critical faults, five errors and three warnings.
-fn ten_faults() -> Intent {
-    let wanted = hub_resources(HubOptions::default());
-    let found = drifted(&wanted, |resource| match resource {
-        Resource::Queue(queue) if queue.name == scope().hub_queue() => queue.visibility = 30,
-        Resource::Role(role) => drop(role.tags.0.insert("kibus:stray".to_owned(), "x".to_owned())),
-        Resource::Rule(rule) if rule.name.as_str() == "kibus-spot-interruption" => rule.enabled = false,
-        Resource::LogGroup(group) => group.retention_days = None,
-        Resource::Function(function) => function.settings.memory = 128,
-        Resource::EventSourceMapping(mapping) => mapping.batch_size = 1,
-        _ => {}
-    });
-    let plan = between(&found, &wanted);
-    let mut findings = finding::changed(&reached(), &plan, &[], &BTreeSet::new());
-    findings.push(orphan("KarpenterServiceAccount-one"));
-    let scope = reached();
+#[test]
+fn ten_faults_read_top_down_at_80_columns() {
+    let (scope, wanted) = (reached(), hub_resources(HubOptions::default()));
+    let plan = between(&drifted_resources(&wanted), &wanted);
+    let mut findings = finding::changed(&scope, &plan, &[], &BTreeSet::new());
     let mapping = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     let live = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
     let two = ResourceId::Queue("karpenter-two".parse().unwrap());
+    let fix = Hint::command("remove these rules where they were created; to see how:", scope.kibus("discover"));
     findings.extend([
+        orphan("KarpenterServiceAccount-one"),
         Message::finding(&scope, FindingCode::MappingInTransition, mapping, "in state Updating"),
         Message::finding(&scope, FindingCode::RouterThrottled, live, "Lambda throttled an invocation: Rate Exceeded."),
         Message::finding(&scope, FindingCode::DuplicateRule, two, "rejects the events of rule `a`")
             .in_cluster(Some("two".parse().unwrap()))
-            .fixed_by(Hint::command(
-                "remove these rules where they were created; to see how:",
-                scope.kibus("discover"),
-            )),
+            .fixed_by(fix),
     ]);
     sort(&mut findings);
-    Intent { plan, findings, ..Intent::default() }
-}
-
-#[test]
-fn ten_faults_read_top_down_at_80_columns() {
-    let intent = ten_faults();
-    let shown = |verbose, width| shown(&intent, "2 clusters", style(verbose, width));
-    let brief = shown(0, Some(80));
+    assert_eq!(findings.len(), 10);
+    let intent = Intent { plan, findings, ..Intent::default() };
+    let brief = shown(&intent, "2 clusters", style(0, Some(80)));
     assert_snapshot("findings.txt", &brief);
     assert!(brief.lines().all(|line| line.chars().count() <= 80), "{brief}");
-    assert_snapshot("findings-verbose.txt", &shown(1, Some(80)));
-    let counts = [Severity::Critical, Severity::Error, Severity::Warning]
-        .map(|severity| intent.findings.iter().filter(|finding| finding.severity == severity).count());
-    assert_eq!(counts, [2, 5, 3]);
+    assert_snapshot("findings-verbose.txt", &shown(&intent, "2 clusters", style(1, Some(80))));
 }
 
-/// Whatever fixes a finding, its commands reach the bus that was checked.
 #[test]
 fn every_command_has_the_global_options() {
     let (scope, name) = (reached(), || "one".parse().unwrap());
@@ -145,16 +99,11 @@ fn every_command_has_the_global_options() {
     }
 }
 
-/// A cluster whose queue is missing is added again before it is removed.
 #[test]
-fn the_repair_comes_first() {
-    let intent = Intent { findings: vec![orphan("role")], ..Intent::default() };
-    let shown = shown(&intent, "", Style::default());
+fn a_cluster_whose_queue_is_missing_is_added_again_before_it_is_removed() {
+    let shown = shown(&Intent { findings: vec![orphan("role")], ..Intent::default() }, "", Style::default());
     let commands: Vec<&str> = shown.lines().filter_map(|line| line.strip_prefix("    kibus ")).collect();
-    assert_eq!(
-        commands,
-        ["add-cluster one --region us-west-2 --sandbox", "remove-cluster one --region us-west-2 --sandbox"]
-    );
+    assert_eq!(commands, ["add-cluster one", "remove-cluster one"].map(|command| format!("{command}{OPTIONS}")));
 }
 
 /// A cluster whose queue is missing, while this role has its policy.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::{Desired, HubOptions, Resource, ResourceId, Unit, scope::tests::scope};
+use crate::model::{Desired, HubOptions, Queue, Resource, ResourceId, Unit, scope::tests::scope};
 use crate::ui::text::tests::{
     assert_snapshot, between, cluster_of, cluster_resources, drifted, drifted_resources, hub_resources, style,
 };
@@ -20,86 +20,78 @@ fn shown(plan: &Plan, style: Style) -> String {
     super::plan(&scope(), plan, &[], true, style)
 }
 
-#[test]
-fn a_first_hub() {
-    let plan = between(&Desired::default(), &hub_resources(HubOptions::default()));
-    assert_snapshot("first-hub.txt", &shown(&plan, Style::default()));
-    assert_snapshot("first-hub-narrow.txt", &shown(&plan, style(0, Some(80))));
-    assert_snapshot("first-hub-very-narrow.txt", &shown(&plan, style(0, Some(60))));
-    assert_snapshot("first-hub-verbose.txt", &shown(&plan, style(1, None)));
+fn with_queues(desired: &Desired, change: impl Fn(&mut Queue)) -> Desired {
+    drifted(desired, |resource| {
+        if let Resource::Queue(queue) = resource {
+            change(queue);
+        }
+    })
+}
+
+fn both(mut hub: Desired, clusters: usize) -> Desired {
+    hub.extend(clusters_resources(clusters));
+    hub
 }
 
 #[test]
-fn every_option_of_a_hub() {
-    let options = HubOptions {
-        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab".parse().unwrap()),
-        permissions_boundary: Some("arn:aws:iam::111122223333:policy/team/boundary".parse().unwrap()),
-        role_path: Some("/team/".parse().unwrap()),
-        reserved_concurrency: Some("20".parse().unwrap()),
-        rebalance: Some(true),
-        memory: Some("512".parse().unwrap()),
-        ..HubOptions::default()
-    };
-    let before = HubOptions { role_path: options.role_path.clone(), ..HubOptions::default() };
-    let (before, after) = (hub_resources(before), hub_resources(options));
-    assert_snapshot("options-new.txt", &shown(&between(&Desired::default(), &after), Style::default()));
-    assert_snapshot("options-changed.txt", &shown(&between(&before, &after), Style::default()));
-}
-
-#[test]
-fn clusters_are_listed_apart_from_the_hub_and_each_other() {
-    let mut after = hub_resources(HubOptions::default());
-    let before = drifted(&after, |resource| {
-        if let Resource::Queue(queue) = resource
-            && queue.name == scope().hub_queue()
-        {
+fn plans_read_like_this() {
+    let hub_with = |options| hub_resources(serde_json::from_value(options).unwrap());
+    let (none, hub) = (Desired::default(), hub_with(json!({})));
+    let options = hub_with(json!({
+        "kms-key": "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab",
+        "permissions-boundary": "arn:aws:iam::111122223333:policy/team/boundary",
+        "role-path": "/team/", "reserved-concurrency": "20", "rebalance": true, "memory": "512",
+    }));
+    let short = with_queues(&hub, |queue| {
+        if queue.name == scope().hub_queue() {
             queue.retention = 345_600;
         }
     });
-    after.extend(clusters_resources(2));
-    assert_snapshot("clusters.txt", &shown(&between(&before, &after), Style::default()));
+    let (one, drift) = (both(hub.clone(), 1), drifted_resources(&both(hub.clone(), 1)));
+    for (name, before, after, style) in [
+        ("first-hub.txt", &none, &hub, style(0, None)),
+        ("first-hub-narrow.txt", &none, &hub, style(0, Some(80))),
+        ("first-hub-very-narrow.txt", &none, &hub, style(0, Some(60))),
+        ("first-hub-verbose.txt", &none, &hub, style(1, None)),
+        ("options-new.txt", &none, &options, style(0, None)),
+        ("options-changed.txt", &hub_with(json!({"role-path": "/team/"})), &options, style(0, None)),
+        ("clusters.txt", &short, &both(hub.clone(), 2), style(0, None)),
+        ("many-clusters.txt", &none, &clusters_resources(60), style(0, Some(100))),
+        ("drift.txt", &drift, &one, style(0, None)),
+        ("drift-verbose.txt", &drift, &one, style(1, None)),
+        ("teardown.txt", &one, &none, style(0, None)),
+    ] {
+        assert_snapshot(name, &shown(&between(before, after), style));
+    }
 }
 
 #[test]
-fn many_clusters_are_one_line_each_and_v_shows_each_change() {
-    let plan = between(&Desired::default(), &clusters_resources(60));
-    assert_snapshot("many-clusters.txt", &shown(&plan, style(0, Some(100))));
-    let full = shown(&plan, style(1, None));
+fn each_of_few_clusters_one_with_an_update_and_each_with_v_is_shown_in_detail() {
+    let (none, sixty) = (Desired::default(), clusters_resources(60));
+    let full = shown(&between(&none, &sixty), style(1, None));
     for number in 1..=60 {
         assert!(full.contains(&format!("karpenter-tenant-{number} ")), "tenant-{number} is not shown by -v");
     }
-    let few = shown(&between(&Desired::default(), &clusters_resources(20)), Style::default());
-    assert!(few.contains("+ queue"), "20 clusters are shown in detail:\n{few}");
-}
-
-#[test]
-fn of_many_clusters_one_with_an_update_is_shown_in_detail() {
-    let after = clusters_resources(60);
-    let before: Desired = drifted(&after, |resource| {
-        if let Resource::Queue(queue) = resource {
-            queue.retention = 60;
-        }
-    })
-    .resources()
-    .filter(|resource| matches!(resource, Resource::Queue(queue) if queue.name.as_str() == "karpenter-tenant-42"))
-    .cloned()
-    .collect();
-    let text = shown(&between(&before, &after), Style::default());
-    assert!(text.contains("~ queue        karpenter-tenant-42"), "{text}");
+    let is_of_42 = |id: &&ResourceId| matches!(id, ResourceId::Queue(name) if name.as_str() == "karpenter-tenant-42");
+    let short = with_queues(&sixty, |queue| queue.retention = 60);
+    let of_42 = short.ids().find(is_of_42).and_then(|id| short.get(id)).cloned();
+    for (before, after, row) in [
+        (&none, &clusters_resources(20), "+ queue"),
+        (&of_42.into_iter().collect(), &sixty, "~ queue        karpenter-tenant-42"),
+    ] {
+        let text = shown(&between(before, after), Style::default());
+        assert!(text.contains(row), "{text}");
+    }
 }
 
 #[test]
 fn every_row_of_a_plan_fits_the_terminal() {
-    let long = "a-cluster-name-of-the-longest-kind-that-eks-accepts-".repeat(2);
-    let long = &long[..100];
-    let mut few = hub_resources(HubOptions::default());
-    few.extend(cluster_of(long, &"r".repeat(64)));
-    let mut many = clusters_resources(30);
-    many.extend(cluster_of(long, &"r".repeat(64)));
+    let long = cluster_of(&"a-cluster-name-of-the-longest-kind-that-eks-accepts-".repeat(2)[..100], &"r".repeat(64));
+    let none = Desired::default();
     let mut plans = Vec::new();
-    for resources in [few, many] {
-        plans.push(between(&Desired::default(), &resources));
-        plans.push(between(&resources, &Desired::default()));
+    for mut resources in [hub_resources(HubOptions::default()), clusters_resources(30)] {
+        resources.extend(long.clone());
+        plans.extend([between(&none, &resources), between(&resources, &none)]);
     }
     plans.push(Plan { unknown: plans[0].changes.iter().map(|change| change.id.clone()).collect(), ..Plan::default() });
     for plan in &plans {
@@ -115,46 +107,17 @@ fn every_row_of_a_plan_fits_the_terminal() {
 }
 
 #[test]
-fn drift_shows_each_old_and_new_value() {
-    let mut wanted = hub_resources(HubOptions::default());
-    wanted.extend(clusters_resources(1));
-    let found = drifted_resources(&wanted);
-    assert_snapshot("drift.txt", &shown(&between(&found, &wanted), Style::default()));
-    assert_snapshot("drift-verbose.txt", &shown(&between(&found, &wanted), style(1, None)));
-}
-
-#[test]
-fn a_teardown() {
-    let mut before = hub_resources(HubOptions::default());
-    before.extend(clusters_resources(1));
-    assert_snapshot("teardown.txt", &shown(&between(&before, &Desired::default()), Style::default()));
-}
-
-#[test]
 fn unreadable_resources_are_listed() {
     let plan = Plan { unknown: vec![ResourceId::Queue(scope().hub_queue())], ..Plan::default() };
-    assert_eq!(
-        shown(&plan, Style::default()),
-        "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned"
-    );
-}
-
-#[test]
-fn a_plan_without_changes_has_no_text() {
-    let desired = hub_resources(HubOptions::default());
-    assert_eq!(shown(&between(&desired, &desired), Style::default()), "");
+    let expected = "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned";
+    assert_eq!(shown(&plan, Style::default()), expected);
 }
 
 #[test]
 fn color_changes_no_text() {
-    let mut after = hub_resources(HubOptions::default());
-    after.extend(clusters_resources(25));
-    let before = drifted(&hub_resources(HubOptions::default()), |resource| {
-        if let Resource::Queue(queue) = resource {
-            queue.policy = queue.policy.as_ref().map(|_| Document::new(serde_json::json!({"Statement": []})));
-        }
-    });
-    let plan = between(&before, &after);
+    let hub = hub_resources(HubOptions::default());
+    let open = with_queues(&hub, |queue| queue.policy = queue.policy.as_ref().map(|_| Document::new(json!({}))));
+    let plan = between(&open, &both(hub, 25));
     let colored = shown(&plan, Style { paint: Paint::new(true), ..Style::default() });
     assert!(colored.contains('\u{1b}'));
     assert_eq!(console::strip_ansi_codes(&colored), shown(&plan, Style::default()));
@@ -168,10 +131,9 @@ fn lines(from: serde_json::Value, to: serde_json::Value, full: bool) -> String {
 fn order_of_keys_and_items_is_no_difference() {
     let from = json!({"Action": ["b", "a"], "Effect": "Allow"});
     let to = json!({"Effect": "Allow", "Action": ["a", "c"]});
-    assert_eq!(
-        lines(from, to, false),
-        "  {\n    \"Action\": [\n      \"a\",\n-     \"b\"\n+     \"c\"\n    ],\n    \"Effect\": \"Allow\"\n  }"
-    );
+    let expected =
+        "  {\n    \"Action\": [\n      \"a\",\n-     \"b\"\n+     \"c\"\n    ],\n    \"Effect\": \"Allow\"\n  }";
+    assert_eq!(lines(from, to, false), expected);
 }
 
 #[test]
