@@ -565,7 +565,7 @@ pub(super) fn trouble() -> impl Strategy<Value = Option<Interruption>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// Commands in any order, each interrupted a few times and repeated until it succeeds. Only what is asked of a queue that has
     /// another owner may be refused.
