@@ -10,8 +10,8 @@ use tokio::process::Command;
 use super::setups::{Grant, MISSPELLED_STATE, Setup, Way};
 use crate::aws_like::{Proxy, Server};
 use crate::external_clusters::languages;
-use crate::queue_policies::Sender;
 use crate::support::account::Account;
+use crate::support::policy_simulator::Caller;
 
 const REGION: &str = "us-west-2";
 
@@ -225,14 +225,15 @@ impl Fleet {
 
     /// Whether the rules of the tool may send to the queue that the cluster has on the bus.
     pub(super) async fn accepts_old_rules(&self, setup: &Setup) -> bool {
-        let policy = self.policy(&self.queue(setup)).await;
-        let rules = setup.rules.iter().map(|(rule, _)| self.rule(rule));
-        policy.is_some_and(|policy| rules.into_iter().any(|rule| rule.may_send(&policy)))
+        let queue = self.queue(setup);
+        let policy = self.policy(&queue).await;
+        policy.is_some_and(|policy| setup.rules.iter().any(|(rule, _)| self.may_send(rule, &queue, &policy)))
     }
 
-    /// EventBridge, on behalf of a rule.
-    pub(super) fn rule(&self, name: &str) -> Sender {
-        Sender::service("events.amazonaws.com", self.rule_arn(name))
+    /// Whether EventBridge may send to a queue with this policy, on behalf of a rule.
+    pub(super) fn may_send(&self, rule: &str, queue: &str, policy: &Document) -> bool {
+        let queue = self.scope.queue_arn(&queue.parse().unwrap());
+        Caller::service("events.amazonaws.com", self.rule_arn(rule)).may_send(&queue, policy)
     }
 
     fn rule_arn(&self, name: &str) -> String {

@@ -160,7 +160,7 @@ impl Shared {
             for target in targets["Targets"].as_array().into_iter().flatten() {
                 let queue = target["Arn"].as_str().unwrap().rsplit(':').next().unwrap();
                 let policy = self.fleet.policy(queue).await;
-                if policy.is_some_and(|policy| self.fleet.rule(name).may_send(&policy)) {
+                if policy.is_some_and(|policy| self.fleet.may_send(name, queue, &policy)) {
                     let message = json!({"QueueUrl": queue, "MessageBody": event}).to_string();
                     account.call("sqs", "SendMessage", &message).await;
                     reached.insert(queue.to_owned());
