@@ -1,17 +1,15 @@
 //! The settings of a hub: one of two first runs creates them, and a hub that lost them is only restored or deleted.
 
-use futures_util::future::join_all;
 use kibus::cloud::FaultKind;
 use kibus::model::{FindingCode, HubOptions, Kind, ResourceId};
 use kibus::plan::Action;
-use kibus::reconcile::Blocked;
 
 use super::account::{Account, Interruption, Trouble};
 use super::command::{Command, RoleFlag, applied, intent};
 use super::interruption::{
     Desired, account_after, choosy_hub, may_be_interrupted, of_others, options, scope, wait, watched_hub,
 };
-use Command::{AddCluster, BootstrapHub, RemoveCluster, Restore, Rollback, Teardown};
+use Command::{AddCluster, BootstrapHub, Restore, Rollback, Teardown};
 
 fn settings() -> ResourceId {
     ResourceId::Parameter(scope().settings_parameter())
@@ -69,42 +67,13 @@ fn lost_after(hub: Command) -> (Vec<Command>, Desired) {
 }
 
 #[test]
-fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
-    let (_, start) = lost();
-    let account = &Account::new(&scope(), start);
-    let commands = [
-        BootstrapHub(HubOptions::default(), "0.1.0"),
-        choosy_hub(),
-        AddCluster(vec!["two"], RoleFlag::None),
-        RemoveCluster(vec!["base"]),
-        Rollback,
-    ];
-    // What is missing is believed after some seconds, so all of them wait at the same time.
-    let intents = commands.iter().map(|command| async {
-        let target = command.target();
-        intent(&scope(), account, &target).await
-    });
-    for (command, intent) in commands.iter().zip(wait(join_all(intents))) {
-        match intent {
-            Err(Blocked(messages)) if messages[0].code == Some(FindingCode::SettingsMissing) => {
-                let restoring = messages[0].fix.steps()[0].command.clone().unwrap();
-                let words =
-                    ["--restore-settings", "--tag team=a", "--memory 512", "--role-path /x/", "--tag-conditions=false"];
-                for word in words {
-                    assert!(restoring.contains(word), "{command:?}: {restoring}");
-                }
-            }
-            other => panic!("{command:?}: {other:?}"),
-        }
-    }
-}
-
-#[test]
 fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     let (history, start) = lost();
     let BootstrapHub(options, version) = choosy_hub() else { unreachable!() };
     let restore = Restore(options, version);
     let account = Account::new(&scope(), start.clone());
+    let blocked = wait(intent(&scope(), &account, &Rollback.target())).unwrap_err();
+    assert_eq!(blocked.0[0].code, Some(FindingCode::SettingsMissing));
     let run = wait(restore.run(&scope(), &account, 4, None));
     let changes: Vec<_> = run.plan.changes.iter().map(|change| (change.action, &change.id)).collect();
     assert_eq!(changes, [(Action::Create, &settings())]);
