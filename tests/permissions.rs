@@ -1,7 +1,7 @@
 //! Runs whole commands where policies are enforced. The operator, the router and the controllers have exactly the
 //! policies that kibus prints for them.
 
-mod account;
+pub(crate) mod account;
 mod alarms;
 mod bounded;
 mod by_name;
@@ -56,7 +56,29 @@ struct Operator<'a> {
     called: BTreeSet<String>,
 }
 
-impl Operator<'_> {
+impl<'a> Operator<'a> {
+    fn new(account: &'a Account, keys: Keys) -> Self {
+        Self { account, keys, called: BTreeSet::new() }
+    }
+
+    /// Creates the hub. The router's self-test is denied until the emulator has what it alone requires; that policy is given.
+    async fn bootstraps(&mut self, line: &str) -> String {
+        let router = self.account.document("policy router").await;
+        let own = self.account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
+        let (iam, role) = (Iam::new(&self.account.root()), format!("kibus-router-{}", self.account.region));
+        tokio::join!(self.kibus(line), attach_to_router(&iam, &role, &own));
+        own
+    }
+
+    /// Removes a cluster and the hub, without the policy of the emulator.
+    async fn removes(&mut self, cluster: &str, own: &str) {
+        let call = Iam::new(&self.account.root()).detach_role_policy();
+        let call = call.role_name(format!("kibus-router-{}", self.account.region)).policy_arn(own);
+        call.send().await.unwrap();
+        self.kibus(&format!("remove-cluster {cluster} --yes")).await;
+        self.kibus("teardown --yes").await;
+    }
+
     /// Runs a command that ends with exit code 0.
     async fn kibus(&mut self, line: &str) -> String {
         self.kibus_ends(line, 0).await
@@ -82,8 +104,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let account = Account::start(REGION).await;
     let root = account.root();
     let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
-    let keys = account.user("operator").await;
-    let mut operator = Operator { account: &account, keys, called: BTreeSet::new() };
 
     let boundary = account.managed("boundary", &everything()).await;
     // A name that Terraform generates from `tenant-1-karpenter`.
@@ -101,18 +121,14 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let before = inventory.all("").await.unwrap();
     let key = account.key().await;
     let document = account.document(&format!("policy operator --kms-key {key}")).await;
-    account.allow("operator", "kibus-operator", &document).await;
     let clusters = format!("policy operator --for clusters base --controller-role {generated} --kms-key {key}");
     let clusters = account.document(&clusters).await;
-    account.allow("operator", "kibus-clusters", &clusters).await;
-    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    let keys = account.user("operator", &[&document, &clusters, &emulators_own::of_operator(arn)]).await;
+    let mut operator = Operator::new(&account, keys);
 
-    let router = operator.document("policy router").await;
-    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
-    // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(operator.kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
-    let has = role_document(&iam).await;
-    assert_eq!(Document::new(has), Document::new(router.clone()), "what is printed is what it has");
+    let own = operator.bootstraps("bootstrap-hub --yes").await;
+    let (has, router) = (role_document(&iam).await, operator.document("policy router").await);
+    assert_eq!(Document::new(has), Document::new(router), "what is printed is what it has");
     operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
@@ -124,16 +140,14 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     // It may not read the other bus.
     operator.kibus_ends("list", 1).await;
 
-    let keys = account.user("karpenter").await;
     let controller = operator.document("policy controller base").await;
-    account.allow("karpenter", "kibus-controller", &controller).await;
+    let keys = account.user("karpenter", &[&controller]).await;
     tokio::select! {
         never = karpenter_reads(&account, &keys, "karpenter-base") => match never {},
         _ = operator.kibus("verify base --probe") => {}
     }
     an_event_reaches_its_cluster(&account, &sqs).await;
-    let keys = account.user("sender").await;
-    account.allow("sender", "sends", &sends()).await;
+    let keys = account.user("sender", &[&sends()]).await;
     assert_eq!(not_denied(&denied::to_a_sender(&account, &keys).await), Vec::<String>::new());
 
     let alarms = operator.document("policy operator --for alarms").await;
@@ -174,10 +188,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("dead-letters --purge --yes").await;
     queues_of_others_are_recorded(&mut operator, &sqs).await;
 
-    let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
-    call.send().await.unwrap();
-    operator.kibus("remove-cluster base --yes").await;
-    operator.kibus("teardown --yes").await;
+    operator.removes("base", &own).await;
     assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
 
     let called: BTreeSet<_> = operator.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
@@ -210,18 +221,10 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
 async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, [alarms, heartbeat]: &[&Value; 2]) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
-    let mut reader = Operator { account, keys: account.user("reader").await, called: BTreeSet::new() };
     let clusters = operator.document("policy operator --for clusters --read-only").await;
-    account.allow("reader", "kibus-reader", &document).await;
-    account.allow("reader", "kibus-clusters-reader", &clusters).await;
-    account.allow("reader", "kibus-alarms-reader", alarms).await;
-    account.allow("reader", "kibus-heartbeat-reader", heartbeat).await;
-    for (name, own) in [
-        ("emulators-own-of-reader", emulators_own::of_reader(arn)),
-        ("emulators-own-of-alarms-reader", emulators_own::of_alarms(arn)),
-    ] {
-        account.allow("reader", name, &own).await;
-    }
+    let own = [emulators_own::of_reader(arn), emulators_own::of_alarms(arn)];
+    let keys = account.user("reader", &[&document, &clusters, alarms, heartbeat, &own[0], &own[1]]).await;
+    let mut reader = Operator::new(account, keys);
     for (line, code) in [("verify", 0), ("verify base", 0), ("status", 0), ("list", 1)] {
         reader.kibus_ends(line, code).await;
     }

@@ -20,14 +20,14 @@ use crate::support::workbench::sha256;
 use crate::support::{account, kms_key};
 
 /// The Region of most of these tests.
-pub(super) const REGION: &str = "us-west-2";
+pub(crate) const REGION: &str = "us-west-2";
 
 /// An account on its own emulator.
-pub(super) struct Account {
+pub(crate) struct Account {
     server: SandboxServer,
-    region: &'static str,
+    pub(crate) region: &'static str,
     /// The endpoint of all calls, including the router's.
-    pub(super) endpoint: String,
+    pub(crate) endpoint: String,
 }
 
 /// The Sids of the statements that deny senders.
@@ -35,26 +35,26 @@ const LOCKS: [&str; 2] = ["KibusServicesOnly", "KibusRouterOnly"];
 
 /// The access key of a user.
 #[derive(Clone)]
-pub(super) struct Keys {
-    pub(super) id: String,
+pub(crate) struct Keys {
+    pub(crate) id: String,
     secret: String,
     /// Of the root user only, which the emulator would otherwise take anybody for.
     token: Option<String>,
 }
 
 /// The output and the calls of a command.
-pub(super) struct Ran {
-    pub(super) code: Option<i32>,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     /// The calls that it made.
-    pub(super) calls: BTreeSet<String>,
+    pub(crate) calls: BTreeSet<String>,
 }
 
 impl Account {
     /// Starts the emulator with its checks enabled. All calls go through a proxy that marks them as TLS, which the queue
     /// policies require.
-    pub(super) async fn start(region: &'static str) -> Self {
+    pub(crate) async fn start(region: &'static str) -> Self {
         let server = Upstream::default();
         let target = server.clone();
         let endpoint = Port::open().await.serve(move |request| terminate_tls(target.clone(), request));
@@ -65,7 +65,7 @@ impl Account {
     }
 
     /// The keys of the root user.
-    pub(super) fn root_keys(&self) -> Keys {
+    pub(crate) fn root_keys(&self) -> Keys {
         Keys {
             id: ACCOUNT.to_owned(),
             secret: "test".to_owned(),
@@ -74,18 +74,18 @@ impl Account {
     }
 
     /// The SDK configuration of the root user.
-    pub(super) fn root(&self) -> SdkConfig {
+    pub(crate) fn root(&self) -> SdkConfig {
         self.sdk(&self.root_keys())
     }
 
     /// What kibus prints for the root user.
-    pub(super) async fn document(&self, line: &str) -> Value {
+    pub(crate) async fn document(&self, line: &str) -> Value {
         let ran = self.kibus(&self.root_keys(), line).await;
         serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     }
 
     /// The SDK configuration with these keys.
-    pub(super) fn sdk(&self, keys: &Keys) -> SdkConfig {
+    pub(crate) fn sdk(&self, keys: &Keys) -> SdkConfig {
         let credentials = Credentials::new(&keys.id, &keys.secret, keys.token.clone(), None, "test");
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
@@ -96,17 +96,20 @@ impl Account {
             .build()
     }
 
-    /// Creates a user without permissions.
-    pub(super) async fn user(&self, name: &str) -> Keys {
+    /// Creates a user with these permissions.
+    pub(crate) async fn user(&self, name: &str, documents: &[&Value]) -> Keys {
         let iam = aws_sdk_iam::Client::new(&self.root());
         iam.create_user().user_name(name).send().await.unwrap();
+        for (number, document) in documents.iter().enumerate() {
+            self.allow(name, &format!("{name}-{number}"), document).await;
+        }
         let key = iam.create_access_key().user_name(name).send().await.unwrap();
         let key = key.access_key.unwrap();
         Keys { id: key.access_key_id, secret: key.secret_access_key, token: None }
     }
 
     /// Creates a managed policy and returns its ARN.
-    pub(super) async fn managed(&self, name: &str, document: &Value) -> String {
+    pub(crate) async fn managed(&self, name: &str, document: &Value) -> String {
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.create_policy().policy_name(name);
         let made = call.policy_document(document.to_string()).send().await.unwrap();
@@ -114,7 +117,7 @@ impl Account {
     }
 
     /// Attaches a document to a user as a managed policy.
-    pub(super) async fn allow(&self, user: &str, policy: &str, document: &Value) {
+    pub(crate) async fn allow(&self, user: &str, policy: &str, document: &Value) {
         let arn = self.managed(policy, document).await;
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.attach_user_policy().user_name(user).policy_arn(arn);
@@ -123,7 +126,7 @@ impl Account {
 
     /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
     /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
-    pub(super) async fn deliver(&self, queue: &str, text: &Value) {
+    pub(crate) async fn deliver(&self, queue: &str, text: &Value) {
         let events = aws_sdk_eventbridge::Client::new(&self.root());
         let call = events.put_rule().name("deliver").event_pattern(r#"{"source": ["test"]}"#);
         call.send().await.unwrap();
@@ -140,7 +143,7 @@ impl Account {
     }
 
     /// Removes the locks from the policies of these queues.
-    pub(super) async fn unlock(&self, queues: &[&str]) {
+    pub(crate) async fn unlock(&self, queues: &[&str]) {
         let sqs = aws_sdk_sqs::Client::new(&self.root());
         for queue in queues {
             let url = format!("{}/{ACCOUNT}/{queue}", self.endpoint);
@@ -157,7 +160,7 @@ impl Account {
     }
 
     /// Creates a KMS key that allows EventBridge and returns its ARN.
-    pub(super) async fn key(&self) -> String {
+    pub(crate) async fn key(&self) -> String {
         let policy = json!({
             "Version": "2012-10-17",
             "Statement": [{
@@ -172,7 +175,7 @@ impl Account {
     }
 
     /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
-    pub(super) async fn topic(&self, name: &str, key: &str) -> String {
+    pub(crate) async fn topic(&self, name: &str, key: &str) -> String {
         let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
         let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId Attributes.entry.1.value={key}");
         account.call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
@@ -180,7 +183,7 @@ impl Account {
     }
 
     /// Runs kibus with these keys. Who stops waiting kills it.
-    pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
+    pub(crate) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
             .arg("-vv")

@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
-use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
+use super::{ASSUME_NOBODY, Operator, arn, emulators_own, everything};
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
 
@@ -63,34 +63,21 @@ async fn the_documents_alone_deny() {
     call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     account.managed("boundary", &everything()).await;
     create_foreign(&account).await;
-    let router = account.document("policy router").await;
-    let own = emulators_own::of_router(&router);
-    let own = account.managed("emulators-own-of-router", &own).await;
-    let kibus = async |line: &str| {
-        let ran = account.kibus(&account.root_keys(), line).await;
-        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
-    };
-    tokio::join!(kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
-    kibus("add-cluster base --yes").await;
-    kibus("add-cluster tenant-1 --yes --no-controller-role").await;
+    let mut root = Operator::new(&account, account.root_keys());
+    root.bootstraps("bootstrap-hub --yes").await;
+    root.kibus("add-cluster base --yes").await;
+    root.kibus("add-cluster tenant-1 --yes --no-controller-role").await;
     account.unlock(&["kibus-hub", "kibus-hub-dlq", "karpenter-base", "karpenter-tenant-1"]).await;
     // Last, because a check would report it.
     let sqs = aws_sdk_sqs::Client::new(&account.root());
     let call = sqs.create_queue().queue_name("invoices-tagged").tags("kibus:bus", "kibus");
     call.tags("kibus:cluster", "other").send().await.unwrap();
-    let user = async |name: &str, documents: &[Value]| {
-        let keys = account.user(name).await;
-        for (number, document) in documents.iter().enumerate() {
-            account.allow(name, &format!("{name}-{number}"), document).await;
-        }
-        keys
-    };
     let controller = account.document("policy controller base").await;
+    let controller = account.user("controller", &[&controller]).await;
+    let router = account.user("router", &[&account.document("policy router").await]).await;
     let clusters = account.document("policy operator --for clusters").await;
-    let operator = [account.document("policy operator").await, clusters, emulators_own::of_operator(arn)];
-    let controller = user("controller", &[controller]).await;
-    let router = user("router", &[router]).await;
-    let operator = user("operator", &operator).await;
+    let operator = account.document("policy operator").await;
+    let operator = account.user("operator", &[&operator, &clusters, &emulators_own::of_operator(arn)]).await;
     for calls in [
         to_the_controller(&account, &controller).await,
         to_the_router(&account, &router).await,
@@ -98,7 +85,7 @@ async fn the_documents_alone_deny() {
     ] {
         assert_eq!(not_denied(&calls), Vec::<String>::new());
     }
-    let anybody = user("anybody", &[everything()]).await;
+    let anybody = account.user("anybody", &[&everything()]).await;
     for calls in [
         to_the_controller(&account, &anybody).await,
         to_the_router(&account, &anybody).await,

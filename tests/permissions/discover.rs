@@ -28,9 +28,7 @@ async fn a_discovery_reads_what_its_documents_allow() {
     create_foreign_rule(&account).await;
     let ordinary = account.document("policy operator").await;
     let besides = account.document("policy operator --for discover").await;
-    let keys = account.user("operator").await;
-    account.allow("operator", "kibus-operator", &ordinary).await;
-    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    let keys = account.user("operator", &[&ordinary, &emulators_own::of_operator(arn)]).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(1), "the queue is denied: {}", ran.stdout);
     account.allow("operator", "kibus-discover", &besides).await;

@@ -19,10 +19,7 @@ use tokio::time::timeout;
 
 use super::account::{Account, REGION};
 use super::denied::{Tried, not_denied, tried};
-use super::{
-    ASSUME_NOBODY, NEEDS_NO_LEAVE, Operator, ROUTER_ROLE, actions, arn, attach_to_router, emulators_own, everything,
-    of, scope,
-};
+use super::{ASSUME_NOBODY, NEEDS_NO_LEAVE, Operator, ROUTER_ROLE, actions, arn, emulators_own, everything, of, scope};
 use crate::support::account;
 use crate::support::create_tags::list_of_tags;
 use crate::support::emulator::ACCOUNT;
@@ -200,14 +197,11 @@ impl Fis {
 
     /// A user with these documents.
     async fn operator<'a>(&self, account: &'a Account, name: &str, documents: &[&Value]) -> Operator<'a> {
-        let keys = account.user(name).await;
-        for (number, document) in documents.iter().enumerate() {
-            account.allow(name, &format!("{name}-{number}"), document).await;
-        }
+        let keys = account.user(name, documents).await;
         let statements: Vec<Value> =
             documents.iter().flat_map(|one| one["Statement"].as_array().unwrap().clone()).collect();
         self.documents.lock().unwrap().insert(keys.id.clone(), json!({ "Statement": statements }));
-        Operator { account, keys, called: BTreeSet::new() }
+        Operator::new(account, keys)
     }
 }
 
@@ -273,18 +267,11 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
 }
 
 async fn hub_and_cluster(account: &Account) {
-    let iam = Iam::new(&account.root());
-    let router = account.document("policy router").await;
-    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
-    let kibus = async |line: &str| {
-        let ran = account.kibus(&account.root_keys(), line).await;
-        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
-    };
     // The emulator does not know the policies of AWS.
     let boundary = account.managed("boundary", &everything()).await;
-    let bootstrap = format!("bootstrap-hub --yes --permissions-boundary {boundary}");
-    tokio::join!(kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
-    kibus("add-cluster base --yes --no-controller-role").await;
+    let mut root = Operator::new(account, account.root_keys());
+    root.bootstraps(&format!("bootstrap-hub --yes --permissions-boundary {boundary}")).await;
+    root.kibus("add-cluster base --yes --no-controller-role").await;
 }
 
 /// Launches a Spot instance as Karpenter does, and gives its id.
@@ -311,9 +298,7 @@ async fn launch(root: &SdkConfig) -> String {
 
 /// Karpenter comes to its queue once kibus has asked CloudWatch, and keeps the message.
 async fn karpenter_takes_a_message(fis: &Fis, account: &Account) {
-    let keys = account.user("karpenter").await;
-    let document = account.document("policy controller base").await;
-    account.allow("karpenter", "kibus-controller", &document).await;
+    let keys = account.user("karpenter", &[&account.document("policy controller base").await]).await;
     fis.until("monitoring:GetMetricData").await;
     let sqs = Sqs::new(&account.sdk(&keys));
     let url = format!("{}/{ACCOUNT}/karpenter-base", account.endpoint);
