@@ -7,24 +7,19 @@ use std::process::Command;
 
 use kibus::export::{self, Contract, Format};
 use kibus::model::{
-    ClusterName, ClusterRecord, Document, GlobalOptions, HubOptions, Maker, Moment, OrNone, Resource, Scope, Settings,
-    UserTag,
+    ClusterName, ClusterRecord, Document, HubOptions, Maker, Moment, OrNone, Resource, Scope, Settings, UserTag,
 };
 use serde_json::json;
 
 use languages::Asked;
 
-const ACCOUNT: &str = "111122223333";
+use crate::permissions;
+use crate::support::emulator::ACCOUNT;
+
 const ROLE: &str = "controller,of@base";
 
 fn scope(partition: &str, region: &str) -> Scope {
-    Scope {
-        bus: "kibus".parse().unwrap(),
-        account: ACCOUNT.parse().unwrap(),
-        region: region.parse().unwrap(),
-        partition: partition.parse().unwrap(),
-        options: GlobalOptions::default(),
-    }
+    Scope { region: region.parse().unwrap(), partition: partition.parse().unwrap(), ..permissions::scope() }
 }
 
 fn tag(key: &str, value: &str) -> OrNone<UserTag> {

@@ -7,6 +7,7 @@ mod completion;
 mod cost;
 mod deleted_queue;
 mod demo;
+mod differential;
 mod documented;
 mod documents;
 mod drift;

@@ -23,11 +23,11 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use kibus::model::{Document, GlobalOptions, Scope, Tags};
+use kibus::model::{Document, GlobalOptions, Scope, Signal, Tags, sample_event};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
-use account::{Account, Keys, REGION};
+use account::{Account, Keys, REGION, calls};
 use denied::not_denied;
 
 use crate::support::create_tags::create_tags;
@@ -89,7 +89,7 @@ impl<'a> Operator<'a> {
         assert_eq!(ran.code, Some(code), "`kibus {line}`:\n{}{}", ran.stdout, ran.stderr);
         let (call, action) = INVOKE;
         let named = |name: String| if name == call { action.to_owned() } else { name };
-        self.called.extend(ran.calls.into_iter().map(named));
+        self.called.extend(calls(&ran).into_iter().map(named));
         ran.stdout
     }
 
@@ -259,17 +259,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(&account.root());
     create_tags(&ec2, instance, &tags).await.unwrap();
-    let event = json!({
-        "version": "0",
-        "id": "12345678-1234-1234-1234-123456789012",
-        "detail-type": "EC2 Spot Instance Interruption Warning",
-        "source": "aws.ec2",
-        "account": ACCOUNT,
-        "time": "2026-11-21T00:00:00Z",
-        "region": REGION,
-        "resources": [format!("arn:aws:ec2:us-west-2b:instance/{instance}")],
-        "detail": {"instance-id": instance, "instance-action": "terminate"},
-    });
+    let event = sample_event(&scope(), Signal::SpotInterruption, &[instance]);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     // The emulator rejects events of `aws.ec2`, so it is the constant input of a rule.
     account.deliver("kibus-hub", &event).await;
@@ -327,30 +317,20 @@ async fn role_document(iam: &Iam) -> Value {
 }
 
 fn reads(queue: &str) -> Value {
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", queue)}],
-    })
+    emulators_own::policy([emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", queue))])
 }
 
 /// What the published examples give to whoever sends to any queue.
 fn sends() -> Value {
-    let actions = ["sqs:SendMessage", "sqs:SendMessageBatch"];
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}],
-    })
+    emulators_own::policy([emulators_own::statement(&["sqs:SendMessage", "sqs:SendMessageBatch"], "*")])
 }
 
 fn everything() -> Value {
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
-    })
+    emulators_own::policy([emulators_own::statement(&["*"], "*")])
 }
 
 /// That of the hub in these tests.
-fn scope() -> Scope {
+pub(crate) fn scope() -> Scope {
     Scope {
         bus: "kibus".parse().unwrap(),
         account: ACCOUNT.parse().unwrap(),
@@ -375,7 +355,6 @@ fn bounded(document: &Value) -> Vec<&str> {
     conditions.filter_map(|condition| condition["iam:PermissionsBoundary"].as_str()).collect()
 }
 
-/// The actions of a document.
 fn actions(document: &Value) -> BTreeSet<String> {
     let statements = document["Statement"].as_array().unwrap();
     let named = statements.iter().flat_map(|statement| match &statement["Action"] {

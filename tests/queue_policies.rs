@@ -3,24 +3,19 @@
 use std::collections::BTreeMap;
 
 use kibus::model::{
-    ClusterRecord, Code, Document, GlobalOptions, Hub, HubOptions, Moment, QueueName, Resource, Scope, Signal,
+    ClusterRecord, Code, Document, Hub, HubOptions, Moment, QueueName, Resource, Scope, Signal,
     policy::{cluster_queue_policy, has_lock},
 };
 use serde_json::{Value, json};
 
+use crate::permissions;
 use crate::support::policy_simulator::Caller;
 
 fn scope() -> Scope {
-    Scope {
-        bus: "a-bus-of-20-letters-".parse().unwrap(),
-        account: "111122223333".parse().unwrap(),
-        region: "ap-southeast-4".parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    }
+    let (bus, region) = ("a-bus-of-20-letters-".parse().unwrap(), "ap-southeast-4".parse().unwrap());
+    Scope { bus, region, ..permissions::scope() }
 }
 
-/// The policies of all queues, with the longest names.
 fn policies() -> BTreeMap<QueueName, Document> {
     let scope = scope();
     let options = HubOptions {
@@ -155,7 +150,6 @@ fn s8_a_policy_uses_less_than_half_of_each_limit() {
     }
 }
 
-/// The condition keys of a statement.
 fn operators(statement: &Value) -> usize {
     let operators = statement["Condition"].as_object().into_iter().flatten();
     operators.map(|(_, keys)| keys.as_object().map_or(0, serde_json::Map::len)).sum()

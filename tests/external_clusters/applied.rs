@@ -20,7 +20,6 @@ use crate::support::stage::Stage;
 const ROLE: &str = "base-karpenter";
 const QUEUE: &str = "karpenter-base";
 
-/// Whether there is a Terraform.
 pub(super) fn terraform_found() -> bool {
     let output = Command::new("terraform").arg("version").output();
     output.is_ok_and(|output| output.status.success())
@@ -166,7 +165,6 @@ impl Bench {
     }
 }
 
-/// A folder in which Terraform runs against the emulator.
 struct Configuration {
     folder: TempDir,
     port: u16,

@@ -13,13 +13,11 @@ use crate::support::proxy::{Answer, Broken, Operation, Port, answer, asks_live_r
 
 /// A text that no output may contain.
 pub(super) const MARK: &str = "sign-in-page";
-/// The size of a very large answer, in bytes.
 const HUGE: usize = 10 * 1024 * 1024;
 
 /// An answer that AWS never gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// A success without a body.
     Empty,
     /// A success with the page of a proxy.
     Html,
@@ -94,7 +92,6 @@ pub(super) enum Calls {
     Writes,
 }
 
-/// A running proxy.
 pub(super) struct BadServer {
     pub(super) url: String,
     state: Arc<Mutex<State>>,
@@ -118,7 +115,6 @@ impl State {
 }
 
 impl BadServer {
-    /// Starts a proxy to an emulator.
     pub(super) async fn start(like: &AwsLike, service: &'static str, bad: Bad, calls: Calls) -> Self {
         let state = Arc::<Mutex<State>>::default();
         let (shared, like) = (Arc::clone(&state), like.clone());
@@ -128,12 +124,10 @@ impl BadServer {
         Self { url, state }
     }
 
-    /// Whether a call got the bad answer.
     pub(super) fn struck(&self) -> bool {
         self.state.lock().unwrap().struck > 0
     }
 
-    /// The calls that would write.
     pub(super) fn writes(&self) -> Vec<String> {
         self.state.lock().unwrap().writes.clone()
     }

@@ -10,23 +10,19 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
-use super::hub::{Hub, HubAnswer};
+use super::hub::Hub;
 use crate::support::proxy::{Answer, Broken, Port, json_answer};
 use crate::support::tls::Authority;
 
 /// The cluster that owns every instance.
 pub(super) const CLUSTER: &str = "base";
 
-/// How an invocation ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With this answer.
     Answered(Value),
-    /// With an error of this type.
     Failed(String),
 }
 
-/// A running router.
 pub(crate) struct Function {
     process: Child,
     events: mpsc::UnboundedSender<Bytes>,
@@ -43,7 +39,6 @@ struct Services {
 }
 
 impl Function {
-    /// Starts the router with these further variables.
     pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
         Self::start_behind(None, variables).await
     }
@@ -92,12 +87,10 @@ impl Function {
         Self { process, events, ended, sent, hub }
     }
 
-    /// The hub queue, beyond what is passed in payloads.
     pub(super) fn hub(&self) -> MutexGuard<'_, Hub> {
         self.hub.lock().unwrap()
     }
 
-    /// Invokes the router with a payload.
     pub(crate) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
         self.events.send(payload.into()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
@@ -165,8 +158,8 @@ impl Services {
                 let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(body).unwrap());
                 let own = self.hub.lock().unwrap().answer(target, &input);
                 match own {
-                    Some(HubAnswer::Given(status, answer)) => return Ok(json_answer(status, &answer)),
-                    Some(HubAnswer::Never) => std::future::pending().await,
+                    Some(Some(answer)) => return Ok(json_answer(200, &answer)),
+                    Some(None) => std::future::pending().await,
                     None => self.sqs(target, &input),
                 }
             }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kibus::model::{
-    ClusterRecord, Document, GlobalOptions, HubOptions, Maker, Moment, OrNone, Queue, Record, Resource, ResourceId,
-    RolePolicy, Scope, Tags, UserTag, tags::DELETING,
+    ClusterRecord, Document, HubOptions, Maker, Moment, OrNone, Queue, Record, Resource, ResourceId, RolePolicy, Scope,
+    Tags, UserTag, tags::DELETING,
 };
 use kibus::plan::{Action, Change, Plan};
 use proptest::prelude::*;
@@ -14,20 +14,11 @@ use serde_json::json;
 
 use super::account::{Account, Basis, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag, plan_if_allowed};
+pub(super) use crate::permissions::scope;
 use Command::{AddCluster, Adopt, BootstrapHub, External, RemoveCluster, Retag, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
 
 pub(super) type Desired = BTreeMap<ResourceId, Resource>;
-
-pub(super) fn scope() -> Scope {
-    Scope {
-        bus: "kibus".parse().unwrap(),
-        account: "111122223333".parse().unwrap(),
-        region: "us-west-2".parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    }
-}
 
 pub(super) fn options(choose: impl FnOnce(&mut HubOptions)) -> HubOptions {
     let mut options = HubOptions::default();
@@ -99,7 +90,6 @@ pub(super) fn watched_hub() -> Command {
     BootstrapHub(options(watched), "0.1.0")
 }
 
-/// The commands that are interrupted.
 fn commands() -> Vec<Command> {
     let choose = |choose: fn(&mut HubOptions)| BootstrapHub(options(choose), "0.1.0");
     vec![

@@ -26,7 +26,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
         let setting = ClusterSetting { no_eks_check: Some(!asks_eks), ..cluster(role) };
         let target = Target::add(names(&["base"]), &setting);
         drop(wait(survey(&scope(), &account, &target, CALLS)));
-        assert_eq!(account.take_rounds(), rounds, "{case}");
+        assert!(account.take_rounds() <= rounds, "{case}");
     }
 }
 
@@ -50,5 +50,5 @@ fn lost_settings_take_no_round_for_the_alarms_of_clusters() {
         rounds(false, teardown),
         rounds(true, teardown),
     ];
-    assert_eq!(found, [11; 4]);
+    assert!(found.iter().all(|rounds| *rounds == found[0] && *rounds <= 11), "{found:?}");
 }

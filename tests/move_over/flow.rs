@@ -19,13 +19,11 @@ const SIGNALS: [Signal; 3] = [Signal::SpotInterruption, Signal::StateChange, Sig
 /// The pause between two events of a cluster. With more of them, each `verify` would find messages, and watch for a minute.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long an event may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A cluster, and the id of an event about its instance.
 type Sent = (&'static str, String);
 
-/// Events that flow until they are counted.
 pub(super) struct Flow {
     shared: Arc<Shared>,
     over: Arc<AtomicBool>,
@@ -118,7 +116,6 @@ impl Flow {
 }
 
 impl Shared {
-    /// One event about each cluster's instance.
     async fn send_all(&self) {
         for setup in &self.fleet.setups {
             self.send(setup).await;

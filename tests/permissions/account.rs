@@ -1,28 +1,24 @@
 //! An account with users on an emulator that checks signatures and policies.
 
 use std::collections::BTreeSet;
-use std::process::Stdio;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_sdk_sqs::types::QueueAttributeName;
 use hyper::Request;
 use hyper::body::Bytes;
 use kibus::sandbox::SandboxServer;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use super::{parameters, queue_locks};
+use crate::hostile::process::{Ran, kibus};
 use crate::support::emulator::{ACCOUNT, plain_http, private_server};
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
 use crate::support::{account, kms_key};
 
-/// The Region of most of these tests.
 pub(crate) const REGION: &str = "us-west-2";
 
-/// An account on its own emulator.
 pub(crate) struct Account {
     server: SandboxServer,
     pub(crate) region: &'static str,
@@ -33,22 +29,12 @@ pub(crate) struct Account {
 /// The Sids of the statements that deny senders.
 const LOCKS: [&str; 2] = ["KibusServicesOnly", "KibusRouterOnly"];
 
-/// The access key of a user.
 #[derive(Clone)]
 pub(crate) struct Keys {
     pub(crate) id: String,
     secret: String,
     /// Of the root user only, which the emulator would otherwise take anybody for.
     token: Option<String>,
-}
-
-/// The output and the calls of a command.
-pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-    /// The calls that it made.
-    pub(crate) calls: BTreeSet<String>,
 }
 
 impl Account {
@@ -64,7 +50,6 @@ impl Account {
         Self { server: started, region, endpoint }
     }
 
-    /// The keys of the root user.
     pub(crate) fn root_keys(&self) -> Keys {
         Keys {
             id: ACCOUNT.to_owned(),
@@ -73,7 +58,6 @@ impl Account {
         }
     }
 
-    /// The SDK configuration of the root user.
     pub(crate) fn root(&self) -> SdkConfig {
         self.sdk(&self.root_keys())
     }
@@ -84,7 +68,6 @@ impl Account {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     }
 
-    /// The SDK configuration with these keys.
     pub(crate) fn sdk(&self, keys: &Keys) -> SdkConfig {
         let credentials = Credentials::new(&keys.id, &keys.secret, keys.token.clone(), None, "test");
         SdkConfig::builder()
@@ -108,7 +91,6 @@ impl Account {
         Keys { id: key.access_key_id, secret: key.secret_access_key, token: None }
     }
 
-    /// Creates a managed policy and returns its ARN.
     pub(crate) async fn managed(&self, name: &str, document: &Value) -> String {
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.create_policy().policy_name(name);
@@ -127,19 +109,18 @@ impl Account {
     /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
     /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
     pub(crate) async fn deliver(&self, queue: &str, text: &Value) {
-        let events = aws_sdk_eventbridge::Client::new(&self.root());
-        let call = events.put_rule().name("deliver").event_pattern(r#"{"source": ["test"]}"#);
-        call.send().await.unwrap();
-        let target = Target::builder().id("queue").input(text.to_string());
-        let target = target.arn(format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region));
-        let call = events.put_targets().rule("deliver").targets(target.build().unwrap());
-        call.send().await.unwrap();
-        let entry = PutEventsRequestEntry::builder().source("test").detail_type("test").detail("{}");
-        let sent = events.put_events().entries(entry.build()).send().await.unwrap();
-        assert_eq!(sent.failed_entry_count, 0, "{sent:?}");
-        let call = events.remove_targets().rule("deliver").ids("queue");
-        call.send().await.unwrap();
-        events.delete_rule().name("deliver").send().await.unwrap();
+        let events = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
+        let target = json!({"Id": "queue", "Input": text.to_string(), "Arn": format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region)});
+        for (operation, input) in [
+            ("PutRule", json!({"Name": "deliver", "EventPattern": json!({"source": ["test"]}).to_string()})),
+            ("PutTargets", json!({"Rule": "deliver", "Targets": [target]})),
+            ("PutEvents", json!({"Entries": [{"Source": "test", "DetailType": "test", "Detail": "{}"}]})),
+            ("RemoveTargets", json!({"Rule": "deliver", "Ids": ["queue"]})),
+            ("DeleteRule", json!({"Name": "deliver"})),
+        ] {
+            let answer = events.json("events", operation, &input.to_string()).await;
+            assert!(answer["FailedEntryCount"].as_u64().is_none_or(|count| count == 0), "{answer}");
+        }
     }
 
     /// Removes the locks from the policies of these queues.
@@ -184,33 +165,21 @@ impl Account {
 
     /// Runs kibus with these keys. Who stops waiting kills it.
     pub(crate) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(line.split_whitespace())
-            .arg("-vv")
-            .env_clear()
-            .envs([
-                ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
-                ("AWS_SECRET_ACCESS_KEY", &keys.secret),
-                ("AWS_REGION", self.region),
-                ("AWS_EC2_METADATA_DISABLED", "true"),
-                ("KIBUS_ENDPOINT_URL", &self.endpoint),
-            ])
-            .envs(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)))
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        let calls = stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
-        Ran {
-            code: output.status.code(),
-            calls: calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect(),
-            stdout,
-            stderr,
-        }
+        let mut variables = vec![
+            ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
+            ("AWS_SECRET_ACCESS_KEY", &keys.secret),
+            ("AWS_REGION", self.region),
+            ("KIBUS_ENDPOINT_URL", &self.endpoint),
+        ];
+        variables.extend(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)));
+        kibus(&format!("{line} -vv"), &variables).await
     }
+}
+
+/// The calls that a command made, by its log.
+pub(crate) fn calls(ran: &Ran) -> BTreeSet<String> {
+    let calls = ran.stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
+    calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect()
 }
 
 /// Forwards a call like a load balancer that terminates TLS.

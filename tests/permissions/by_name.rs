@@ -39,7 +39,6 @@ async fn documents_without_tag_conditions_are_enough() {
     operator.removes("base", &own).await;
 }
 
-/// The keys of all conditions of a document.
 fn conditions(document: &Value) -> Vec<&str> {
     let statements = document["Statement"].as_array().unwrap();
     let operators = statements.iter().filter_map(|statement| statement["Condition"].as_object());

@@ -20,7 +20,6 @@ use crate::support::emulator::ACCOUNT;
 /// A role that is named like a controller's role and is none.
 const NO_CONTROLLER: &str = "deploy-karpenter";
 
-/// A call that was made.
 #[derive(Debug)]
 pub(super) struct Tried {
     what: String,
@@ -39,13 +38,11 @@ impl Tried {
     }
 }
 
-/// The calls that were not denied.
 pub(super) fn not_denied(calls: &[Tried]) -> Vec<String> {
     let calls = calls.iter().filter(|call| !call.is_denied());
     calls.map(|call| format!("{}: {}", call.what, call.code)).collect()
 }
 
-/// Makes calls.
 macro_rules! tried {
     ($($what:literal: $call:expr,)*) => {
         vec![$(Tried::new($what, $call.send().await.err())),*]
@@ -126,7 +123,6 @@ pub(super) async fn create_foreign(account: &Account) {
     to_logs(&root, "CreateLogGroup", group).await.unwrap();
 }
 
-/// Makes the calls that must be denied to the operator.
 async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -194,7 +190,6 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     calls
 }
 
-/// Makes a call to CloudWatch Logs.
 async fn to_logs(
     config: &SdkConfig,
     operation: &'static str,
@@ -204,7 +199,6 @@ async fn to_logs(
     logs.call(operation, input).await
 }
 
-/// Makes the calls that must be denied to the router.
 async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -261,7 +255,6 @@ pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<Tried> {
     done
 }
 
-/// Makes the calls that must be denied to a controller.
 async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&account.sdk(keys));

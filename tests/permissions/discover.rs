@@ -6,7 +6,7 @@ use aws_sdk_eventbridge::Client as Events;
 use aws_sdk_eventbridge::types::Target;
 use aws_sdk_sqs::Client as Sqs;
 
-use super::account::{Account, REGION};
+use super::account::{Account, REGION, calls};
 use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
 
 /// A queue with a name that the operator's document does not have, and a rule that sends to it.
@@ -36,7 +36,7 @@ async fn a_discovery_reads_what_its_documents_allow() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let first = "Let EKS name the clusters of `base`; then repeat this:   kibus policy operator --for eks";
     assert!(ran.stdout.contains(first), "{}", ran.stdout);
-    let mut called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    let mut called: BTreeSet<_> = calls(&ran).difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     assert!(called.remove("eks:ListClusters"), "denied, and the command goes on");
     let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
     assert_eq!(unused, BTreeSet::new());

@@ -58,7 +58,6 @@ fn role(name: &str) -> String {
     format!("arn:aws:iam::{ACCOUNT}:role/{name}")
 }
 
-/// The tags of a request or of a resource as condition keys.
 fn tagged(key: &str, tags: &Value) -> Context {
     let tags = tags.as_object().into_iter().flatten();
     tags.map(|(name, value)| (format!("{key}/{name}"), vec![value.as_str().unwrap().to_owned()])).collect()
@@ -68,7 +67,6 @@ fn has(key: &str, value: &str) -> Context {
     [(key.to_owned(), vec![value.to_owned()])].into()
 }
 
-/// Decides where the emulator does not.
 #[derive(Clone)]
 struct Fis {
     emulator: account::Account,
@@ -80,7 +78,6 @@ struct Fis {
 }
 
 impl Fis {
-    /// Puts itself before the account.
     async fn of(account: &mut Account) -> Self {
         let port = account.endpoint.rsplit(':').next().unwrap().parse().unwrap();
         let fis = Self {
@@ -176,7 +173,6 @@ impl Fis {
         }
     }
 
-    /// About something that exists, with its tags.
     async fn about(&self, action: &'static str, kind: &str, id: &str) -> Question {
         let found = self.emulator.request("fis", Request::get(format!("/{kind}/{id}")), "").await;
         let (member, name) = match kind {
@@ -195,7 +191,6 @@ impl Fis {
         timeout(Duration::from_secs(300), has).await.unwrap_or_else(|_| panic!("no {operation}")).unwrap();
     }
 
-    /// A user with these documents.
     async fn operator<'a>(&self, account: &'a Account, name: &str, documents: &[&Value]) -> Operator<'a> {
         let keys = account.user(name, documents).await;
         let statements: Vec<Value> =

@@ -2,8 +2,9 @@
 
 use aws_sdk_iam::Client as Iam;
 
-use super::account::{Account, Keys, REGION, Ran};
+use super::account::{Account, Keys, REGION};
 use super::{ASSUME_NOBODY, Operator, arn, emulators_own};
+use crate::hostile::process::Ran;
 
 /// From this many roles on, kibus asks for the report.
 const MANY: usize = 20;
@@ -53,7 +54,6 @@ fn reports(ran: &Ran) -> usize {
     calls(ran, "iam:GetAccountAuthorizationDetails")
 }
 
-/// How often a command made a call.
 fn calls(ran: &Ran, action: &str) -> usize {
     ran.stderr.matches(&format!(" kibus::call: {action} ")).count()
 }

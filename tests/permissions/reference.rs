@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{Document, GlobalOptions, HubOptions, OrNone, Scope, policy};
+use kibus::model::{Document, HubOptions, OrNone, Scope, policy};
 use serde_json::Value;
 
 /// A service, actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
@@ -179,13 +179,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
     for (partition, region) in
         [("aws", "us-west-2"), ("aws", "eu-central-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")]
     {
-        let scope = Scope {
-            bus: "kibus".parse().unwrap(),
-            account: "111122223333".parse().unwrap(),
-            region: region.parse().unwrap(),
-            partition: partition.parse().unwrap(),
-            options: GlobalOptions::default(),
-        };
+        let scope = Scope { region: region.parse().unwrap(), partition: partition.parse().unwrap(), ..super::scope() };
         let key = format!("arn:{partition}:kms:{region}:111122223333:key/1").parse().unwrap();
         let boundary = format!("arn:{partition}:iam::111122223333:policy/b").parse().unwrap();
         let with_key =

@@ -24,7 +24,6 @@ fn boundary() -> String {
     format!("arn:aws:iam::{ACCOUNT}:policy/platform")
 }
 
-/// All documents by how they are asked for.
 fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
     let scope = scope();
     let controllers = BTreeSet::from([role(CONTROLLER)]);
@@ -137,7 +136,6 @@ fn forbidden() -> Vec<Asked<'static>> {
     all
 }
 
-/// A queue that is not of the hub.
 const OTHER_QUEUE: &str = "arn:aws:sqs:us-west-2:111122223333:payments";
 
 /// The requests that a document allows.
@@ -208,7 +206,6 @@ fn every_statement_limits_what_it_opens() {
     }
 }
 
-/// What a statement lacks.
 fn faults_of(statement: &Value, has_boundary: bool) -> Vec<&'static str> {
     let texts = |value: &Value| -> Vec<String> {
         match value {

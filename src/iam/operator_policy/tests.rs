@@ -103,21 +103,6 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
     }
 }
 
-/// Each is about resources that are not of the bus.
-#[test]
-fn the_document_for_discover_has_its_reads() {
-    let besides = allowed(&additional(&scope(), &HubOptions::default(), Purpose::Discover));
-    let expected = [
-        "events:ListRules",
-        "events:ListTagsForResource",
-        "events:ListTargetsByRule",
-        "sqs:GetQueueAttributes",
-        "sqs:ListQueueTags",
-        "sqs:ListQueues",
-    ];
-    assert_eq!(besides, BTreeSet::from(expected.map(str::to_owned)));
-}
-
 #[test]
 fn a_read_only_document_has_every_read_and_no_write() {
     const WRITES: [&str; 15] = [

@@ -75,7 +75,6 @@ fn of_hub(number: usize, instances: &[usize], receives: u32) -> Message {
     Message { origin: hub(number), ..message(number, instances, receives) }
 }
 
-/// Routes a batch with this time for calls.
 fn invoke(router: &TestRouter, batch: Vec<Message>, time: Duration) -> Finished {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(invoked(router, batch, time))
@@ -93,7 +92,6 @@ fn failures(finished: &Finished) -> BTreeSet<String> {
     failures.map(|failure| failure["itemIdentifier"].as_str().unwrap().to_owned()).collect()
 }
 
-/// A metric of the invocation.
 fn count(finished: &Finished, name: &str) -> Option<usize> {
     let mut lines = finished.lines.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let line = lines.find(|line| line.get("_aws").is_some())?;
