@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use kibus::model::{Document, GlobalOptions, Scope, Signal, Tags, sample_event};
+use clap::{Args, FromArgMatches};
+use kibus::model::{Document, GlobalOptions, HubOptions, Scope, Signal, Tags, sample_event};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
@@ -327,6 +328,12 @@ fn sends() -> Value {
 
 fn everything() -> Value {
     emulators_own::policy([emulators_own::statement(&["*"], "*")])
+}
+
+/// The options of a hub, as they are typed.
+pub(crate) fn typed(text: &str) -> HubOptions {
+    let command = HubOptions::augment_args(clap::Command::new("bootstrap-hub").no_binary_name(true));
+    HubOptions::from_arg_matches(&command.try_get_matches_from(text.split_whitespace()).unwrap()).unwrap()
 }
 
 /// That of the hub in these tests.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kibus::model::{
-    ClusterRecord, Code, Document, Hub, HubOptions, Moment, QueueName, Resource, Scope, Signal,
+    ClusterRecord, Code, Document, Hub, Moment, QueueName, Resource, Scope, Signal,
     policy::{cluster_queue_policy, has_lock},
 };
 use serde_json::{Value, json};
@@ -18,11 +18,7 @@ fn scope() -> Scope {
 
 fn policies() -> BTreeMap<QueueName, Document> {
     let scope = scope();
-    let options = HubOptions {
-        queue_name: Some(format!("{{cluster}}{}", "p".repeat(50)).parse().unwrap()),
-        rebalance: Some(true),
-        ..HubOptions::default()
-    };
+    let options = permissions::typed(&format!("--rebalance --queue-name {{cluster}}{}", "p".repeat(50)));
     let hub = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa"));
     let name = "c".repeat(100).parse().unwrap();
     let cluster = ClusterRecord::new(&scope, &options, name, Moment(1));

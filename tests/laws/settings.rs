@@ -7,7 +7,7 @@ use kibus::plan::Action;
 use super::account::{Account, Interruption, Trouble};
 use super::command::{Command, RoleFlag, applied, intent};
 use super::interruption::{
-    Desired, account_after, choosy_hub, may_be_interrupted, of_others, options, scope, wait, watched_hub,
+    Desired, account_after, choosy_hub, hub_with, may_be_interrupted, of_others, scope, wait, watched_hub,
 };
 use Command::{AddCluster, BootstrapHub, Restore, Rollback, Teardown};
 
@@ -16,7 +16,7 @@ fn settings() -> ResourceId {
 }
 
 fn first_run(memory: &str) -> Command {
-    BootstrapHub(options(|c| c.memory = Some(memory.parse().unwrap())), "0.1.0")
+    hub_with(&format!("--memory {memory}"))
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     let account = Account::new(&scope(), of_others());
     let (first, second) = (first_run("512"), first_run("1024"));
     let plan = wait(second.plan(&scope(), &account));
-    assert!(wait(first.run(&scope(), &account, 4, None)).outcome.is_complete());
+    first.completes(&account);
     let before = account.resources();
     let outcome = applied(&plan, &account);
     let failed: Vec<_> = outcome.failed.iter().map(|(at, fault)| (&plan.changes[*at].id, &fault.kind)).collect();
@@ -32,11 +32,9 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     assert!(outcome.done.is_empty(), "{:?}", outcome.done);
     assert_eq!(account.resources(), before);
     // It plans again, on top of the first run.
-    let again = wait(second.run(&scope(), &account, 4, None));
-    assert!(again.outcome.is_complete(), "{:?}", again.outcome);
+    let again = second.completes(&account);
     assert!(again.plan.changes.iter().all(|change| change.action == Action::Update), "{:?}", again.plan.changes);
     assert!(wait(second.plan(&scope(), &account)).is_empty());
-    assert_eq!(account.breaches(), [""; 0]);
 }
 
 /// What a killed run has created with the same options is as good as a lost answer.
@@ -108,9 +106,7 @@ fn alarms_are_restored_or_deleted_without_settings() {
         (Teardown, Vec::new()),
     ] {
         let account = Account::new(&scope(), start.clone());
-        let run = wait(command.run(&scope(), &account, 4, None));
-        assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
+        command.completes(&account);
         assert_eq!(of_requests(&account.resources()), left, "{command:?}");
-        assert_eq!(account.breaches(), [""; 0], "{command:?}");
     }
 }

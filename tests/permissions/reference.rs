@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{Document, HubOptions, OrNone, Scope, policy};
-use serde_json::Value;
+use kibus::model::{Document, Scope, policy};
+use serde_json::{Value, json};
+
+use super::typed;
 
 /// A service, actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
 /// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, FIS, Systems Manager and the tagging API. Of the types and keys, those that a
@@ -180,16 +182,10 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         [("aws", "us-west-2"), ("aws", "eu-central-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")]
     {
         let scope = Scope { region: region.parse().unwrap(), partition: partition.parse().unwrap(), ..super::scope() };
-        let key = format!("arn:{partition}:kms:{region}:111122223333:key/1").parse().unwrap();
-        let boundary = format!("arn:{partition}:iam::111122223333:policy/b").parse().unwrap();
-        let with_key =
-            HubOptions { kms_key: Some(OrNone(Some(key))), role_path: "/team/".parse().ok(), ..HubOptions::default() };
-        let bounded = HubOptions {
-            permissions_boundary: Some(OrNone(Some(boundary))),
-            tag: Some(vec!["team=a".parse().unwrap()]),
-            ..with_key.clone()
-        };
-        for options in [HubOptions::default(), with_key, bounded] {
+        let with_key = format!("--role-path /team/ --kms-key arn:{partition}:kms:{region}:111122223333:key/1");
+        let bounded =
+            format!("{with_key} --tag team=a --permissions-boundary arn:{partition}:iam::111122223333:policy/b");
+        for options in ["", &with_key, &bounded].map(typed) {
             let queue = scope.probe_queue();
             let mut documents = vec![
                 policy::router_policy(&scope, &options),
@@ -219,29 +215,17 @@ fn every_document_agrees_with_the_service_authorization_reference() {
 
 #[test]
 fn a_contradiction_is_found() {
+    let role = "arn:aws:iam::111122223333:role/x";
+    let when = |action: Value, operator: &str, key: &str| json!({"Action": action, "Resource": "*", "Condition": {operator: {key: "x"}}});
     for (statement, wrong) in [
-        (r#"{"Action": "sqs:GetQueue", "Resource": "*"}"#, "does not exist"),
-        (r#"{"Action": "sqs:SendMessage", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
-        (r#"{"Action": "iam:ListRoles", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
-        (
-            r#"{"Action": "sqs:SendMessage", "Resource": "*",
-                "Condition": {"StringEquals": {"aws:RequestTag/a": "b"}}}"#,
-            "does not apply",
-        ),
-        (
-            r#"{"Action": ["events:PutRule", "events:DeleteRule"], "Resource": "*",
-                "Condition": {"Null": {"events:source": "false"}}}"#,
-            "does not apply",
-        ),
-        (
-            r#"{"Action": "events:PutTargets", "Resource": "*",
-                "Condition": {"ForAllValues:StringEquals": {"events:source": "x"}}}"#,
-            "does not apply",
-        ),
+        (json!({"Action": "sqs:GetQueue", "Resource": "*"}), "does not exist"),
+        (json!({"Action": "sqs:SendMessage", "Resource": role}), "takes none of"),
+        (json!({"Action": "iam:ListRoles", "Resource": role}), "takes none of"),
+        (when(json!("sqs:SendMessage"), "StringEquals", "aws:RequestTag/a"), "does not apply"),
+        (when(json!(["events:PutRule", "events:DeleteRule"]), "Null", "events:source"), "does not apply"),
+        (when(json!("events:PutTargets"), "ForAllValues:StringEquals", "events:source"), "does not apply"),
     ] {
-        let statement: Value = serde_json::from_str(statement).unwrap();
-        let document = Document::new(serde_json::json!({"Statement": [statement]}));
-        let found = contradictions(&document);
+        let found = contradictions(&Document::new(json!({"Statement": [statement]})));
         assert!(found.iter().any(|text| text.contains(wrong)), "{wrong}: {found:?}");
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{Document, HubOptions, OrNone};
+use kibus::model::{Document, HubOptions};
 use serde_json::{Value, json};
 
 use super::account::REGION;
-use super::{ROUTER_ROLE, arn, scope};
+use super::{ROUTER_ROLE, arn, scope, typed};
 use crate::support::emulator::ACCOUNT;
 use crate::support::policy_simulator::allows;
 
@@ -18,10 +18,6 @@ const OF_AWS: &str = "arn:aws:iam::aws:policy/service-role/AWSFaultInjectionSimu
 
 fn role(name: &str) -> String {
     format!("arn:aws:iam::{ACCOUNT}:role/{name}")
-}
-
-fn boundary() -> String {
-    format!("arn:aws:iam::{ACCOUNT}:policy/platform")
 }
 
 fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
@@ -41,11 +37,7 @@ fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
 }
 
 fn bounded() -> HubOptions {
-    HubOptions {
-        permissions_boundary: Some(OrNone(boundary().parse().ok())),
-        tag: Some(vec!["team=a".parse().unwrap()]),
-        ..HubOptions::default()
-    }
+    typed(&format!("--tag team=a --permissions-boundary arn:aws:iam::{ACCOUNT}:policy/platform"))
 }
 
 /// A request: its action, what it is about, and its condition keys with their values.

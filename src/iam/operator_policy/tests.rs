@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use clap::ValueEnum;
 use serde_json::json;
 
 use super::*;
@@ -15,20 +14,11 @@ use crate::model::{
     scope::tests::{scope, scope_in},
 };
 
-/// Calls of the router and of the demo, which is root in its own sandbox, calls of others that kibus judges, and two that no command
-/// needs a permission for.
-const WITHOUT: [&str; 8] = [
-    "ec2:DescribeTags",
-    "kms:GenerateDataKey",
-    "logs:DeleteRetentionPolicy",
-    "sns:Publish",
-    "sqs:GetQueueUrl",
-    "sqs:SendMessage",
-    "sts:AssumeRoleWithWebIdentity",
-    "sts:GetCallerIdentity",
-];
-/// Not called, but required by AWS FIS: to start an experiment with tags, and the first one of an account.
-const BESIDES: [&str; 2] = ["fis:TagResource", "iam:CreateServiceLinkedRole"];
+/// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is root in its own
+/// sandbox, and no command removes the retention of a log.
+const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
+/// Not called, but required by AWS: to pass a role to Lambda, and to create parameters with tags.
+const BESIDES: [&str; 2] = ["iam:PassRole", "ssm:AddTagsToResource"];
 
 /// The document of a hub with a key.
 fn document() -> Document {
@@ -75,18 +65,58 @@ fn allowed(document: &Document) -> BTreeSet<String> {
     statements.iter().flat_map(|statement| texts(&statement["Action"])).collect()
 }
 
-/// The table of calls has every action that kibus can name. That each document has no call that its commands do not make is
-/// what `permissions` proves, where these run.
+/// Every call that the sources of the cloud name, as IAM does.
+fn called() -> BTreeSet<String> {
+    let mut code = String::new();
+    let mut paths = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/aws")];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.file_name().is_some_and(|name| name != "tests.rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            code.push_str(text.split("#[cfg(test)]").next().unwrap());
+        }
+    }
+    let words: BTreeSet<&str> = code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':').collect();
+    let actions = CALLS.iter().map(|call| call.action.to_owned());
+    actions.filter(|action| words.contains(constant(action).as_str())).collect()
+}
+
+/// The constant of an action in the table of calls: `sqs::CREATE_QUEUE` of `sqs:CreateQueue`.
+fn constant(action: &str) -> String {
+    let (service, name) = action.split_once(':').unwrap();
+    let mut constant = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !constant.is_empty() {
+            constant.push('_');
+        }
+        constant.push(c.to_ascii_uppercase());
+    }
+    format!("{service}::{constant}")
+}
+
 #[test]
-fn the_documents_have_every_call_of_an_operator() {
-    let of_purpose = |purpose: &Purpose| match purpose {
-        Purpose::Clusters => of_clusters(1),
-        purpose => additional(&scope(), &HubOptions::default(), *purpose),
-    };
-    let documents = Purpose::value_variants().iter().map(of_purpose).chain([document()]);
-    let allowed: BTreeSet<String> = documents.flat_map(|document| allowed(&document)).collect();
-    let calls = CALLS.iter().map(|call| call.action).filter(|action| !WITHOUT.contains(action)).chain(BESIDES);
-    assert_eq!(allowed, calls.map(str::to_owned).collect());
+fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
+    let mut needed = called();
+    assert!(needed.len() > 50, "the sources were not understood");
+    needed.retain(|call| !WITHOUT.contains(&call.as_str()));
+    needed.extend(BESIDES.map(str::to_owned));
+    let allowed = allowed(&document());
+    let besides = [
+        additional(&scope(), &HubOptions::default(), Purpose::ManyClusters),
+        of_clusters(1),
+        additional(&scope(), &HubOptions::default(), Purpose::Discover),
+        additional(&scope(), &HubOptions::default(), Purpose::Eks),
+        additional(&scope(), &HubOptions::default(), Purpose::Alarms),
+        additional(&scope(), &HubOptions::default(), Purpose::Heartbeat),
+        additional(&scope(), &HubOptions::default(), Purpose::Drill),
+    ]
+    .map(|document| self::allowed(&document));
+    needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
+    let lacking: Vec<_> = needed.difference(&allowed).collect();
+    let idle: Vec<_> = allowed.difference(&needed).collect();
+    assert!(lacking.is_empty(), "kibus calls what templates/policies/operator.json does not allow: {lacking:?}");
+    assert!(idle.is_empty(), "templates/policies/operator.json allows what kibus never calls: {idle:?}");
 }
 
 /// It reads all of IAM, so it is in a document of its own.
@@ -95,12 +125,29 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
     let all_roles = "iam:GetAccountAuthorizationDetails";
     let besides = additional(&scope(), &HubOptions::default(), Purpose::ManyClusters);
     assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
+    assert!(called().contains(all_roles), "kibus calls it");
     for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
         let ordinary = operator(&scope(), &options);
         for document in [reads(ordinary.clone()), ordinary, of_clusters(1)] {
             assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
         }
     }
+}
+
+/// Each is about resources that are not of the bus.
+#[test]
+fn the_document_for_discover_has_its_reads() {
+    let besides = allowed(&additional(&scope(), &HubOptions::default(), Purpose::Discover));
+    let expected = [
+        "events:ListRules",
+        "events:ListTagsForResource",
+        "events:ListTargetsByRule",
+        "sqs:GetQueueAttributes",
+        "sqs:ListQueueTags",
+        "sqs:ListQueues",
+    ];
+    assert_eq!(besides, BTreeSet::from(expected.map(str::to_owned)));
+    assert!(besides.is_subset(&called()), "kibus calls them");
 }
 
 #[test]
