@@ -110,8 +110,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     // A name that Terraform generates from `tenant-1-karpenter`.
     let generated = "tenant-1-karpenter-20261121000000000000000001";
     for role in ["KarpenterControllerRole-base", generated] {
-        let call = iam.create_role().role_name(role);
-        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+        account.role(role).await;
     }
     // As Karpenter's CloudFormation template leaves it.
     let old = account.managed("KarpenterControllerPolicy-base", &reads("base")).await;
@@ -187,7 +186,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("dead-letters").await;
     operator.kibus("dead-letters --redrive --yes").await;
     operator.kibus("dead-letters --purge --yes").await;
-    queues_of_others_are_recorded(&mut operator, &sqs).await;
+    queues_of_others_are_recorded(&mut operator).await;
 
     operator.removes("base", &own).await;
     assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
@@ -282,15 +281,17 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
 }
 
 /// A queue of another tool becomes kibus's own and is removed, and another one stays its owner's.
-async fn queues_of_others_are_recorded(operator: &mut Operator<'_>, sqs: &Sqs) {
-    sqs.create_queue().queue_name("karpenter-adopted").send().await.unwrap();
-    let call = sqs.create_queue().queue_name("karpenter-external");
-    let call = call.tags("kibus:bus", "kibus").tags("kibus:cluster", "external");
-    let url = call.send().await.unwrap().queue_url.unwrap();
+async fn queues_of_others_are_recorded(operator: &mut Operator<'_>) {
+    let calls = operator.account.calls();
+    let external =
+        json!({"QueueName": "karpenter-external", "tags": {"kibus:bus": "kibus", "kibus:cluster": "external"}});
+    for queue in [json!({"QueueName": "karpenter-adopted"}), external] {
+        calls.call("sqs", "CreateQueue", &queue.to_string()).await;
+    }
     operator.kibus("add-cluster adopted --no-controller-role --adopt --yes").await;
     operator.kibus("add-cluster external --external --yes").await;
     operator.kibus("remove-cluster adopted external --yes").await;
-    sqs.delete_queue().queue_url(url).send().await.unwrap();
+    calls.call("sqs", "DeleteQueue", r#"{"QueueUrl": "karpenter-external"}"#).await;
 }
 
 /// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.

@@ -43,7 +43,7 @@ fn only_the_bus_sends_to_its_queues() {
         Caller::service("events.amazonaws.com", format!("arn:aws:events:ap-southeast-4:111122223333:rule/{rule}"))
     };
     let our_rule = scope.rule(Signal::SpotInterruption);
-    let nothing = Caller::default();
+    let (nothing, other_service) = (Caller::default(), Caller::service("sns.amazonaws.com", scope.rule_arn(&our_rule)));
     let (hub, clusters, nowhere) = ([true, false], [false, true], [false; 2]);
     for (sender, request, expected) in [
         ("a user", iam("user/dev"), nowhere),
@@ -55,18 +55,10 @@ fn only_the_bus_sends_to_its_queues() {
         ("a role whose name begins alike", iam(&format!("role/{role}-x")), nowhere),
         ("a role at a path that is named alike", iam(&format!("role/{role}/x")), nowhere),
         ("a user with the name of the role", iam(&format!("user/{role}")), nowhere),
-        (
-            "such a role of another account",
-            Caller::principal(format!("arn:aws:iam::999999999999:role/{role}")),
-            nowhere,
-        ),
+        ("such a role of another account", Caller::principal(format!("arn:aws:iam::9:role/{role}")), nowhere),
         ("a rule of this bus", events(our_rule.as_str()), hub),
         ("another rule", events("Karpenter-SpotInterruption"), nowhere),
-        (
-            "another service for such a resource",
-            Caller::service("sns.amazonaws.com", scope.rule_arn(&our_rule)),
-            nowhere,
-        ),
+        ("another service for such a resource", other_service, nowhere),
         ("nobody: an unsigned request", nothing, nowhere),
     ] {
         for (queue, policy) in policies() {

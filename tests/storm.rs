@@ -51,12 +51,8 @@ async fn nothing_is_lost_in_a_small_storm() {
 /// invocation, what Lambda passed after the time of the hub queue.
 #[tokio::test]
 async fn what_a_killed_router_had_received_arrives() {
-    let workload = Arc::new(Workload::new(10, 170));
-    let faults =
-        Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
-    let proxy = Proxy::listen(Arc::clone(&faults)).await;
-    let router = PathBuf::from(env!("CARGO_BIN_EXE_kibus-router"));
-    let bus = TestBus::start(&proxy, &workload, &router, 20).await;
+    let storm = Storm { clusters: 10, events: 170, receives: 20, router: env!("CARGO_BIN_EXE_kibus-router").into() };
+    let (workload, faults, bus) = storm.open().await;
     bus.hide_in_hub(5).await;
     // Those for one cluster.
     let events: Vec<usize> = (0..workload.events).filter(|event| event % 100 < 70).collect();
@@ -105,12 +101,17 @@ async fn whole() {
 }
 
 impl Storm {
-    async fn run(&self) -> Balance {
+    async fn open(&self) -> (Arc<Workload>, Arc<FaultInjector>, TestBus) {
         let workload = Arc::new(Workload::new(self.clusters, self.events));
-        let faults =
-            Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
+        let shut = [workload.locked_queue(), workload.foreign_queue()];
+        let faults = Arc::new(FaultInjector::new(shut, workload.doomed_queue()));
         let proxy = Proxy::listen(Arc::clone(&faults)).await;
         let bus = TestBus::start(&proxy, &workload, &self.router, self.receives).await;
+        (workload, faults, bus)
+    }
+
+    async fn run(&self) -> Balance {
+        let (workload, faults, bus) = self.open().await;
         let receiver = Receiver::new(&bus, &workload);
 
         let begun = Instant::now();

@@ -27,15 +27,14 @@ pub(crate) struct Function {
     process: Child,
     events: mpsc::UnboundedSender<Bytes>,
     ended: mpsc::UnboundedReceiver<Ended>,
-    sent: Arc<Mutex<Vec<String>>>,
-    hub: Arc<Mutex<Hub>>,
+    services: Arc<Services>,
 }
 
 struct Services {
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
     ended: mpsc::UnboundedSender<Ended>,
-    sent: Arc<Mutex<Vec<String>>>,
-    hub: Arc<Mutex<Hub>>,
+    sent: Mutex<Vec<String>>,
+    hub: Mutex<Hub>,
 }
 
 impl Function {
@@ -46,17 +45,12 @@ impl Function {
     /// Starts the router; if so, the servers in place of EC2 and SQS have a certificate of this authority, valid until the end of
     /// the year.
     pub(crate) async fn start_behind(tls: Option<(&Authority, i32)>, variables: &[(&str, &str)]) -> Self {
-        let (events, waiting) = mpsc::unbounded_channel();
-        let (done, ended) = mpsc::unbounded_channel();
-        let (sent, hub) = (Arc::default(), Arc::default());
-        let services = Arc::new(Services {
-            events: tokio::sync::Mutex::new(waiting),
-            ended: done,
-            sent: Arc::clone(&sent),
-            hub: Arc::clone(&hub),
-        });
+        let ((events, waiting), (done, ended)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+        let (sent, hub) = (Mutex::default(), Mutex::default());
+        let services = Arc::new(Services { events: waiting.into(), ended: done, sent, hub });
+        let answering = Arc::clone(&services);
         let url = Port::open().await.serve(move |request| {
-            let services = Arc::clone(&services);
+            let services = Arc::clone(&answering);
             async move { services.answer(request).await }
         });
         let address = url.trim_start_matches("http://");
@@ -84,11 +78,11 @@ impl Function {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { process, events, ended, sent, hub }
+        Self { process, events, ended, services }
     }
 
     pub(super) fn hub(&self) -> MutexGuard<'_, Hub> {
-        self.hub.lock().unwrap()
+        self.services.hub.lock().unwrap()
     }
 
     pub(crate) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
@@ -100,7 +94,7 @@ impl Function {
 
     /// The messages that queues took since the last time.
     pub(crate) fn take_sent(&self) -> Vec<String> {
-        std::mem::take(&mut self.sent.lock().unwrap())
+        std::mem::take(&mut self.services.sent.lock().unwrap())
     }
 
     /// The receipt handles of messages whose visibility was changed since the last time.

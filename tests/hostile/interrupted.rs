@@ -62,14 +62,14 @@ struct State {
 }
 
 /// An account, and a proxy that cuts the writes of kibus.
-struct Bench {
+struct Interruptible {
     account: Account,
     url: String,
     state: Arc<Mutex<State>>,
     reached: Arc<Notify>,
 }
 
-impl Bench {
+impl Interruptible {
     async fn open(server: &'static Server, id: &str) -> Self {
         let like = AwsLike::new(server.port());
         server.route_functions(id, &like);
@@ -190,7 +190,7 @@ fn a_command_that_is_interrupted_at_a_write_completes_when_it_is_repeated() {
     server.runtime.block_on(async {
         let writes = recorded(server, "350000000000").await;
         let cycles = stream::iter([1, 2]).map(|cycle| async move {
-            let bench = Bench::open(server, &format!("35000000000{cycle}")).await;
+            let bench = Interruptible::open(server, &format!("35000000000{cycle}")).await;
             let of = |command: usize| 4 * cycle + u64::try_from(command).unwrap();
             let cut = |command| CUTS[(pick(seed(), 0, 4) + command + 2 * usize::try_from(cycle).unwrap()) % 4];
             bench.survives(|command| (pick(seed(), of(command), writes[command]), cut(command))).await;
@@ -209,7 +209,7 @@ fn every_write_may_be_interrupted() {
         let most = *writes.iter().max().unwrap();
         let all = stream::iter((0..most).flat_map(|at| CUTS.map(|cut| (at, cut))).enumerate());
         let cycles = all.map(|(number, (at, cut))| async move {
-            let bench = Bench::open(server, &format!("36{:010}", number + 1)).await;
+            let bench = Interruptible::open(server, &format!("36{:010}", number + 1)).await;
             bench.survives(|command| (at % writes[command], cut)).await;
         });
         cycles.buffer_unordered(3).collect::<Vec<()>>().await;
@@ -218,7 +218,7 @@ fn every_write_may_be_interrupted() {
 
 /// How many writes each command makes.
 async fn recorded(server: &'static Server, account: &str) -> [usize; 4] {
-    let bench = Bench::open(server, account).await;
+    let bench = Interruptible::open(server, account).await;
     let mut writes = [0; 4];
     for (line, count) in COMMANDS.into_iter().zip(&mut writes) {
         *count = bench.writes(line).await;
@@ -239,7 +239,7 @@ const CHANGES: [&str; 7] = [
 ];
 
 async fn converge(server: &'static Server, account: &str, pairs: impl Iterator<Item = (usize, usize)>) {
-    let bench = Bench::open(server, account).await;
+    let bench = Interruptible::open(server, account).await;
     bench.succeeds(COMMANDS[0], "before").await;
     bench.succeeds(COMMANDS[1], "before").await;
     for (one, other) in pairs {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_sqs::types::QueueAttributeName;
 use hyper::Request;
 use hyper::body::Bytes;
 use kibus::sandbox::SandboxServer;
@@ -98,6 +97,18 @@ impl Account {
         made.policy.unwrap().arn.unwrap()
     }
 
+    /// Calls of the root user.
+    pub(crate) fn calls(&self) -> account::Account {
+        let (_, port) = self.endpoint.rsplit_once(':').unwrap();
+        account::Account::new(ACCOUNT, port.parse().unwrap(), self.region)
+    }
+
+    /// Creates a role that nobody may assume.
+    pub(crate) async fn role(&self, name: &str) {
+        let trust = r#"AssumeRolePolicyDocument={"Version":"2012-10-17","Statement":[]}"#;
+        self.calls().call("iam", "CreateRole", &format!("RoleName={name} {trust}")).await;
+    }
+
     /// Attaches a document to a user as a managed policy.
     pub(crate) async fn allow(&self, user: &str, policy: &str, document: &Value) {
         let arn = self.managed(policy, document).await;
@@ -109,7 +120,6 @@ impl Account {
     /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
     /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
     pub(crate) async fn deliver(&self, queue: &str, text: &Value) {
-        let events = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
         let target = json!({"Id": "queue", "Input": text.to_string(), "Arn": format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region)});
         for (operation, input) in [
             ("PutRule", json!({"Name": "deliver", "EventPattern": json!({"source": ["test"]}).to_string()})),
@@ -118,25 +128,24 @@ impl Account {
             ("RemoveTargets", json!({"Rule": "deliver", "Ids": ["queue"]})),
             ("DeleteRule", json!({"Name": "deliver"})),
         ] {
-            let answer = events.json("events", operation, &input.to_string()).await;
+            let answer = self.calls().json("events", operation, &input.to_string()).await;
             assert!(answer["FailedEntryCount"].as_u64().is_none_or(|count| count == 0), "{answer}");
         }
     }
 
     /// Removes the locks from the policies of these queues.
     pub(crate) async fn unlock(&self, queues: &[&str]) {
-        let sqs = aws_sdk_sqs::Client::new(&self.root());
+        let calls = self.calls();
         for queue in queues {
-            let url = format!("{}/{ACCOUNT}/{queue}", self.endpoint);
-            let call = sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::Policy);
-            let read = call.send().await.unwrap().attributes.unwrap();
-            let mut policy: Value = serde_json::from_str(&read[&QueueAttributeName::Policy]).unwrap();
+            let get = json!({"QueueUrl": queue, "AttributeNames": ["Policy"]});
+            let read = calls.json("sqs", "GetQueueAttributes", &get.to_string()).await;
+            let mut policy: Value = serde_json::from_str(read["Attributes"]["Policy"].as_str().unwrap()).unwrap();
             let statements = policy["Statement"].as_array_mut().unwrap();
             let locked = statements.len();
             statements.retain(|statement| !LOCKS.iter().any(|lock| statement["Sid"] == *lock));
             assert_eq!(statements.len() + 1, locked, "{policy}");
-            let call = sqs.set_queue_attributes().queue_url(&url);
-            call.attributes(QueueAttributeName::Policy, policy.to_string()).send().await.unwrap();
+            let set = json!({"QueueUrl": queue, "Attributes": {"Policy": policy.to_string()}});
+            calls.call("sqs", "SetQueueAttributes", &set.to_string()).await;
         }
     }
 
@@ -151,15 +160,13 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
-        kms_key::make(&account, Some(&policy)).await
+        kms_key::make(&self.calls(), Some(&policy)).await
     }
 
     /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
     pub(crate) async fn topic(&self, name: &str, key: &str) -> String {
-        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
         let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId Attributes.entry.1.value={key}");
-        account.call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
+        self.calls().call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 

@@ -12,8 +12,7 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     let account = Account::start(REGION).await;
     let iam = Iam::new(&account.root());
     let boundary = account.managed("boundary", &everything()).await;
-    let call = iam.create_role().role_name("KarpenterControllerRole-base");
-    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    account.role("KarpenterControllerRole-base").await;
     let options = format!("--permissions-boundary {boundary} --tag team=a");
     let document = account.document(&format!("policy operator {options}")).await;
     let clusters = account.document("policy operator --for clusters base").await;

@@ -13,7 +13,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
-use super::{ASSUME_NOBODY, Operator, arn, emulators_own, everything};
+use super::{Operator, arn, emulators_own, everything};
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
 
@@ -55,9 +55,7 @@ pub(super) use tried;
 #[tokio::test]
 async fn the_documents_alone_deny() {
     let account = Account::start(REGION).await;
-    let iam = aws_sdk_iam::Client::new(&account.root());
-    let call = iam.create_role().role_name("KarpenterControllerRole-base");
-    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    account.role("KarpenterControllerRole-base").await;
     account.managed("boundary", &everything()).await;
     create_foreign(&account).await;
     let mut root = Operator::new(&account, account.root_keys());
@@ -66,9 +64,8 @@ async fn the_documents_alone_deny() {
     root.kibus("add-cluster tenant-1 --yes --no-controller-role").await;
     account.unlock(&["kibus-hub", "kibus-hub-dlq", "karpenter-base", "karpenter-tenant-1"]).await;
     // Last, because a check would report it.
-    let sqs = aws_sdk_sqs::Client::new(&account.root());
-    let call = sqs.create_queue().queue_name("invoices-tagged").tags("kibus:bus", "kibus");
-    call.tags("kibus:cluster", "other").send().await.unwrap();
+    let tagged = json!({"QueueName": "invoices-tagged", "tags": {"kibus:bus": "kibus", "kibus:cluster": "other"}});
+    account.calls().call("sqs", "CreateQueue", &tagged.to_string()).await;
     let controller = account.document("policy controller base").await;
     let controller = account.user("controller", &[&controller]).await;
     let router = account.user("router", &[&account.document("policy router").await]).await;
@@ -96,31 +93,21 @@ async fn the_documents_alone_deny() {
 /// Creates foreign resources: a queue of another name, and one that lets everyone receive; two with our prefix, of another
 /// bus and of none; roles and a log group.
 pub(super) async fn create_foreign(account: &Account) {
-    let root = account.root();
-    let sqs = aws_sdk_sqs::Client::new(&root);
-    for (queue, bus) in [("invoices", None), ("karpenter-manual", None), ("karpenter-other", Some("other"))] {
-        let mut call = sqs.create_queue().queue_name(queue);
-        if let Some(bus) = bus {
-            call = call.tags("kibus:bus", bus).tags("kibus:cluster", "other");
-        }
-        call.send().await.unwrap();
+    let mut open = emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", "opened"));
+    open["Principal"] = json!("*");
+    let open = emulators_own::policy([open]).to_string();
+    for queue in [
+        json!({"QueueName": "invoices"}),
+        json!({"QueueName": "karpenter-manual"}),
+        json!({"QueueName": "karpenter-other", "tags": {"kibus:bus": "other", "kibus:cluster": "other"}}),
+        json!({"QueueName": "opened", "Attributes": {"Policy": open}}),
+    ] {
+        account.calls().call("sqs", "CreateQueue", &queue.to_string()).await;
     }
-    let opened = json!({
-        "Version": "2012-10-17",
-        "Statement": [{
-            "Effect": "Allow", "Principal": "*", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", "opened"),
-        }],
-    });
-    let call = sqs.create_queue().queue_name("opened");
-    let call = call.attributes(QueueAttributeName::Policy, opened.to_string());
-    call.send().await.unwrap();
-    let iam = aws_sdk_iam::Client::new(&root);
     for role in ["admin", NO_CONTROLLER] {
-        let call = iam.create_role().role_name(role);
-        call.assume_role_policy_document("{}").send().await.unwrap();
+        account.role(role).await;
     }
-    let group = json!({ "logGroupName": "/aws/lambda/invoices" });
-    to_logs(&root, "CreateLogGroup", group).await.unwrap();
+    account.calls().call("logs", "CreateLogGroup", r#"{"logGroupName": "/aws/lambda/invoices"}"#).await;
 }
 
 async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {

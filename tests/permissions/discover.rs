@@ -2,24 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_eventbridge::Client as Events;
-use aws_sdk_eventbridge::types::Target;
-use aws_sdk_sqs::Client as Sqs;
+use serde_json::json;
 
 use super::account::{Account, REGION, calls};
 use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
 
 /// A queue with a name that the operator's document does not have, and a rule that sends to it.
 async fn create_foreign_rule(account: &Account) {
-    let root = account.root();
-    Sqs::new(&root).create_queue().queue_name("base").send().await.unwrap();
-    let events = Events::new(&root);
-    let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
     let rule = "Karpenter-base-SpotInterruptionRule-1A2B";
-    events.put_rule().name(rule).event_pattern(pattern).send().await.unwrap();
-    let target = Target::builder().id("KarpenterInterruptionQueueTarget").arn(arn("sqs", "base"));
-    let call = events.put_targets().rule(rule).targets(target.build().unwrap());
-    call.send().await.unwrap();
+    let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
+    let target = json!({"Id": "KarpenterInterruptionQueueTarget", "Arn": arn("sqs", "base")});
+    for (service, operation, input) in [
+        ("sqs", "CreateQueue", json!({"QueueName": "base"})),
+        ("events", "PutRule", json!({"Name": rule, "EventPattern": pattern})),
+        ("events", "PutTargets", json!({"Rule": rule, "Targets": [target]})),
+    ] {
+        account.calls().call(service, operation, &input.to_string()).await;
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use aws_sdk_iam::Client as Iam;
 
 use super::account::{Account, Keys, REGION};
-use super::{ASSUME_NOBODY, Operator, arn, emulators_own};
+use super::{Operator, arn, emulators_own};
 use crate::hostile::process::Ran;
 
 /// From this many roles on, kibus asks for the report.
@@ -19,8 +19,7 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
     let clusters: Vec<String> = (1..=MANY).map(|number| format!("c{number:02}")).collect();
     for cluster in &clusters {
         let role = format!("KarpenterControllerRole-{cluster}");
-        let call = iam.create_role().role_name(&role);
-        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+        account.role(&role).await;
         // `verify` reads it after the policies of the bus.
         let call = iam.put_role_policy().role_name(role).policy_name("another");
         call.policy_document(INSTANCES).send().await.unwrap();

@@ -53,6 +53,9 @@ fn forbidden() -> Vec<Asked<'static>> {
     let bus = ("aws:RequestTag/kibus:bus", "kibus");
     let (theirs, other_bus) = (("aws:ResourceTag/team", "payments"), ("aws:ResourceTag/kibus:bus", "kibus-prod"));
     let another = ("iam:PermissionsBoundary", "arn:aws:iam::aws:policy/AdministratorAccess");
+    let for_spot = ("iam:AWSServiceName", "spot.amazonaws.com");
+    let [terminates, files] = ["arn:aws:automate:us-west-2:ec2:terminate", "arn:aws:ssm:us-west-2:1:opsitem:1"]
+        .map(|action| ("cloudwatch:AlarmActions", action));
     let mut all = vec![
         // A role that allows more than the boundary, and anyone who can assume it.
         ("iam:PutRolePolicy", role("deploy"), vec![]),
@@ -64,11 +67,7 @@ fn forbidden() -> Vec<Asked<'static>> {
         ("iam:PassRole", role(ROUTER_ROLE), vec![("iam:PassedToService", "fis.amazonaws.com")]),
         ("iam:PassRole", role(CONTROLLER), vec![("iam:PassedToService", "lambda.amazonaws.com")]),
         ("iam:PassRole", role("deploy"), vec![("iam:PassedToService", "fis.amazonaws.com")]),
-        (
-            "iam:CreateServiceLinkedRole",
-            role("aws-service-role/x/y"),
-            vec![("iam:AWSServiceName", "spot.amazonaws.com")],
-        ),
+        ("iam:CreateServiceLinkedRole", role("aws-service-role/x/y"), vec![for_spot]),
         // The role of somebody's template is more than that of a drill.
         ("fis:TagResource", template.clone(), vec![bus]),
         ("fis:TagResource", template.clone(), vec![bus, theirs]),
@@ -82,16 +81,8 @@ fn forbidden() -> Vec<Asked<'static>> {
         // An instance by another way than a drill.
         ("ec2:SendSpotInstanceInterruptions", arn("ec2", "instance/i-1"), vec![]),
         ("ec2:CreateTags", arn("ec2", "instance/i-1"), vec![]),
-        (
-            "cloudwatch:PutMetricAlarm",
-            alarm.clone(),
-            vec![bus, ("cloudwatch:AlarmActions", "arn:aws:automate:us-west-2:ec2:terminate")],
-        ),
-        (
-            "cloudwatch:PutMetricAlarm",
-            alarm.clone(),
-            vec![bus, ("cloudwatch:AlarmActions", "arn:aws:ssm:us-west-2:1:opsitem:1")],
-        ),
+        ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, terminates]),
+        ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, files]),
         ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, other_bus]),
         ("cloudwatch:TagResource", alarm, vec![bus, other_bus]),
         // Other events, other senders, other readers.
