@@ -146,13 +146,25 @@ fn what_no_record_calls_kibus_s_own_never_changes() {
     }
 }
 
+/// A queue that is older than its hub, and anything that has the tag of another bus.
 #[test]
-fn a_queue_that_is_older_than_its_hub_never_changes() {
+fn what_has_the_name_of_a_part_of_the_hub_and_is_none_never_changes() {
     let start = account_after(&[hub()]);
-    for name in scope().hub_queues() {
+    let older = scope().hub_queues().map(|name| {
         let (mut start, id) = (start.clone(), ResourceId::Queue(name));
         let Some(Resource::Queue(queue)) = start.get_mut(&id) else { panic!("{id}") };
         queue.created -= 6;
+        (start, id)
+    });
+    let of_bus = |resource: &Resource| resource.tags().is_some_and(|tags| tags.get(tags::BUS) == Some("kibus"));
+    let parts = start.iter().filter(|(id, one)| of_bus(one) && !id.name().contains("karpenter-"));
+    let tagged = parts.map(|(id, _)| {
+        let mut start = start.clone();
+        let tags = start.get_mut(id).and_then(Resource::tags_mut).unwrap();
+        tags.0.insert(tags::BUS.to_owned(), "other".to_owned());
+        (start, id.clone())
+    });
+    for (start, id) in older.into_iter().chain(tagged) {
         for command in [hub(), keyed(), Teardown] {
             let account = Account::new(&scope(), start.clone());
             if let Ok(plan) = wait(plan_if_allowed(&scope(), &account, &command.target())) {

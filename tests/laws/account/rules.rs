@@ -250,7 +250,10 @@ fn ours(scope: &Scope, resources: &Resources, resource: &Resource) -> bool {
         }
         Resource::Parameter(r) => r.name == scope.settings_parameter(),
         Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
-        Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
+        // It may read a queue of others into the router, or the hub queue into another function.
+        Resource::EventSourceMapping(r) => {
+            tagged(&ResourceId::Queue(r.queue.clone())) || tagged(&ResourceId::Function(r.function.clone()))
+        }
         _ => tagged(&resource.id()),
     }
 }
