@@ -12,7 +12,9 @@ use hyper::body::Bytes;
 use tokio::process::Command;
 use tokio::sync::Notify;
 
+use super::bad_server::{Bad, MARK};
 use super::process::{Ran, command, kibus};
+use super::shown::check;
 use crate::aws_like::{AwsLike, Caller, Server};
 use crate::support::account::Account;
 use crate::support::inventory::Found;
@@ -37,9 +39,11 @@ enum Cut {
     AnswerLost,
     /// AWS executes the write and never answers. The operator presses Ctrl-C twice.
     Silent,
+    /// AWS executes this write and all later ones, and a proxy answers as AWS never does.
+    Misread,
 }
 
-const CUTS: [Cut; 4] = [Cut::KilledBefore, Cut::KilledAfter, Cut::AnswerLost, Cut::Silent];
+const CUTS: [Cut; 5] = [Cut::KilledBefore, Cut::Misread, Cut::KilledAfter, Cut::AnswerLost, Cut::Silent];
 
 fn seed() -> u64 {
     let day = || SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / (24 * 60 * 60);
@@ -100,21 +104,24 @@ impl Interruptible {
     /// Runs a command that is cut at one of its writes.
     async fn is_cut(&self, line: &str, at: usize, cut: Cut) {
         *self.state.lock().unwrap() = State { cut: Some((at, cut)), ..State::default() };
-        let mut child = command(line, &self.variables()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let id = child.id().unwrap().to_string();
-        tokio::select! {
-            _ = child.wait() => {}
-            () = self.reached.notified() => match cut {
-                Cut::Silent => for _ in 0..2 {
+        if let Cut::AnswerLost | Cut::Misread = cut {
+            check(line, &self.run(line).await.text(), &[MARK, "<html"]);
+        } else {
+            let mut child =
+                command(line, &self.variables()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let id = child.id().unwrap().to_string();
+            let reached = tokio::time::timeout(Duration::from_secs(240), self.reached.notified()).await;
+            reached.unwrap_or_else(|_| panic!("{line}: {cut:?} at write {at} is never reached"));
+            if cut == Cut::Silent {
+                for _ in 0..2 {
                     Command::new("kill").args(["-INT", &id]).status().await.unwrap();
                     let _ = tokio::time::timeout(Duration::from_millis(500), child.wait()).await;
-                },
-                _ => child.kill().await.unwrap(),
+                }
             }
+            child.kill().await.unwrap();
         }
-        let ended = tokio::time::timeout(Duration::from_secs(240), child.wait()).await;
-        let State { cut: left, writes } = std::mem::take(&mut *self.state.lock().unwrap());
-        assert!(ended.is_ok() && left.is_none(), "{line} had only {writes:?}, or did not end");
+        let State { writes, .. } = std::mem::take(&mut *self.state.lock().unwrap());
+        assert!(writes.len() > at, "{line} had only {writes:?}");
     }
 
     /// How many writes a command makes.
@@ -167,21 +174,28 @@ async fn pass(
     request: Request<Bytes>,
 ) -> Result<Answer, Broken> {
     let operation = Operation::of(&request);
-    let cut = if operation.is_reading() || operation.name == "sqs:ReceiveMessage" || asks_live_router(&request) {
-        None
-    } else {
+    if operation.is_reading() || operation.name == "sqs:ReceiveMessage" || asks_live_router(&request) {
+        return like.pass(request, Caller::Client).await;
+    }
+    let (at, cut) = {
         let mut state = state.lock().unwrap();
         state.writes.push(operation.to_string());
-        let at = state.writes.len() - 1;
-        state.cut.take_if(|(cut_at, _)| *cut_at == at).map(|(_, cut)| cut)
+        (state.writes.len() - 1, state.cut)
     };
-    let is_stopped = cut.is_some_and(|cut| cut != Cut::AnswerLost);
+    let cut = cut.filter(|(from, cut)| at == *from || at > *from && *cut == Cut::Misread).map(|(_, cut)| cut);
     let answer = if cut == Some(Cut::KilledBefore) { None } else { Some(like.pass(request, Caller::Client).await?) };
-    if is_stopped {
-        reached.notify_one();
-        return std::future::pending().await;
+    match cut {
+        None => answer.ok_or_else(|| "no answer".into()),
+        Some(Cut::AnswerLost) => Err("the answer is lost".into()),
+        // AWS does not accept everything at once.
+        Some(Cut::Misread) => Ok(answer
+            .filter(|answer| !answer.status().is_success())
+            .unwrap_or_else(|| Bad::ALL[at % Bad::ALL.len()].answer(&operation))),
+        Some(_) => {
+            reached.notify_one();
+            std::future::pending().await
+        }
     }
-    answer.filter(|_| cut.is_none()).ok_or_else(|| "the answer is lost".into())
 }
 
 #[test]
@@ -192,7 +206,9 @@ fn a_command_that_is_interrupted_at_a_write_completes_when_it_is_repeated() {
         let cycles = stream::iter([1, 2]).map(|cycle| async move {
             let bench = Interruptible::open(server, &format!("35000000000{cycle}")).await;
             let of = |command: usize| 4 * cycle + u64::try_from(command).unwrap();
-            let cut = |command| CUTS[(pick(seed(), 0, 4) + command + 2 * usize::try_from(cycle).unwrap()) % 4];
+            let cut = |command| {
+                CUTS[(pick(seed(), 0, CUTS.len()) + command + 4 * usize::try_from(cycle).unwrap()) % CUTS.len()]
+            };
             bench.survives(|command| (pick(seed(), of(command), writes[command]), cut(command))).await;
         });
         cycles.buffer_unordered(2).collect::<Vec<()>>().await;

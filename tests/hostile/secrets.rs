@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::bad_server::{Bad, BadServer, Calls};
+use super::bad_server::{Bad, BadServer};
 use super::function::{Ended, Function};
 use super::process;
 use crate::aws_like::{AwsLike, Server};
@@ -55,7 +55,7 @@ fn no_command_tells_a_secret() {
             ("iam", Bad::Forbidden, "verify"),
             ("lambda", Bad::Empty, "verify"),
         ] {
-            let proxy = BadServer::start(&like, service, bad, Calls::Reads).await;
+            let proxy = BadServer::start(&like, service, bad).await;
             let text = kibus(line, &home, &[&keys[..], &[("AWS_ENDPOINT_URL", &proxy.url)]].concat()).await;
             assert!(text.contains("sts:GetCallerIdentity"), "{line}: no log in {text}");
             check(&format!("{line} with {bad:?} answers of {service}"), &text);
