@@ -6,6 +6,8 @@ mod bad_server;
 mod function;
 mod hub;
 mod hub_queue;
+mod interrupted;
+pub(crate) mod process;
 mod router;
 mod secrets;
 mod shown;

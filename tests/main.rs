@@ -8,6 +8,7 @@ mod cost;
 mod credentials;
 mod deleted_queue;
 mod demo;
+mod differential;
 mod documents;
 mod drift;
 mod errors;

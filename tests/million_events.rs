@@ -1,7 +1,7 @@
 //! `kibus events` on a log of a million lines, which a server on this machine answers in pages as CloudWatch Logs does.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,6 +10,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
+use crate::hostile::process::command;
 use crate::support::proxy::{Operation, Port, answer, refusal};
 
 const LINES: usize = 1_000_000;
@@ -66,7 +67,6 @@ fn page(request: &Value) -> Value {
     }
 }
 
-/// The seconds of a run, its calls of `FilterLogEvents`, and its peak memory in MiB.
 async fn measure(arguments: &str) -> (f64, usize, u64) {
     let calls = Arc::<AtomicUsize>::default();
     let counted = Arc::clone(&calls);
@@ -91,20 +91,10 @@ async fn measure(arguments: &str) -> (f64, usize, u64) {
         }
     });
     let began = Instant::now();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_kibus"))
-        .args(arguments.split(' '))
-        .env_clear()
-        .envs([
-            ("AWS_ACCESS_KEY_ID", "key"),
-            ("AWS_SECRET_ACCESS_KEY", "secret"),
-            ("AWS_REGION", "us-west-2"),
-            ("AWS_ENDPOINT_URL", &url),
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-        ])
-        .stdout(Stdio::from(tempfile::tempfile().unwrap()))
-        .spawn()
-        .unwrap();
-    let status = format!("/proc/{}/status", child.id());
+    let file = tempfile::tempfile().unwrap();
+    let variables = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_ENDPOINT_URL", &url)];
+    let mut child = command(arguments, &variables).stdout(Stdio::from(file)).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id().unwrap());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
@@ -113,7 +103,7 @@ async fn measure(arguments: &str) -> (f64, usize, u64) {
         peak = peak.max(kib.unwrap_or(0_u64));
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(child.wait().unwrap().success());
+    assert!(child.wait().await.unwrap().success());
     (began.elapsed().as_secs_f64(), calls.load(Ordering::Relaxed), peak / 1024)
 }
 

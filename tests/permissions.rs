@@ -1,7 +1,7 @@
 //! Runs whole commands where policies are enforced. The operator, the router and the controllers have exactly the
 //! policies that kibus prints for them.
 
-mod account;
+pub(crate) mod account;
 mod alarms;
 mod bounded;
 mod by_name;
@@ -23,11 +23,12 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use kibus::model::{Document, GlobalOptions, Scope, Tags};
+use clap::{Args, FromArgMatches};
+use kibus::model::{Document, GlobalOptions, HubOptions, Scope, Signal, Tags, sample_event};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
-use account::{Account, Keys, REGION};
+use account::{Account, Keys, REGION, calls};
 use denied::not_denied;
 
 use crate::support::create_tags::create_tags;
@@ -56,7 +57,29 @@ struct Operator<'a> {
     called: BTreeSet<String>,
 }
 
-impl Operator<'_> {
+impl<'a> Operator<'a> {
+    fn new(account: &'a Account, keys: Keys) -> Self {
+        Self { account, keys, called: BTreeSet::new() }
+    }
+
+    /// Creates the hub. The router's self-test is denied until the emulator has what it alone requires; that policy is given.
+    async fn bootstraps(&mut self, line: &str) -> String {
+        let router = self.account.document("policy router").await;
+        let own = self.account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
+        let (iam, role) = (Iam::new(&self.account.root()), format!("kibus-router-{}", self.account.region));
+        tokio::join!(self.kibus(line), attach_to_router(&iam, &role, &own));
+        own
+    }
+
+    /// Removes a cluster and the hub, without the policy of the emulator.
+    async fn removes(&mut self, cluster: &str, own: &str) {
+        let call = Iam::new(&self.account.root()).detach_role_policy();
+        let call = call.role_name(format!("kibus-router-{}", self.account.region)).policy_arn(own);
+        call.send().await.unwrap();
+        self.kibus(&format!("remove-cluster {cluster} --yes")).await;
+        self.kibus("teardown --yes").await;
+    }
+
     /// Runs a command that ends with exit code 0.
     async fn kibus(&mut self, line: &str) -> String {
         self.kibus_ends(line, 0).await
@@ -67,7 +90,7 @@ impl Operator<'_> {
         assert_eq!(ran.code, Some(code), "`kibus {line}`:\n{}{}", ran.stdout, ran.stderr);
         let (call, action) = INVOKE;
         let named = |name: String| if name == call { action.to_owned() } else { name };
-        self.called.extend(ran.calls.into_iter().map(named));
+        self.called.extend(calls(&ran).into_iter().map(named));
         ran.stdout
     }
 
@@ -82,15 +105,12 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let account = Account::start(REGION).await;
     let root = account.root();
     let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
-    let keys = account.user("operator").await;
-    let mut operator = Operator { account: &account, keys, called: BTreeSet::new() };
 
     let boundary = account.managed("boundary", &everything()).await;
     // A name that Terraform generates from `tenant-1-karpenter`.
     let generated = "tenant-1-karpenter-20261121000000000000000001";
     for role in ["KarpenterControllerRole-base", generated] {
-        let call = iam.create_role().role_name(role);
-        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+        account.role(role).await;
     }
     // As Karpenter's CloudFormation template leaves it.
     let old = account.managed("KarpenterControllerPolicy-base", &reads("base")).await;
@@ -101,18 +121,14 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let before = inventory.all("").await.unwrap();
     let key = account.key().await;
     let document = account.document(&format!("policy operator --kms-key {key}")).await;
-    account.allow("operator", "kibus-operator", &document).await;
     let clusters = format!("policy operator --for clusters base --controller-role {generated} --kms-key {key}");
     let clusters = account.document(&clusters).await;
-    account.allow("operator", "kibus-clusters", &clusters).await;
-    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    let keys = account.user("operator", &[&document, &clusters, &emulators_own::of_operator(arn)]).await;
+    let mut operator = Operator::new(&account, keys);
 
-    let router = operator.document("policy router").await;
-    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
-    // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(operator.kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
-    let has = role_document(&iam).await;
-    assert_eq!(Document::new(has), Document::new(router.clone()), "what is printed is what it has");
+    let own = operator.bootstraps("bootstrap-hub --yes").await;
+    let (has, router) = (role_document(&iam).await, operator.document("policy router").await);
+    assert_eq!(Document::new(has), Document::new(router), "what is printed is what it has");
     operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
@@ -124,16 +140,14 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     // It may not read the other bus.
     operator.kibus_ends("list", 1).await;
 
-    let keys = account.user("karpenter").await;
     let controller = operator.document("policy controller base").await;
-    account.allow("karpenter", "kibus-controller", &controller).await;
+    let keys = account.user("karpenter", &[&controller]).await;
     tokio::select! {
         never = karpenter_reads(&account, &keys, "karpenter-base") => match never {},
         _ = operator.kibus("verify base --probe") => {}
     }
     an_event_reaches_its_cluster(&account, &sqs).await;
-    let keys = account.user("sender").await;
-    account.allow("sender", "sends", &sends()).await;
+    let keys = account.user("sender", &[&sends()]).await;
     assert_eq!(not_denied(&denied::to_a_sender(&account, &keys).await), Vec::<String>::new());
 
     let alarms = operator.document("policy operator --for alarms").await;
@@ -172,12 +186,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("dead-letters").await;
     operator.kibus("dead-letters --redrive --yes").await;
     operator.kibus("dead-letters --purge --yes").await;
-    queues_of_others_are_recorded(&mut operator, &sqs).await;
+    queues_of_others_are_recorded(&mut operator).await;
 
-    let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
-    call.send().await.unwrap();
-    operator.kibus("remove-cluster base --yes").await;
-    operator.kibus("teardown --yes").await;
+    operator.removes("base", &own).await;
     assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
 
     let called: BTreeSet<_> = operator.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
@@ -210,18 +221,10 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
 async fn reads_need_the_read_only_document(operator: &mut Operator<'_>, [alarms, heartbeat]: &[&Value; 2]) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
-    let mut reader = Operator { account, keys: account.user("reader").await, called: BTreeSet::new() };
     let clusters = operator.document("policy operator --for clusters --read-only").await;
-    account.allow("reader", "kibus-reader", &document).await;
-    account.allow("reader", "kibus-clusters-reader", &clusters).await;
-    account.allow("reader", "kibus-alarms-reader", alarms).await;
-    account.allow("reader", "kibus-heartbeat-reader", heartbeat).await;
-    for (name, own) in [
-        ("emulators-own-of-reader", emulators_own::of_reader(arn)),
-        ("emulators-own-of-alarms-reader", emulators_own::of_alarms(arn)),
-    ] {
-        account.allow("reader", name, &own).await;
-    }
+    let own = [emulators_own::of_reader(arn), emulators_own::of_alarms(arn)];
+    let keys = account.user("reader", &[&document, &clusters, alarms, heartbeat, &own[0], &own[1]]).await;
+    let mut reader = Operator::new(account, keys);
     for (line, code) in [("verify", 0), ("verify base", 0), ("status", 0), ("list", 1)] {
         reader.kibus_ends(line, code).await;
     }
@@ -256,17 +259,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(&account.root());
     create_tags(&ec2, instance, &tags).await.unwrap();
-    let event = json!({
-        "version": "0",
-        "id": "12345678-1234-1234-1234-123456789012",
-        "detail-type": "EC2 Spot Instance Interruption Warning",
-        "source": "aws.ec2",
-        "account": ACCOUNT,
-        "time": "2026-11-21T00:00:00Z",
-        "region": REGION,
-        "resources": [format!("arn:aws:ec2:us-west-2b:instance/{instance}")],
-        "detail": {"instance-id": instance, "instance-action": "terminate"},
-    });
+    let event = sample_event(&scope(), Signal::SpotInterruption, &[instance]);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     // The emulator rejects events of `aws.ec2`, so it is the constant input of a rule.
     account.deliver("kibus-hub", &event).await;
@@ -288,15 +281,17 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
 }
 
 /// A queue of another tool becomes kibus's own and is removed, and another one stays its owner's.
-async fn queues_of_others_are_recorded(operator: &mut Operator<'_>, sqs: &Sqs) {
-    sqs.create_queue().queue_name("karpenter-adopted").send().await.unwrap();
-    let call = sqs.create_queue().queue_name("karpenter-external");
-    let call = call.tags("kibus:bus", "kibus").tags("kibus:cluster", "external");
-    let url = call.send().await.unwrap().queue_url.unwrap();
+async fn queues_of_others_are_recorded(operator: &mut Operator<'_>) {
+    let calls = operator.account.calls();
+    let external =
+        json!({"QueueName": "karpenter-external", "tags": {"kibus:bus": "kibus", "kibus:cluster": "external"}});
+    for queue in [json!({"QueueName": "karpenter-adopted"}), external] {
+        calls.call("sqs", "CreateQueue", &queue.to_string()).await;
+    }
     operator.kibus("add-cluster adopted --no-controller-role --adopt --yes").await;
     operator.kibus("add-cluster external --external --yes").await;
     operator.kibus("remove-cluster adopted external --yes").await;
-    sqs.delete_queue().queue_url(url).send().await.unwrap();
+    calls.call("sqs", "DeleteQueue", r#"{"QueueUrl": "karpenter-external"}"#).await;
 }
 
 /// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.
@@ -324,30 +319,26 @@ async fn role_document(iam: &Iam) -> Value {
 }
 
 fn reads(queue: &str) -> Value {
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", queue)}],
-    })
+    emulators_own::policy([emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", queue))])
 }
 
 /// What the published examples give to whoever sends to any queue.
 fn sends() -> Value {
-    let actions = ["sqs:SendMessage", "sqs:SendMessageBatch"];
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}],
-    })
+    emulators_own::policy([emulators_own::statement(&["sqs:SendMessage", "sqs:SendMessageBatch"], "*")])
 }
 
 fn everything() -> Value {
-    json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
-    })
+    emulators_own::policy([emulators_own::statement(&["*"], "*")])
+}
+
+/// The options of a hub, as they are typed.
+pub(crate) fn typed(text: &str) -> HubOptions {
+    let command = HubOptions::augment_args(clap::Command::new("bootstrap-hub").no_binary_name(true));
+    HubOptions::from_arg_matches(&command.try_get_matches_from(text.split_whitespace()).unwrap()).unwrap()
 }
 
 /// That of the hub in these tests.
-fn scope() -> Scope {
+pub(crate) fn scope() -> Scope {
     Scope {
         bus: "kibus".parse().unwrap(),
         account: ACCOUNT.parse().unwrap(),
@@ -372,7 +363,6 @@ fn bounded(document: &Value) -> Vec<&str> {
     conditions.filter_map(|condition| condition["iam:PermissionsBoundary"].as_str()).collect()
 }
 
-/// The actions of a document.
 fn actions(document: &Value) -> BTreeSet<String> {
     let statements = document["Statement"].as_array().unwrap();
     let named = statements.iter().flat_map(|statement| match &statement["Action"] {

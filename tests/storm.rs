@@ -22,8 +22,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use balance::Balance;
 use faults::FaultInjector;
 use proxy::Proxy;
@@ -34,7 +32,6 @@ use workload::{ExpectedResult, Workload};
 /// How long the storm may make no progress.
 const STALLED: Duration = Duration::from_secs(120);
 
-/// The size of a storm.
 struct Storm {
     clusters: usize,
     events: usize,
@@ -47,19 +44,15 @@ struct Storm {
 async fn nothing_is_lost_in_a_small_storm() {
     let storm = Storm { clusters: 10, events: 300, receives: 2, router: env!("CARGO_BIN_EXE_kibus-router").into() };
     let balance = storm.run().await;
-    assert_eq!(balance.wrong(), [] as [&str; 0], "{balance}");
+    assert_eq!(balance.wrong, [""; 0], "{:#?}", balance.report);
 }
 
 /// The router ends between its receives and its deletes. What it received itself returns soon after the time of the
 /// invocation, what Lambda passed after the time of the hub queue.
 #[tokio::test]
 async fn what_a_killed_router_had_received_arrives() {
-    let workload = Arc::new(Workload::new(10, 170));
-    let faults =
-        Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
-    let proxy = Proxy::listen(Arc::clone(&faults)).await;
-    let router = PathBuf::from(env!("CARGO_BIN_EXE_kibus-router"));
-    let bus = TestBus::start(&proxy, &workload, &router, 20).await;
+    let storm = Storm { clusters: 10, events: 170, receives: 20, router: env!("CARGO_BIN_EXE_kibus-router").into() };
+    let (workload, faults, bus) = storm.open().await;
     bus.hide_in_hub(5).await;
     // Those for one cluster.
     let events: Vec<usize> = (0..workload.events).filter(|event| event % 100 < 70).collect();
@@ -103,25 +96,26 @@ async fn whole() {
         router: router.map_or_else(|| env!("CARGO_BIN_EXE_kibus-router").into(), PathBuf::from),
     };
     let balance = storm.run().await;
-    println!("{balance}");
-    for wrong in balance.wrong() {
-        println!("wrong: {wrong}");
-    }
-    assert!(balance.wrong().is_empty(), "the balance is wrong");
+    println!("{:#?}", balance.report);
+    assert_eq!(balance.wrong, [""; 0]);
 }
 
 impl Storm {
-    async fn run(&self) -> Balance {
+    async fn open(&self) -> (Arc<Workload>, Arc<FaultInjector>, TestBus) {
         let workload = Arc::new(Workload::new(self.clusters, self.events));
-        let faults =
-            Arc::new(FaultInjector::new([workload.locked_queue(), workload.foreign_queue()], workload.doomed_queue()));
+        let shut = [workload.locked_queue(), workload.foreign_queue()];
+        let faults = Arc::new(FaultInjector::new(shut, workload.doomed_queue()));
         let proxy = Proxy::listen(Arc::clone(&faults)).await;
         let bus = TestBus::start(&proxy, &workload, &self.router, self.receives).await;
+        (workload, faults, bus)
+    }
+
+    async fn run(&self) -> Balance {
+        let (workload, faults, bus) = self.open().await;
         let receiver = Receiver::new(&bus, &workload);
 
         let begun = Instant::now();
         faults.begin();
-        let bar = bar(self.events);
         let sent = send::send(&bus, &workload, &receiver, async || {
             // In the middle a queue is deleted. It is emptied first, so that its messages do not count as lost.
             let closed = faults.close(&workload.doomed_queue()).await;
@@ -129,18 +123,17 @@ impl Storm {
             bus.delete(&workload.doomed_queue()).await;
             drop(closed);
         });
-        let (sent, ()) = tokio::join!(sent, self.watch(&bus, &receiver, &faults, &bar));
+        let (sent, ()) = tokio::join!(sent, self.watch(&bus, &receiver, &faults));
         let took = begun.elapsed();
-        bar.finish_and_clear();
         faults.end();
         receiver.sweep(&workload).await;
-        Balance::new(&workload, &sent, receiver.end(), &bus.dead_letters().await, &bus.router_log().await, took)
-            .with_faults(faults.counts())
-            .with_processor(bus.processor_time())
+        let (dead_letters, log) = (bus.dead_letters().await, bus.router_log().await);
+        Balance::new(&workload, &sent, receiver.end(), &dead_letters, &log, &faults.counts())
+            .with_times(took, bus.processor_time())
     }
 
     /// Receives from the clusters' queues until the hub queue is empty.
-    async fn watch(&self, bus: &TestBus, receiver: &Receiver<'_>, faults: &FaultInjector, bar: &ProgressBar) {
+    async fn watch(&self, bus: &TestBus, receiver: &Receiver<'_>, faults: &FaultInjector) {
         let (mut last, mut moved) = (0, Instant::now());
         loop {
             receiver.collect(&faults.take_touched()).await;
@@ -148,12 +141,6 @@ impl Storm {
             receiver.note_waiting(waiting);
             let sent = receiver.sent();
             let done = sent.saturating_sub(waiting);
-            bar.set_position(done as u64);
-            bar.set_message(format!(
-                "{} arrived, {waiting} in the hub queue, {} faults",
-                receiver.arrived(),
-                faults.count()
-            ));
             if sent == self.events && waiting == 0 {
                 return;
             }
@@ -164,9 +151,4 @@ impl Storm {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
-}
-
-fn bar(events: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{elapsed} {bar:30} {pos} of {len}: {msg}").unwrap();
-    ProgressBar::new(events as u64).with_style(style)
 }

@@ -314,12 +314,12 @@ fn is_of(subject: &str, is_pattern: bool, service_account: &str) -> bool {
 }
 
 /// Whether an action matches a pattern; in actions, case does not count.
-pub fn matches_action(pattern: &str, action: &str) -> bool {
+fn matches_action(pattern: &str, action: &str) -> bool {
     matches(&pattern.to_lowercase(), &action.to_lowercase())
 }
 
 /// Whether a text matches a pattern with `*` for any characters and `?` for any one, as IAM's policies have them.
-pub fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // Where the last `*` stands, and up to where it has taken the text.

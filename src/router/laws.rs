@@ -176,44 +176,23 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
     let refused = |fault| vec![SendAnswer::CallFailure(fault)];
     let ours = || Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c1");
     let others = || Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c2");
+    let (delivered, throttled) = (Decision::Delivered, Decision::Retried(RetryReason::SendThrottled));
+    let [unregistered, not_ours] = [DropReason::Unregistered, DropReason::QueueNotOurs].map(Decision::Dropped);
+    let [denied, send_refused] = [RetryReason::QueueDenied, RetryReason::SendRefused].map(Decision::Retried);
+    let denial = || refused(CallFailure::Denied);
     for (what, sends, tags, decision) in [
-        ("taken", vec![sent()], Ok(ours()), Decision::Delivered),
-        ("throttled, then taken", vec![SendAnswer::CallFailure(again), sent()], Ok(ours()), Decision::Delivered),
-        (
-            "one entry failed, then taken",
-            vec![SendAnswer::Entries(vec![Err(again)]), sent()],
-            Ok(ours()),
-            Decision::Delivered,
-        ),
-        ("always throttled", refused(again), Ok(ours()), Decision::Retried(RetryReason::SendThrottled)),
-        ("absent", refused(CallFailure::Absent), Err(CallFailure::Absent), Decision::Dropped(DropReason::Unregistered)),
-        (
-            "denied and absent",
-            refused(CallFailure::Denied),
-            Err(CallFailure::Absent),
-            Decision::Dropped(DropReason::Unregistered),
-        ),
-        (
-            "denied, no tags",
-            refused(CallFailure::Denied),
-            Ok(Tags::default()),
-            Decision::Dropped(DropReason::QueueNotOurs),
-        ),
-        (
-            "denied, another cluster's",
-            refused(CallFailure::Denied),
-            Ok(others()),
-            Decision::Dropped(DropReason::QueueNotOurs),
-        ),
-        ("denied, ours", refused(CallFailure::Denied), Ok(ours()), Decision::Retried(RetryReason::QueueDenied)),
-        (
-            "denied twice",
-            refused(CallFailure::Denied),
-            Err(CallFailure::Denied),
-            Decision::Retried(RetryReason::QueueDenied),
-        ),
-        ("denied, no answer", refused(CallFailure::Denied), Err(again), Decision::Retried(RetryReason::SendThrottled)),
-        ("refused", refused(CallFailure::Refused), Ok(ours()), Decision::Retried(RetryReason::SendRefused)),
+        ("taken", vec![sent()], Ok(ours()), delivered),
+        ("throttled, then taken", vec![SendAnswer::CallFailure(again), sent()], Ok(ours()), delivered),
+        ("one entry failed, then taken", vec![SendAnswer::Entries(vec![Err(again)]), sent()], Ok(ours()), delivered),
+        ("always throttled", refused(again), Ok(ours()), throttled),
+        ("absent", refused(CallFailure::Absent), Err(CallFailure::Absent), unregistered),
+        ("denied and absent", denial(), Err(CallFailure::Absent), unregistered),
+        ("denied, no tags", denial(), Ok(Tags::default()), not_ours),
+        ("denied, another cluster's", denial(), Ok(others()), not_ours),
+        ("denied, ours", denial(), Ok(ours()), denied),
+        ("denied twice", denial(), Err(CallFailure::Denied), denied),
+        ("denied, no answer", denial(), Err(again), throttled),
+        ("refused", refused(CallFailure::Refused), Ok(ours()), send_refused),
         ("too long", refused(CallFailure::TooLong), Ok(ours()), Decision::Dropped(DropReason::TooLarge)),
     ] {
         let router = router(sends, vec![TagAnswer::True], vec![tags]);

@@ -20,12 +20,6 @@ use crate::support::stage::Stage;
 const ROLE: &str = "base-karpenter";
 const QUEUE: &str = "karpenter-base";
 
-/// Whether there is a Terraform.
-pub(super) fn terraform_found() -> bool {
-    let output = Command::new("terraform").arg("version").output();
-    output.is_ok_and(|output| output.status.success())
-}
-
 /// The directory with Terraform's provider for AWS, if there is one: what this variable names, or where Terraform itself looks
 /// (Terraform CLI documentation, "Implied Local Mirror Directories").
 fn providers() -> Option<PathBuf> {
@@ -166,7 +160,6 @@ impl Bench {
     }
 }
 
-/// A folder in which Terraform runs against the emulator.
 struct Configuration {
     folder: TempDir,
     port: u16,
@@ -222,6 +215,9 @@ const PROVIDER: &str = "provider \"aws\" {\n  region                      = \"us
 #[ignore = "needs Terraform and its provider for AWS"]
 async fn a_cluster_of_terraform_is_on_the_bus() {
     let bench = Bench::open().await;
+    let texts: Vec<_> = super::texts().into_iter().enumerate().map(|(at, text)| (format!("{at}.tf"), text)).collect();
+    let files: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    Configuration::new(bench.stage.port(), &files).succeeds(&["fmt", "-check", "-diff"]);
     let own = bench.kibus(&format!("export cluster base --controller-role {ROLE}"), 0);
     let module = bench.kibus("export cluster base --module", 0);
     let hub = bench.kibus("export hub", 0);

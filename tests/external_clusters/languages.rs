@@ -145,7 +145,6 @@ fn context(variables: &Value, locals: &Map<String, Value>, queue_arn: &str) -> C
     context
 }
 
-/// The account of an ARN.
 fn account(arn: &str) -> &str {
     arn.split(':').nth(4).unwrap_or_default()
 }

@@ -13,13 +13,11 @@ use crate::support::proxy::{Answer, Broken, Operation, Port, answer, asks_live_r
 
 /// A text that no output may contain.
 pub(super) const MARK: &str = "sign-in-page";
-/// The size of a very large answer, in bytes.
 const HUGE: usize = 10 * 1024 * 1024;
 
 /// An answer that AWS never gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bad {
-    /// A success without a body.
     Empty,
     /// A success with the page of a proxy.
     Html,
@@ -38,7 +36,7 @@ pub(super) enum Bad {
 impl Bad {
     pub(super) const ALL: [Self; 5] = [Self::Empty, Self::Html, Self::Forbidden, Self::Huge, Self::HugeError];
 
-    fn answer(self, operation: &Operation) -> Answer {
+    pub(super) fn answer(self, operation: &Operation) -> Answer {
         let page = format!("<html><title>{MARK}</title>\u{1b}[31m</html>");
         let html = |status, body: String| answer(status, "text/html", body);
         match self {
@@ -85,16 +83,7 @@ fn page_of_nothing(operation: &str, token: usize) -> String {
     json!({list: [], next: token.to_string()}).to_string()
 }
 
-/// Which calls of the service get the bad answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Calls {
-    /// Those that read. No call that writes is executed, of any service.
-    Reads,
-    /// Those that write, after they are executed.
-    Writes,
-}
-
-/// A running proxy.
+/// A proxy that gives the bad answer to each call of the service that reads. No call that writes is executed, of any service.
 pub(super) struct BadServer {
     pub(super) url: String,
     state: Arc<Mutex<State>>,
@@ -118,22 +107,18 @@ impl State {
 }
 
 impl BadServer {
-    /// Starts a proxy to an emulator.
-    pub(super) async fn start(like: &AwsLike, service: &'static str, bad: Bad, calls: Calls) -> Self {
+    pub(super) async fn start(like: &AwsLike, service: &'static str, bad: Bad) -> Self {
         let state = Arc::<Mutex<State>>::default();
         let (shared, like) = (Arc::clone(&state), like.clone());
-        let url = Port::open()
-            .await
-            .serve(move |request| pass(Arc::clone(&shared), like.clone(), (service, bad, calls), request));
+        let url =
+            Port::open().await.serve(move |request| pass(Arc::clone(&shared), like.clone(), (service, bad), request));
         Self { url, state }
     }
 
-    /// Whether a call got the bad answer.
     pub(super) fn struck(&self) -> bool {
         self.state.lock().unwrap().struck > 0
     }
 
-    /// The calls that would write.
     pub(super) fn writes(&self) -> Vec<String> {
         self.state.lock().unwrap().writes.clone()
     }
@@ -142,12 +127,12 @@ impl BadServer {
 async fn pass(
     state: Arc<Mutex<State>>,
     like: AwsLike,
-    (service, bad, calls): (&'static str, Bad, Calls),
+    (service, bad): (&'static str, Bad),
     request: Request<Bytes>,
 ) -> Result<Answer, Broken> {
     let operation = Operation::of(&request);
     let reads = operation.is_reading() || asks_live_router(&request) || operation.name == "sqs:ReceiveMessage";
-    let mut is_meant = operation.service() == service && reads == (calls == Calls::Reads);
+    let mut is_meant = operation.service() == service && reads;
     {
         let mut state = state.lock().unwrap();
         if is_meant && matches!(bad, Bad::Endless | Bad::Repeated) {
@@ -158,14 +143,11 @@ async fn pass(
             state.writes.push(operation.name.clone());
         }
     }
-    match calls {
-        Calls::Reads if is_meant => Ok(bad.answer(&operation)),
-        Calls::Reads if !reads => Ok(refusal(&operation, 400, "NotExecuted", "not executed")),
-        Calls::Writes if is_meant => {
-            let answer = like.pass(request, Caller::Client).await?;
-            // AWS does not accept everything at once.
-            Ok(if answer.status().is_success() { bad.answer(&operation) } else { answer })
-        }
-        _ => like.pass(request, Caller::Client).await,
+    if is_meant {
+        Ok(bad.answer(&operation))
+    } else if reads {
+        like.pass(request, Caller::Client).await
+    } else {
+        Ok(refusal(&operation, 400, "NotExecuted", "not executed"))
     }
 }

@@ -10,40 +10,34 @@ use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
-use super::hub::{Hub, HubAnswer};
+use super::hub::Hub;
 use crate::support::proxy::{Answer, Broken, Port, json_answer};
 use crate::support::tls::Authority;
 
 /// The cluster that owns every instance.
 pub(super) const CLUSTER: &str = "base";
 
-/// How an invocation ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With this answer.
     Answered(Value),
-    /// With an error of this type.
     Failed(String),
 }
 
-/// A running router.
 pub(crate) struct Function {
     process: Child,
     events: mpsc::UnboundedSender<Bytes>,
     ended: mpsc::UnboundedReceiver<Ended>,
-    sent: Arc<Mutex<Vec<String>>>,
-    hub: Arc<Mutex<Hub>>,
+    services: Arc<Services>,
 }
 
 struct Services {
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
     ended: mpsc::UnboundedSender<Ended>,
-    sent: Arc<Mutex<Vec<String>>>,
-    hub: Arc<Mutex<Hub>>,
+    sent: Mutex<Vec<String>>,
+    hub: Mutex<Hub>,
 }
 
 impl Function {
-    /// Starts the router with these further variables.
     pub(crate) async fn start(variables: &[(&str, &str)]) -> Self {
         Self::start_behind(None, variables).await
     }
@@ -51,17 +45,12 @@ impl Function {
     /// Starts the router; if so, the servers in place of EC2 and SQS have a certificate of this authority, valid until the end of
     /// the year.
     pub(crate) async fn start_behind(tls: Option<(&Authority, i32)>, variables: &[(&str, &str)]) -> Self {
-        let (events, waiting) = mpsc::unbounded_channel();
-        let (done, ended) = mpsc::unbounded_channel();
-        let (sent, hub) = (Arc::default(), Arc::default());
-        let services = Arc::new(Services {
-            events: tokio::sync::Mutex::new(waiting),
-            ended: done,
-            sent: Arc::clone(&sent),
-            hub: Arc::clone(&hub),
-        });
+        let ((events, waiting), (done, ended)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+        let (sent, hub) = (Mutex::default(), Mutex::default());
+        let services = Arc::new(Services { events: waiting.into(), ended: done, sent, hub });
+        let answering = Arc::clone(&services);
         let url = Port::open().await.serve(move |request| {
-            let services = Arc::clone(&services);
+            let services = Arc::clone(&answering);
             async move { services.answer(request).await }
         });
         let address = url.trim_start_matches("http://");
@@ -89,15 +78,13 @@ impl Function {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { process, events, ended, sent, hub }
+        Self { process, events, ended, services }
     }
 
-    /// The hub queue, beyond what is passed in payloads.
     pub(super) fn hub(&self) -> MutexGuard<'_, Hub> {
-        self.hub.lock().unwrap()
+        self.services.hub.lock().unwrap()
     }
 
-    /// Invokes the router with a payload.
     pub(crate) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
         self.events.send(payload.into()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
@@ -107,7 +94,7 @@ impl Function {
 
     /// The messages that queues took since the last time.
     pub(crate) fn take_sent(&self) -> Vec<String> {
-        std::mem::take(&mut self.sent.lock().unwrap())
+        std::mem::take(&mut self.services.sent.lock().unwrap())
     }
 
     /// The receipt handles of messages whose visibility was changed since the last time.
@@ -165,8 +152,8 @@ impl Services {
                 let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(body).unwrap());
                 let own = self.hub.lock().unwrap().answer(target, &input);
                 match own {
-                    Some(HubAnswer::Given(status, answer)) => return Ok(json_answer(status, &answer)),
-                    Some(HubAnswer::Never) => std::future::pending().await,
+                    Some(Some(answer)) => return Ok(json_answer(200, &answer)),
+                    Some(None) => std::future::pending().await,
                     None => self.sqs(target, &input),
                 }
             }

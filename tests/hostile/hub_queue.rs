@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::function::Function;
-use super::hub::{Hub, Receives};
+use super::hub::Hub;
 use super::router::{MEMORY, MOST, about, batch, ids, retried, spot};
 
 fn spots(names: impl Iterator<Item = usize>) -> Vec<String> {
@@ -30,7 +30,7 @@ fn receipts(numbers: impl Iterator<Item = usize>) -> BTreeSet<String> {
 async fn one_bad_message_of_two_hundred_returns_alone() {
     let mut bodies = spots(0..250);
     bodies[123] = about(MOST + 1);
-    let mut function = with_hub(Hub::of(bodies)).await;
+    let mut function = with_hub(Hub { bodies, ..Hub::default() }).await;
     assert_eq!(function.invoke(full()).await, retried(&[]));
     let numbers = || (0..190).filter(|number| *number != 123);
     let mut sent: Vec<String> = numbers().chain(1000..1010).map(|number| number.to_string()).collect();
@@ -53,32 +53,18 @@ async fn one_bad_message_of_two_hundred_returns_alone() {
     assert!(!log.contains("NotDeleted"), "{log}");
 }
 
+/// What is not deleted returns and is routed again; the metric counts it. An answer that never comes leaves time for the messages of
+/// Lambda.
 #[tokio::test]
-async fn throttled_receives_harm_nothing() {
-    let mut function = with_hub(Hub { receives: Receives::Throttled, ..Hub::of(spots(0..190)) }).await;
-    assert_eq!(function.invoke(full()).await, retried(&[]));
-    assert_eq!(function.take_sent().len(), 10);
-    assert_eq!(function.hub().received.len(), 19);
-    assert!(!function.log().await.contains("ReceivedByRouter"));
-}
-
-/// What is not deleted returns and is routed again; the metric counts it.
-#[tokio::test]
-async fn a_refused_delete_is_counted() {
-    let mut function = with_hub(Hub { refuses_deletes: true, ..Hub::of(spots(0..190)) }).await;
-    assert_eq!(function.invoke(full()).await, retried(&[]));
-    assert_eq!(function.take_sent().len(), 200);
-    assert_eq!(function.hub().deleted.len(), 171);
-    let log = function.log().await;
-    assert!(log.contains(r#""NotDeleted":19"#), "{log}");
-}
-
-#[tokio::test]
-async fn lost_receives_leave_time_for_the_messages_of_lambda() {
-    let mut function = with_hub(Hub { receives: Receives::Lost, ..Hub::of(spots(0..190)) }).await;
-    assert_eq!(function.invoke(full()).await, retried(&[]));
-    assert_eq!(function.take_sent().len(), 10);
-    assert_eq!(function.hub().deleted, Vec::<String>::new());
+async fn a_call_to_the_hub_queue_that_fails_harms_no_message() {
+    for (loses_receives, refuses_deletes, sent, deleted) in [(true, false, 10, 0), (false, true, 200, 171)] {
+        let hub = Hub { bodies: spots(0..190), loses_receives, refuses_deletes, ..Hub::default() };
+        let mut function = with_hub(hub).await;
+        assert_eq!(function.invoke(full()).await, retried(&[]));
+        assert_eq!((function.take_sent().len(), function.hub().deleted.len()), (sent, deleted));
+        let log = function.log().await;
+        assert_eq!(log.contains(r#""NotDeleted":19"#), refuses_deletes, "{log}");
+    }
 }
 
 /// Ten small messages of Lambda, and behind them what fills the memory of a function that takes everything.
@@ -87,7 +73,7 @@ async fn large_messages_behind_small_ones_fit_into_memory() {
     let large = format!("{}{}", spot("large"), " ".repeat(1_000_000));
     let entities = about(2_000);
     for (bodies, routed) in [(vec![large; 190], 0), (vec![entities; 190], 10)] {
-        let mut function = with_hub(Hub::of(bodies)).await;
+        let mut function = with_hub(Hub { bodies, ..Hub::default() }).await;
         assert_eq!(function.invoke(full()).await, retried(&[]));
         assert_eq!(function.take_sent().len(), 10 + routed);
         assert_eq!(function.hub().deleted.len(), routed);

@@ -1,14 +1,13 @@
 //! No secret is in output or logs.
 
 use std::fs;
-use std::process::Stdio;
 
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::process::Command;
 
-use super::bad_server::{Bad, BadServer, Calls};
+use super::bad_server::{Bad, BadServer};
 use super::function::{Ended, Function};
+use super::process;
 use crate::aws_like::{AwsLike, Server};
 
 const SECRET: &str = "wJalrXUtnFEMIkeyOfTheTest";
@@ -16,23 +15,17 @@ const TOKEN: &str = "IQoJb3JpZ2luTokenOfTheTest";
 
 /// Everything that kibus writes at its most talkative, with these variables.
 async fn kibus(line: &str, home: &TempDir, variables: &[(&str, &str)]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-        .args(line.split(' '))
-        .args(["-vv"])
-        .env_clear()
-        .envs([
-            ("HOME", home.path().to_str().unwrap()),
-            ("AWS_REGION", "us-west-2"),
-            ("AWS_EC2_METADATA_DISABLED", "true"),
-            ("KIBUS_LOG", "trace"),
-            ("RUST_LOG", "trace"),
-            ("RUST_BACKTRACE", "full"),
-        ])
-        .envs(variables.iter().copied())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output = output.await.unwrap();
+    let talkative = [
+        ("HOME", home.path().to_str().unwrap()),
+        ("KIBUS_LOG", "trace"),
+        ("RUST_LOG", "trace"),
+        ("RUST_BACKTRACE", "full"),
+    ];
+    let mut command = process::command(&format!("{line} -vv"), &[&talkative, variables].concat());
+    if !variables.iter().any(|(name, _)| *name == "AWS_SECRET_ACCESS_KEY") {
+        command.env_remove("AWS_SECRET_ACCESS_KEY");
+    }
+    let output = command.output().await.unwrap();
     [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
 }
 
@@ -62,10 +55,11 @@ fn no_command_tells_a_secret() {
             ("iam", Bad::Forbidden, "verify"),
             ("lambda", Bad::Empty, "verify"),
         ] {
-            let proxy = BadServer::start(&like, service, bad, Calls::Reads).await;
+            let proxy = BadServer::start(&like, service, bad).await;
             let text = kibus(line, &home, &[&keys[..], &[("AWS_ENDPOINT_URL", &proxy.url)]].concat()).await;
             assert!(text.contains("sts:GetCallerIdentity"), "{line}: no log in {text}");
             check(&format!("{line} with {bad:?} answers of {service}"), &text);
+            assert!(service == "none" || proxy.struck(), "{line} with {bad:?} answers of {service}");
         }
         let closed = [("AWS_ENDPOINT_URL", "http://127.0.0.1:1")];
         check("no endpoint", &kibus("verify", &home, &[&keys[..], &closed].concat()).await);

@@ -54,7 +54,6 @@ pub(super) enum Trouble {
 pub(super) struct Interruption {
     /// Which write, counted from 0.
     pub at: usize,
-    /// How.
     pub trouble: Trouble,
     /// Whether no later write has any effect, as if the process was killed.
     pub killed: bool,
@@ -91,7 +90,6 @@ struct State {
     ghost_reads: usize,
     /// The keys of the messages in each queue.
     keys: MessageKeys,
-    /// The longest chain of reads, each made after the answer to the one before.
     rounds: usize,
 }
 
@@ -117,7 +115,6 @@ impl Account {
         Self { scope: scope.clone(), state: Mutex::new(state), recorded: Mutex::default(), stop }
     }
 
-    /// Another account with the same resources.
     pub(super) fn copy(&self) -> Self {
         Self::of(&self.scope, self.state().clone())
     }
@@ -163,7 +160,6 @@ impl Account {
         self.state().pass(Duration::from_secs(60));
     }
 
-    /// All resources, without those that are deleted and still answer.
     pub(super) fn resources(&self) -> Desired {
         let state = self.state();
         let there = state.resources.iter().filter(|(id, _)| !state.ghosts.contains_key(id));
@@ -203,12 +199,10 @@ impl Account {
         self.stop.subscribe()
     }
 
-    /// The writes of the last run, in their order.
     pub(super) fn writes(&self) -> Vec<Arc<Change>> {
         self.state().writes.clone()
     }
 
-    /// The writes that broke a law.
     pub(super) fn breaches(&self) -> Vec<String> {
         self.state().breaches.clone()
     }

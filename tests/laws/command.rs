@@ -10,7 +10,7 @@ use kibus::reconcile::{
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
-use super::interruption::wait;
+use super::interruption::{scope, wait};
 
 /// The option for controller roles.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,6 @@ pub(super) enum RoleFlag {
     None,
 }
 
-/// A command line.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     /// With these options, and this version of the router.
@@ -32,7 +31,6 @@ pub(super) enum Command {
     RouterLatest(HubOptions, &'static str),
     /// `bootstrap-hub --restore-settings`.
     Restore(HubOptions, &'static str),
-    /// To the version before.
     Rollback,
     /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
@@ -42,17 +40,12 @@ pub(super) enum Command {
     External(&'static str),
     /// The cluster with `--adopt`, and the option for its role.
     Adopt(&'static str, RoleFlag),
-    /// The clusters.
     RemoveCluster(Vec<&'static str>),
-    /// Everything.
     Teardown,
 }
 
-/// The result of a command.
 pub(super) struct Run {
-    /// The plan.
     pub plan: Plan,
-    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -71,6 +64,14 @@ pub(super) fn applied(plan: &Plan, account: &Account) -> Outcome {
 }
 
 impl Command {
+    /// Runs the command to its end, which breaks no law.
+    pub(super) fn completes(&self, account: &Account) -> Run {
+        let run = wait(self.run(&scope(), account, 4, None));
+        assert!(run.outcome.is_complete(), "{self:?}: {:?}", run.outcome);
+        assert_eq!(account.breaches(), [""; 0], "{self:?}");
+        run
+    }
+
     /// Runs the command: survey, reconcile, show, apply.
     pub(super) async fn run(
         &self,
@@ -83,7 +84,6 @@ impl Command {
         self.apply(plan, account, limit, trouble).await
     }
 
-    /// Applies a plan of the command.
     pub(super) async fn apply(
         &self,
         plan: Plan,
@@ -102,12 +102,10 @@ impl Command {
         Run { plan, outcome }
     }
 
-    /// The plan of the command.
     pub(super) async fn plan(&self, scope: &Scope, account: &Account) -> Plan {
         plan(scope, account, &self.target()).await
     }
 
-    /// The target that the command makes.
     pub(super) fn target(&self) -> Target {
         match self {
             Self::BootstrapHub(options, version) => bootstrap(options, version, |_| {}),
@@ -155,12 +153,10 @@ pub(super) fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName
     clusters.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// The intent for a target.
 pub(super) async fn intent(scope: &Scope, account: &Account, target: &Target) -> Result<Intent, Blocked> {
     survey(scope, account, target, 4).await.1
 }
 
-/// The plan for a target.
 pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> Plan {
     let allowed = plan_if_allowed(scope, account, target).await;
     allowed.unwrap_or_else(|refusals| panic!("{refusals:?}"))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kibus::model::{
-    ClusterRecord, Document, GlobalOptions, HubOptions, Maker, Moment, OrNone, Queue, Record, Resource, ResourceId,
-    RolePolicy, Scope, Tags, UserTag, tags::DELETING,
+    ClusterRecord, Document, HubOptions, Maker, Moment, Queue, Record, Resource, ResourceId, RolePolicy, Scope, Tags,
+    tags::DELETING,
 };
 use kibus::plan::{Action, Change, Plan};
 use proptest::prelude::*;
@@ -14,61 +14,38 @@ use serde_json::json;
 
 use super::account::{Account, Basis, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag, plan_if_allowed};
+pub(super) use crate::permissions::{scope, typed};
 use Command::{AddCluster, Adopt, BootstrapHub, External, RemoveCluster, Retag, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
 
 pub(super) type Desired = BTreeMap<ResourceId, Resource>;
 
-pub(super) fn scope() -> Scope {
-    Scope {
-        bus: "kibus".parse().unwrap(),
-        account: "111122223333".parse().unwrap(),
-        region: "us-west-2".parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    }
-}
-
-pub(super) fn options(choose: impl FnOnce(&mut HubOptions)) -> HubOptions {
-    let mut options = HubOptions::default();
-    choose(&mut options);
-    options
-}
-
-fn tags(given: &[&str]) -> Option<Vec<OrNone<UserTag>>> {
-    Some(given.iter().map(|tag| tag.parse().unwrap()).collect())
+/// A hub with these options.
+pub(super) fn hub_with(options: &str) -> Command {
+    BootstrapHub(typed(options), "0.1.0")
 }
 
 pub(super) fn hub() -> Command {
-    BootstrapHub(HubOptions::default(), "0.1.0")
+    hub_with("")
 }
+
+const CHOOSY: &str = "--tag team=a --kms-key arn:aws:kms:us-west-2:111122223333:key/1 --retention 7200 --memory 512 --arch arm64 \
+    --permissions-boundary arn:aws:iam::111122223333:policy/x --reserved-concurrency 5 --log-retention 30 --rebalance \
+    --tag-conditions=false";
 
 /// A hub with every option set.
 pub(super) fn choosy_hub() -> Command {
-    choosy_hub_at(Some("/x/"))
-}
-
-fn choosy_hub_at(role_path: Option<&str>) -> Command {
-    let chosen = options(|c| {
-        c.tag = tags(&["team=a"]);
-        c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap());
-        c.retention = Some("7200".parse().unwrap());
-        c.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap());
-        c.role_path = role_path.map(|path| path.parse().unwrap());
-        c.memory = Some("512".parse().unwrap());
-        c.arch = Some("arm64".parse().unwrap());
-        c.reserved_concurrency = Some("5".parse().unwrap());
-        c.log_retention = Some("30".parse().unwrap());
-        c.rebalance = Some(true);
-        c.tag_conditions = Some(false);
-    });
-    BootstrapHub(chosen, "0.1.0")
+    hub_with(&format!("{CHOOSY} --role-path /x/"))
 }
 
 /// A hub with a customer key.
 pub(super) fn keyed() -> Command {
-    let key = "arn:aws:kms:us-west-2:111122223333:key/1";
-    BootstrapHub(options(|c| c.kms_key = Some(key.parse().unwrap())), "0.2.0")
+    BootstrapHub(typed("--kms-key arn:aws:kms:us-west-2:111122223333:key/1"), "0.2.0")
+}
+
+/// A hub with alarms, also on its clusters.
+pub(super) fn watched_hub() -> Command {
+    hub_with("--alarms --reader-alarms")
 }
 
 /// The commands that lead to each account at the start of a law.
@@ -90,43 +67,30 @@ fn histories() -> Vec<Vec<Command>> {
     ]
 }
 
-/// A hub with alarms, also on its clusters.
-pub(super) fn watched_hub() -> Command {
-    let watched = |c: &mut HubOptions| {
-        c.alarms = Some("true".parse().unwrap());
-        c.reader_alarms = Some(true);
-    };
-    BootstrapHub(options(watched), "0.1.0")
-}
-
-/// The commands that are interrupted.
 fn commands() -> Vec<Command> {
-    let choose = |choose: fn(&mut HubOptions)| BootstrapHub(options(choose), "0.1.0");
-    vec![
-        hub(),
+    let changes = [
+        "",
         // The path of a role cannot change.
-        choosy_hub_at(None),
+        CHOOSY,
+        "--tag team=b --tag x=y",
+        "--tag x=y",
+        "--tag none",
+        "--tag x=y --kms-key none --memory 1024",
+        "--kms-key none",
+        "--kms-key arn:aws:kms:us-west-2:111122223333:key/1",
+        "--kms-key arn:aws:kms:us-west-2:111122223333:key/2",
+        "--retention 9000",
+        "--permissions-boundary none",
+        "--queue-name karpenter-{cluster}",
+        "--reserved-concurrency none",
+        "--rebalance=false",
+        "--rebalance",
+        "--reader-alarms=false",
+        "--alarms --reader-alarms",
+        "--tag-conditions=true",
+    ];
+    let others = [
         BootstrapHub(HubOptions::default(), "0.2.0"),
-        choose(|c| c.tag = tags(&["team=b", "x=y"])),
-        choose(|c| c.tag = tags(&["x=y"])),
-        choose(|c| c.tag = tags(&["none"])),
-        choose(|c| {
-            c.tag = tags(&["x=y"]);
-            c.kms_key = Some("none".parse().unwrap());
-            c.memory = Some("1024".parse().unwrap());
-        }),
-        choose(|c| c.kms_key = Some("none".parse().unwrap())),
-        choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap())),
-        choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap())),
-        choose(|c| c.retention = Some("9000".parse().unwrap())),
-        choose(|c| c.permissions_boundary = Some("none".parse().unwrap())),
-        choose(|c| c.queue_name = Some("karpenter-{cluster}".parse().unwrap())),
-        choose(|c| c.reserved_concurrency = Some("none".parse().unwrap())),
-        choose(|c| c.rebalance = Some(false)),
-        choose(|c| c.rebalance = Some(true)),
-        choose(|c| c.reader_alarms = Some(false)),
-        watched_hub(),
-        choose(|c| c.tag_conditions = Some(true)),
         AddCluster(vec!["base"], NotGiven),
         AddCluster(vec!["base"], RoleFlag::None),
         AddCluster(vec!["base", "two"], Role("r-{cluster}")),
@@ -136,7 +100,8 @@ fn commands() -> Vec<Command> {
         RemoveCluster(vec!["base"]),
         RemoveCluster(vec!["base", "one", "two", "never"]),
         Teardown,
-    ]
+    ];
+    changes.map(hub_with).into_iter().chain(others).collect()
 }
 
 /// The commands about queues that exist before their clusters are recorded, or that get another owner.
@@ -230,10 +195,8 @@ pub(super) fn wait<T>(run: impl Future<Output = T>) -> T {
 pub(super) fn account_after(history: &[Command]) -> Desired {
     let account = Account::new(&scope(), of_others());
     for command in history {
-        let run = wait(command.run(&scope(), &account, 4, None));
-        assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome.failed);
+        command.completes(&account);
     }
-    assert_eq!(account.breaches(), [""; 0], "{history:?}");
     let mut desired = account.resources();
     for tags in desired.values_mut().filter_map(Resource::tags_mut) {
         tags.0.insert("cost-center".to_owned(), "7".to_owned());
@@ -391,8 +354,8 @@ fn a_rollback_may_be_interrupted_and_is_kept() {
     let new = || BootstrapHub(HubOptions::default(), "0.2.0");
     let latest = || RouterLatest(HubOptions::default(), "0.2.0");
     let base = || AddCluster(vec!["base"], Role("a"));
-    let tagged = || BootstrapHub(options(|c| c.tag = tags(&["x=y"])), "0.2.0");
-    let forward = || RouterLatest(options(|c| c.memory = Some("512".parse().unwrap())), "0.3.0");
+    let tagged = || BootstrapHub(typed("--tag x=y"), "0.2.0");
+    let forward = || RouterLatest(typed("--memory 512"), "0.3.0");
     let is_pinned = |resources: &Desired| {
         let parameter = resources.get(&ResourceId::Parameter(scope().settings_parameter()));
         let settings = parameter.and_then(Resource::as_parameter).unwrap().settings();
@@ -454,8 +417,7 @@ fn a_create_with_a_lost_answer_is_done() {
 fn a_teardown_leaves_the_account_as_it_was() {
     for history in histories() {
         let account = Account::new(&scope(), account_after(&history));
-        let run = wait(Teardown.run(&scope(), &account, 8, None));
-        assert!(run.outcome.is_complete(), "{history:?}: {:?}", run.outcome);
+        Teardown.completes(&account);
         let left: BTreeSet<_> = account.resources().into_keys().collect();
         let mut expected: BTreeSet<_> = of_others().into_keys().collect();
         let queue = |cluster: &str| ResourceId::Queue(format!("karpenter-{cluster}").parse().unwrap());
@@ -467,7 +429,6 @@ fn a_teardown_leaves_the_account_as_it_was() {
             }
         }
         assert_eq!(left, expected, "after {history:?}");
-        assert_eq!(account.breaches(), [""; 0], "after {history:?}");
     }
 }
 
@@ -540,12 +501,10 @@ fn s9_no_mark_deletes_a_queue() {
         }
         let account = Account::new(&scope(), start);
         for command in [hub(), base.clone()] {
-            let run = wait(command.run(&scope(), &account, 4, None));
-            assert!(run.outcome.is_complete(), "{mark}: {:?}", run.outcome);
+            let run = command.completes(&account);
             let deletes = run.plan.changes.iter().any(|change| change.action == Action::Delete);
             assert!(!deletes, "{mark}: {:?}", run.plan.changes);
         }
-        assert_eq!(account.breaches(), [""; 0], "{mark}");
         assert_same(account.resources(), &comparable(end.clone()), || mark.to_owned());
     }
 }
@@ -565,7 +524,7 @@ pub(super) fn trouble() -> impl Strategy<Value = Option<Interruption>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     /// Commands in any order, each interrupted a few times and repeated until it succeeds. Only what is asked of a queue that has
     /// another owner may be refused.

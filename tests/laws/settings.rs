@@ -1,24 +1,22 @@
 //! The settings of a hub: one of two first runs creates them, and a hub that lost them is only restored or deleted.
 
-use futures_util::future::join_all;
 use kibus::cloud::FaultKind;
 use kibus::model::{FindingCode, HubOptions, Kind, ResourceId};
 use kibus::plan::Action;
-use kibus::reconcile::Blocked;
 
 use super::account::{Account, Interruption, Trouble};
 use super::command::{Command, RoleFlag, applied, intent};
 use super::interruption::{
-    Desired, account_after, choosy_hub, may_be_interrupted, of_others, options, scope, wait, watched_hub,
+    Desired, account_after, choosy_hub, hub_with, may_be_interrupted, of_others, scope, wait, watched_hub,
 };
-use Command::{AddCluster, BootstrapHub, RemoveCluster, Restore, Rollback, Teardown};
+use Command::{AddCluster, BootstrapHub, Restore, Rollback, Teardown};
 
 fn settings() -> ResourceId {
     ResourceId::Parameter(scope().settings_parameter())
 }
 
 fn first_run(memory: &str) -> Command {
-    BootstrapHub(options(|c| c.memory = Some(memory.parse().unwrap())), "0.1.0")
+    hub_with(&format!("--memory {memory}"))
 }
 
 #[test]
@@ -26,7 +24,7 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     let account = Account::new(&scope(), of_others());
     let (first, second) = (first_run("512"), first_run("1024"));
     let plan = wait(second.plan(&scope(), &account));
-    assert!(wait(first.run(&scope(), &account, 4, None)).outcome.is_complete());
+    first.completes(&account);
     let before = account.resources();
     let outcome = applied(&plan, &account);
     let failed: Vec<_> = outcome.failed.iter().map(|(at, fault)| (&plan.changes[*at].id, &fault.kind)).collect();
@@ -34,11 +32,9 @@ fn of_two_first_runs_with_different_options_one_creates_the_hub() {
     assert!(outcome.done.is_empty(), "{:?}", outcome.done);
     assert_eq!(account.resources(), before);
     // It plans again, on top of the first run.
-    let again = wait(second.run(&scope(), &account, 4, None));
-    assert!(again.outcome.is_complete(), "{:?}", again.outcome);
+    let again = second.completes(&account);
     assert!(again.plan.changes.iter().all(|change| change.action == Action::Update), "{:?}", again.plan.changes);
     assert!(wait(second.plan(&scope(), &account)).is_empty());
-    assert_eq!(account.breaches(), [""; 0]);
 }
 
 /// What a killed run has created with the same options is as good as a lost answer.
@@ -69,42 +65,13 @@ fn lost_after(hub: Command) -> (Vec<Command>, Desired) {
 }
 
 #[test]
-fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
-    let (_, start) = lost();
-    let account = &Account::new(&scope(), start);
-    let commands = [
-        BootstrapHub(HubOptions::default(), "0.1.0"),
-        choosy_hub(),
-        AddCluster(vec!["two"], RoleFlag::None),
-        RemoveCluster(vec!["base"]),
-        Rollback,
-    ];
-    // What is missing is believed after some seconds, so all of them wait at the same time.
-    let intents = commands.iter().map(|command| async {
-        let target = command.target();
-        intent(&scope(), account, &target).await
-    });
-    for (command, intent) in commands.iter().zip(wait(join_all(intents))) {
-        match intent {
-            Err(Blocked(messages)) if messages[0].code == Some(FindingCode::SettingsMissing) => {
-                let restoring = messages[0].fix.steps()[0].command.clone().unwrap();
-                let words =
-                    ["--restore-settings", "--tag team=a", "--memory 512", "--role-path /x/", "--tag-conditions=false"];
-                for word in words {
-                    assert!(restoring.contains(word), "{command:?}: {restoring}");
-                }
-            }
-            other => panic!("{command:?}: {other:?}"),
-        }
-    }
-}
-
-#[test]
 fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
     let (history, start) = lost();
     let BootstrapHub(options, version) = choosy_hub() else { unreachable!() };
     let restore = Restore(options, version);
     let account = Account::new(&scope(), start.clone());
+    let blocked = wait(intent(&scope(), &account, &Rollback.target())).unwrap_err();
+    assert_eq!(blocked.0[0].code, Some(FindingCode::SettingsMissing));
     let run = wait(restore.run(&scope(), &account, 4, None));
     let changes: Vec<_> = run.plan.changes.iter().map(|change| (change.action, &change.id)).collect();
     assert_eq!(changes, [(Action::Create, &settings())]);
@@ -139,9 +106,7 @@ fn alarms_are_restored_or_deleted_without_settings() {
         (Teardown, Vec::new()),
     ] {
         let account = Account::new(&scope(), start.clone());
-        let run = wait(command.run(&scope(), &account, 4, None));
-        assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
+        command.completes(&account);
         assert_eq!(of_requests(&account.resources()), left, "{command:?}");
-        assert_eq!(account.breaches(), [""; 0], "{command:?}");
     }
 }

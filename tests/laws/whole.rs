@@ -1,22 +1,17 @@
 //! A hub that does not exist yet and its clusters are one plan.
 
 use kibus::apply::{Outcome, apply};
-use kibus::model::HubOptions;
 use kibus::reconcile::Wish;
 
 use super::account::Account;
 use super::command::{self, Nobody, RoleFlag};
-use super::interruption::{account_after, scope, wait};
+use super::interruption::{account_after, scope, typed, wait};
 
 #[test]
 fn a_new_hub_and_its_clusters_are_one_plan() {
-    let options = |template: Option<&str>| HubOptions {
-        queue_name: template.map(|template| template.parse().unwrap()),
-        ..HubOptions::default()
-    };
-    for (template, queue) in [(None, "karpenter-base"), (Some("fleet-{cluster}-k"), "fleet-base-k")] {
+    for (template, queue) in [("", "karpenter-base"), ("--queue-name fleet-{cluster}-k", "fleet-base-k")] {
         let account = Account::new(&scope(), account_after(&[]));
-        let mut target = command::bootstrap(&options(template), "0.1.0", |_| {});
+        let mut target = command::bootstrap(&typed(template), "0.1.0", |_| {});
         for name in command::names(&["base", "two"]) {
             target.clusters.insert(name, Wish::Set(command::cluster(RoleFlag::Role("a"))));
         }

@@ -1,21 +1,20 @@
 //! The clusters of one account, with what their tools created, and kibus commands for them.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 
-use kibus::model::{Document, GlobalOptions, Scope};
+use kibus::model::{Document, Scope};
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use super::setups::{Grant, MISSPELLED_STATE, Setup, Way};
 use crate::aws_like::{Proxy, Server};
 use crate::external_clusters::languages;
-use crate::queue_policies::Sender;
+use crate::hostile::process::{Ran, kibus};
+use crate::permissions::scope;
 use crate::support::account::Account;
+use crate::support::policy_simulator::Caller;
 
 const REGION: &str = "us-west-2";
 
-/// The clusters of one account.
 pub(super) struct Fleet {
     pub(super) account: Account,
     pub(super) scope: Scope,
@@ -28,13 +27,7 @@ impl Fleet {
     pub(super) async fn open(server: &Server, account: &str, setups: &[&'static Setup]) -> Self {
         let fleet = Self {
             account: Account::new(account, server.port(), REGION),
-            scope: Scope {
-                bus: "kibus".parse().unwrap(),
-                account: account.parse().unwrap(),
-                region: REGION.parse().unwrap(),
-                partition: "aws".parse().unwrap(),
-                options: GlobalOptions::default(),
-            },
+            scope: Scope { account: account.parse().unwrap(), ..scope() },
             setups: setups.to_vec(),
             proxy: Proxy::start(server.port(), "none").await,
         };
@@ -53,7 +46,6 @@ impl Fleet {
         fleet
     }
 
-    /// The instance of a cluster.
     pub(super) fn instance(&self, setup: &Setup) -> String {
         let at = self.setups.iter().position(|other| std::ptr::eq(*other, setup));
         format!("i-{:017x}", at.unwrap() + 1)
@@ -104,7 +96,6 @@ impl Fleet {
         self.account.call("sqs", "TagQueue", &json!({"QueueUrl": setup.queue, "Tags": tags}).to_string()).await;
     }
 
-    /// Removes them.
     pub(super) async fn untag(&self, setup: &Setup) {
         let untag = json!({"QueueUrl": setup.queue, "TagKeys": ["kibus:bus", "kibus:cluster"]});
         self.account.call("sqs", "UntagQueue", &untag.to_string()).await;
@@ -113,7 +104,7 @@ impl Fleet {
     /// Gives the queue what an export says, as its tool would.
     async fn apply_export(&self, setup: &Setup) {
         let line = format!("export cluster {} --format cloudformation --controller-role {}", setup.cluster, setup.role);
-        let queue = languages::cloud_formation(&self.read(&line).await, None, &self.queue_arn(setup)).queue;
+        let queue = languages::cloud_formation(&self.run(&line, 0).await.stdout, None, &self.queue_arn(setup)).queue;
         let document = |document: Option<Document>| document.unwrap().compact();
         let attributes = json!({
             "Policy": document(queue.policy),
@@ -196,7 +187,7 @@ impl Fleet {
     /// `discover` names the cluster of each queue where a tag or a role does; all rules that match can go, but those of a queue that
     /// nothing connects with Karpenter.
     pub(super) async fn is_discovered(&self) {
-        let found: Value = serde_json::from_str(&self.read("discover --output json").await).unwrap();
+        let found: Value = serde_json::from_str(&self.run("discover --output json", 0).await.stdout).unwrap();
         let found = &found["hubs"][0]["discovery"];
         let of = |members: &Value| members.as_array().unwrap().clone();
         for setup in &self.setups {
@@ -225,14 +216,15 @@ impl Fleet {
 
     /// Whether the rules of the tool may send to the queue that the cluster has on the bus.
     pub(super) async fn accepts_old_rules(&self, setup: &Setup) -> bool {
-        let policy = self.policy(&self.queue(setup)).await;
-        let rules = setup.rules.iter().map(|(rule, _)| self.rule(rule));
-        policy.is_some_and(|policy| rules.into_iter().any(|rule| rule.may_send(&policy)))
+        let queue = self.queue(setup);
+        let policy = self.policy(&queue).await;
+        policy.is_some_and(|policy| setup.rules.iter().any(|(rule, _)| self.may_send(rule, &queue, &policy)))
     }
 
-    /// EventBridge, on behalf of a rule.
-    pub(super) fn rule(&self, name: &str) -> Sender {
-        Sender::service("events.amazonaws.com", self.rule_arn(name))
+    /// Whether EventBridge may send to a queue with this policy, on behalf of a rule.
+    pub(super) fn may_send(&self, rule: &str, queue: &str, policy: &Document) -> bool {
+        let queue = self.scope.queue_arn(&queue.parse().unwrap());
+        Caller::service("events.amazonaws.com", self.rule_arn(rule)).may_send(&queue, policy)
     }
 
     fn rule_arn(&self, name: &str) -> String {
@@ -259,36 +251,14 @@ impl Fleet {
     }
 
     /// Runs a command that succeeds, and gives what it wrote.
-    pub(super) async fn kibus(&self, arguments: &str) -> String {
-        self.kibus_ends(arguments, 0).await
+    pub(super) async fn kibus(&self, line: &str) -> String {
+        self.run(line, 0).await.text()
     }
 
-    /// Runs a command that ends with this code, and gives what it wrote.
-    pub(super) async fn kibus_ends(&self, arguments: &str, code: i32) -> String {
-        self.run(arguments, code).await.concat()
-    }
-
-    /// Runs a command that succeeds, and gives its standard output.
-    async fn read(&self, arguments: &str) -> String {
-        let [output, _] = self.run(arguments, 0).await;
-        output
-    }
-
-    /// Standard output and standard error of a command that ends with this code.
-    async fn run(&self, arguments: &str, code: i32) -> [String; 2] {
-        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(arguments.split_whitespace())
-            .env_clear()
-            .envs([("AWS_ACCESS_KEY_ID", self.account.id.as_str()), ("AWS_SECRET_ACCESS_KEY", "test")])
-            .envs([("AWS_REGION", REGION), ("AWS_ENDPOINT_URL", &self.proxy.url)])
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap();
-        let wrote = [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned());
-        assert_eq!(output.status.code(), Some(code), "kibus {arguments}: {}", wrote.concat());
-        wrote
+    pub(super) async fn run(&self, line: &str, code: i32) -> Ran {
+        let ran = kibus(line, &[("AWS_ACCESS_KEY_ID", &self.account.id), ("AWS_ENDPOINT_URL", &self.proxy.url)]).await;
+        assert_eq!(ran.code, Some(code), "kibus {line}: {}", ran.text());
+        ran
     }
 }
 

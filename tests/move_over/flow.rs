@@ -19,13 +19,11 @@ const SIGNALS: [Signal; 3] = [Signal::SpotInterruption, Signal::StateChange, Sig
 /// The pause between two events of a cluster. With more of them, each `verify` would find messages, and watch for a minute.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long an event may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// A cluster, and the id of an event about its instance.
 type Sent = (&'static str, String);
 
-/// Events that flow until they are counted.
 pub(super) struct Flow {
     shared: Arc<Shared>,
     over: Arc<AtomicBool>,
@@ -118,7 +116,6 @@ impl Flow {
 }
 
 impl Shared {
-    /// One event about each cluster's instance.
     async fn send_all(&self) {
         for setup in &self.fleet.setups {
             self.send(setup).await;
@@ -160,7 +157,7 @@ impl Shared {
             for target in targets["Targets"].as_array().into_iter().flatten() {
                 let queue = target["Arn"].as_str().unwrap().rsplit(':').next().unwrap();
                 let policy = self.fleet.policy(queue).await;
-                if policy.is_some_and(|policy| self.fleet.rule(name).may_send(&policy)) {
+                if policy.is_some_and(|policy| self.fleet.may_send(name, queue, &policy)) {
                     let message = json!({"QueueUrl": queue, "MessageBody": event}).to_string();
                     account.call("sqs", "SendMessage", &message).await;
                     reached.insert(queue.to_owned());

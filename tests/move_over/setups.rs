@@ -99,15 +99,29 @@ const BY_HAND: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Sid":"EventBridgeToSQS","Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},
      "Action":"sqs:SendMessage","Resource":"${queue_arn}"}]}"#;
 
+/// A module of Terraform.
+const MODULE: Setup = Setup {
+    is_named: false,
+    cluster: "",
+    template: "karpenter-{cluster}",
+    way: Way::NewQueue,
+    queue: "",
+    queue_tags: &[],
+    queue_policy: BY_MODULE,
+    rules: &[],
+    rule_tags: &[],
+    target_id: "KarpenterInterruptionQueueTarget",
+    role: "",
+    grant: Grant::Managed(""),
+    is_read: true,
+};
+
 pub(crate) const SETUPS: &[Setup] = &[
     Setup {
         // cloud-formation
         is_named: true,
         cluster: "base",
-        template: "karpenter-{cluster}",
-        way: Way::NewQueue,
         queue: "base",
-        queue_tags: &[],
         queue_policy: BY_TEMPLATE,
         rules: &[
             ("Karpenter-base-ScheduledChangeRule-1A2B3C4D5E6F7", HEALTH),
@@ -116,18 +130,14 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("Karpenter-base-InstanceStateChangeRule-4D5E6F7G8H9I0", STATE),
             ("Karpenter-base-CapacityReservationInterruptionRule-5E6F7", RESERVATION),
         ],
-        rule_tags: &[],
-        target_id: "KarpenterInterruptionQueueTarget",
         role: "base-karpenter",
         grant: Grant::Managed("KarpenterControllerPolicy-base"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // eksctl
         is_named: true,
         cluster: "dev",
-        template: "karpenter-{cluster}",
-        way: Way::NewQueue,
         queue: "dev",
         queue_tags: &[("alpha.eksctl.io/cluster-name", "dev")],
         queue_policy: BY_TEMPLATE,
@@ -137,20 +147,17 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("eksctl-dev-karpenter-RebalanceRule-8H9I0J1K2L3M4", REBALANCE),
             ("eksctl-dev-karpenter-InstanceStateChangeRule-9I0J1K2L3M4N5", STATE),
         ],
-        rule_tags: &[],
-        target_id: "KarpenterInterruptionQueueTarget",
         role: "eksctl-dev-iamservice-role",
         grant: Grant::Managed("eksctl-KarpenterControllerPolicy-dev"),
         is_read: false,
+        ..MODULE
     },
     Setup {
         // cdk-eks-karpenter
-        is_named: false,
         cluster: "cdk",
         template: "{cluster}",
         way: Way::External,
         queue: "cdk",
-        queue_tags: &[],
         queue_policy: BY_CDK,
         rules: &[
             ("Clusters-KarpenterScheduledChangeRule0F3C-0J1K2L3M4N5O6", HEALTH),
@@ -158,32 +165,24 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("Clusters-KarpenterRebalanceRuleC3D4-2L3M4N5O6P7Q8", REBALANCE),
             ("Clusters-KarpenterStateChangeRuleE5F6-3M4N5O6P7Q8R9", STATE),
         ],
-        rule_tags: &[],
         target_id: "Target0",
         role: "Clusters-KarpenterRole6E7D8C9B-4N5O6P7Q8R9S",
         grant: Grant::Inline("KarpenterControllerPolicy1A2B3C4D"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // terraform-aws-eks
-        is_named: false,
         cluster: "old",
-        template: "karpenter-{cluster}",
-        way: Way::NewQueue,
         queue: "Karpenter-old",
-        queue_tags: &[],
-        queue_policy: BY_MODULE,
         rules: &[
             ("KarpenterHealthEvent-old", HEALTH),
             ("KarpenterSpotInterrupt-old", SPOT),
             ("KarpenterInstanceRebalance-old", REBALANCE),
             ("KarpenterInstanceStateChange-old", STATE),
         ],
-        rule_tags: &[],
-        target_id: "KarpenterInterruptionQueueTarget",
         role: "KarpenterIRSA-old-20230412070102030400000002",
         grant: Grant::Managed("KarpenterIRSA-old-20230412070102030400000001"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // terraform-aws-eks
@@ -202,19 +201,16 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("KarpenterCRInterruption-20260310091011120000000007", RESERVATION),
         ],
         rule_tags: &[("ClusterName", "new"), ("Environment", "production")],
-        target_id: "KarpenterInterruptionQueueTarget",
         role: "KarpenterController-20260310091011120000000002",
         grant: Grant::Managed("KarpenterController-20260310091011120000000001"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // eks-blueprints-addons
         is_named: true,
         cluster: "addons",
-        template: "karpenter-{cluster}",
         way: Way::Adopt,
         queue: "karpenter-addons",
-        queue_tags: &[],
         queue_policy: BY_ADDONS,
         rules: &[
             ("Karpenter-HealthEvent-20240611131415160000000003", HEALTH),
@@ -226,16 +222,14 @@ pub(crate) const SETUPS: &[Setup] = &[
         target_id: "KarpenterQueueTarget",
         role: "karpenter-20240611131415160000000002",
         grant: Grant::Managed("karpenter-20240611131415160000000001"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // by-hand
         is_named: true,
         cluster: "guide",
-        template: "karpenter-{cluster}",
         way: Way::Adopt,
         queue: "karpenter-guide",
-        queue_tags: &[],
         queue_policy: BY_HAND,
         rules: &[
             ("karpenter-spot-interruption", SPOT),
@@ -243,20 +237,15 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("karpenter-instance-state-change", STATE),
             ("karpenter-scheduled-change", HEALTH),
         ],
-        rule_tags: &[],
         target_id: "karpenter-sqs",
         role: "KarpenterServiceAccount-guide",
         grant: Grant::Inline("KarpenterSQSInterruptionPolicy"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // cdk-eks-blueprints
-        is_named: false,
         cluster: "stack-cluster",
-        template: "karpenter-{cluster}",
-        way: Way::NewQueue,
         queue: "blueprints",
-        queue_tags: &[],
         queue_policy: BY_BLUEPRINTS,
         rules: &[
             ("blueprints-schedulechangerule3F2A9B1C-8P7O6I5U4Y3T", HEALTH),
@@ -264,21 +253,16 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("blueprints-rebalanceruleB7C6A5D4-0A9S8D7F6G5H", REBALANCE),
             ("blueprints-inststatechangerule1E2F3A4B-1Z0X9C8V7B6N", MISSPELLED_STATE),
         ],
-        rule_tags: &[],
         target_id: "Target0",
         role: "blueprints-karpentersaRole8D7C6B5A-2M1N0B9V8C7X",
         grant: Grant::Inline("karpentersaDefaultPolicy0A1B2C3D"),
-        is_read: true,
+        ..MODULE
     },
     Setup {
         // cloud-posse
-        is_named: false,
         cluster: "eg-core-ue2-auto-eks-cluster",
-        template: "karpenter-{cluster}",
-        way: Way::NewQueue,
         queue: "eg-core-ue2-auto-karpenter",
         queue_tags: &[("Namespace", "eg"), ("Name", "eg-core-ue2-auto-karpenter")],
-        queue_policy: BY_MODULE,
         rules: &[
             ("eg-core-ue2-auto-karpenter-HealthEvent", HEALTH),
             ("eg-core-ue2-auto-karpenter-SpotInterrupt", SPOT),
@@ -286,9 +270,8 @@ pub(crate) const SETUPS: &[Setup] = &[
             ("eg-core-ue2-auto-karpenter-InstanceStateChange", STATE),
         ],
         rule_tags: &[("Namespace", "eg"), ("Name", "eg-core-ue2-auto-karpenter")],
-        target_id: "KarpenterInterruptionQueueTarget",
         role: "eg-core-ue2-auto-karpenter-karpenter@karpenter",
         grant: Grant::Managed("eg-core-ue2-auto-karpenter-karpenter@karpenter"),
-        is_read: true,
+        ..MODULE
     },
 ];

@@ -1,60 +1,45 @@
 //! An account with users on an emulator that checks signatures and policies.
 
 use std::collections::BTreeSet;
-use std::process::Stdio;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_sdk_sqs::types::QueueAttributeName;
 use hyper::Request;
 use hyper::body::Bytes;
 use kibus::sandbox::SandboxServer;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use super::{parameters, queue_locks};
+use crate::hostile::process::{Ran, kibus};
 use crate::support::emulator::{ACCOUNT, plain_http, private_server};
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
 use crate::support::{account, kms_key};
 
-/// The Region of most of these tests.
-pub(super) const REGION: &str = "us-west-2";
+pub(crate) const REGION: &str = "us-west-2";
 
-/// An account on its own emulator.
-pub(super) struct Account {
+pub(crate) struct Account {
     server: SandboxServer,
-    region: &'static str,
+    pub(crate) region: &'static str,
     /// The endpoint of all calls, including the router's.
-    pub(super) endpoint: String,
+    pub(crate) endpoint: String,
 }
 
 /// The Sids of the statements that deny senders.
 const LOCKS: [&str; 2] = ["KibusServicesOnly", "KibusRouterOnly"];
 
-/// The access key of a user.
 #[derive(Clone)]
-pub(super) struct Keys {
-    pub(super) id: String,
+pub(crate) struct Keys {
+    pub(crate) id: String,
     secret: String,
     /// Of the root user only, which the emulator would otherwise take anybody for.
     token: Option<String>,
 }
 
-/// The output and the calls of a command.
-pub(super) struct Ran {
-    pub(super) code: Option<i32>,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
-    /// The calls that it made.
-    pub(super) calls: BTreeSet<String>,
-}
-
 impl Account {
     /// Starts the emulator with its checks enabled. All calls go through a proxy that marks them as TLS, which the queue
     /// policies require.
-    pub(super) async fn start(region: &'static str) -> Self {
+    pub(crate) async fn start(region: &'static str) -> Self {
         let server = Upstream::default();
         let target = server.clone();
         let endpoint = Port::open().await.serve(move |request| terminate_tls(target.clone(), request));
@@ -64,8 +49,7 @@ impl Account {
         Self { server: started, region, endpoint }
     }
 
-    /// The keys of the root user.
-    pub(super) fn root_keys(&self) -> Keys {
+    pub(crate) fn root_keys(&self) -> Keys {
         Keys {
             id: ACCOUNT.to_owned(),
             secret: "test".to_owned(),
@@ -73,19 +57,17 @@ impl Account {
         }
     }
 
-    /// The SDK configuration of the root user.
-    pub(super) fn root(&self) -> SdkConfig {
+    pub(crate) fn root(&self) -> SdkConfig {
         self.sdk(&self.root_keys())
     }
 
     /// What kibus prints for the root user.
-    pub(super) async fn document(&self, line: &str) -> Value {
+    pub(crate) async fn document(&self, line: &str) -> Value {
         let ran = self.kibus(&self.root_keys(), line).await;
         serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     }
 
-    /// The SDK configuration with these keys.
-    pub(super) fn sdk(&self, keys: &Keys) -> SdkConfig {
+    pub(crate) fn sdk(&self, keys: &Keys) -> SdkConfig {
         let credentials = Credentials::new(&keys.id, &keys.secret, keys.token.clone(), None, "test");
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
@@ -96,25 +78,39 @@ impl Account {
             .build()
     }
 
-    /// Creates a user without permissions.
-    pub(super) async fn user(&self, name: &str) -> Keys {
+    /// Creates a user with these permissions.
+    pub(crate) async fn user(&self, name: &str, documents: &[&Value]) -> Keys {
         let iam = aws_sdk_iam::Client::new(&self.root());
         iam.create_user().user_name(name).send().await.unwrap();
+        for (number, document) in documents.iter().enumerate() {
+            self.allow(name, &format!("{name}-{number}"), document).await;
+        }
         let key = iam.create_access_key().user_name(name).send().await.unwrap();
         let key = key.access_key.unwrap();
         Keys { id: key.access_key_id, secret: key.secret_access_key, token: None }
     }
 
-    /// Creates a managed policy and returns its ARN.
-    pub(super) async fn managed(&self, name: &str, document: &Value) -> String {
+    pub(crate) async fn managed(&self, name: &str, document: &Value) -> String {
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.create_policy().policy_name(name);
         let made = call.policy_document(document.to_string()).send().await.unwrap();
         made.policy.unwrap().arn.unwrap()
     }
 
+    /// Calls of the root user.
+    pub(crate) fn calls(&self) -> account::Account {
+        let (_, port) = self.endpoint.rsplit_once(':').unwrap();
+        account::Account::new(ACCOUNT, port.parse().unwrap(), self.region)
+    }
+
+    /// Creates a role that nobody may assume.
+    pub(crate) async fn role(&self, name: &str) {
+        let trust = r#"AssumeRolePolicyDocument={"Version":"2012-10-17","Statement":[]}"#;
+        self.calls().call("iam", "CreateRole", &format!("RoleName={name} {trust}")).await;
+    }
+
     /// Attaches a document to a user as a managed policy.
-    pub(super) async fn allow(&self, user: &str, policy: &str, document: &Value) {
+    pub(crate) async fn allow(&self, user: &str, policy: &str, document: &Value) {
         let arn = self.managed(policy, document).await;
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.attach_user_policy().user_name(user).policy_arn(arn);
@@ -123,41 +119,38 @@ impl Account {
 
     /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
     /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
-    pub(super) async fn deliver(&self, queue: &str, text: &Value) {
-        let events = aws_sdk_eventbridge::Client::new(&self.root());
-        let call = events.put_rule().name("deliver").event_pattern(r#"{"source": ["test"]}"#);
-        call.send().await.unwrap();
-        let target = Target::builder().id("queue").input(text.to_string());
-        let target = target.arn(format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region));
-        let call = events.put_targets().rule("deliver").targets(target.build().unwrap());
-        call.send().await.unwrap();
-        let entry = PutEventsRequestEntry::builder().source("test").detail_type("test").detail("{}");
-        let sent = events.put_events().entries(entry.build()).send().await.unwrap();
-        assert_eq!(sent.failed_entry_count, 0, "{sent:?}");
-        let call = events.remove_targets().rule("deliver").ids("queue");
-        call.send().await.unwrap();
-        events.delete_rule().name("deliver").send().await.unwrap();
+    pub(crate) async fn deliver(&self, queue: &str, text: &Value) {
+        let target = json!({"Id": "queue", "Input": text.to_string(), "Arn": format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region)});
+        for (operation, input) in [
+            ("PutRule", json!({"Name": "deliver", "EventPattern": json!({"source": ["test"]}).to_string()})),
+            ("PutTargets", json!({"Rule": "deliver", "Targets": [target]})),
+            ("PutEvents", json!({"Entries": [{"Source": "test", "DetailType": "test", "Detail": "{}"}]})),
+            ("RemoveTargets", json!({"Rule": "deliver", "Ids": ["queue"]})),
+            ("DeleteRule", json!({"Name": "deliver"})),
+        ] {
+            let answer = self.calls().json("events", operation, &input.to_string()).await;
+            assert!(answer["FailedEntryCount"].as_u64().is_none_or(|count| count == 0), "{answer}");
+        }
     }
 
     /// Removes the locks from the policies of these queues.
-    pub(super) async fn unlock(&self, queues: &[&str]) {
-        let sqs = aws_sdk_sqs::Client::new(&self.root());
+    pub(crate) async fn unlock(&self, queues: &[&str]) {
+        let calls = self.calls();
         for queue in queues {
-            let url = format!("{}/{ACCOUNT}/{queue}", self.endpoint);
-            let call = sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::Policy);
-            let read = call.send().await.unwrap().attributes.unwrap();
-            let mut policy: Value = serde_json::from_str(&read[&QueueAttributeName::Policy]).unwrap();
+            let get = json!({"QueueUrl": queue, "AttributeNames": ["Policy"]});
+            let read = calls.json("sqs", "GetQueueAttributes", &get.to_string()).await;
+            let mut policy: Value = serde_json::from_str(read["Attributes"]["Policy"].as_str().unwrap()).unwrap();
             let statements = policy["Statement"].as_array_mut().unwrap();
             let locked = statements.len();
             statements.retain(|statement| !LOCKS.iter().any(|lock| statement["Sid"] == *lock));
             assert_eq!(statements.len() + 1, locked, "{policy}");
-            let call = sqs.set_queue_attributes().queue_url(&url);
-            call.attributes(QueueAttributeName::Policy, policy.to_string()).send().await.unwrap();
+            let set = json!({"QueueUrl": queue, "Attributes": {"Policy": policy.to_string()}});
+            calls.call("sqs", "SetQueueAttributes", &set.to_string()).await;
         }
     }
 
     /// Creates a KMS key that allows EventBridge and returns its ARN.
-    pub(super) async fn key(&self) -> String {
+    pub(crate) async fn key(&self) -> String {
         let policy = json!({
             "Version": "2012-10-17",
             "Statement": [{
@@ -167,47 +160,33 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
-        kms_key::make(&account, Some(&policy)).await
+        kms_key::make(&self.calls(), Some(&policy)).await
     }
 
     /// Creates a topic under this key, with the policy of a new one, and returns its ARN.
-    pub(super) async fn topic(&self, name: &str, key: &str) -> String {
-        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
+    pub(crate) async fn topic(&self, name: &str, key: &str) -> String {
         let attribute = format!("Attributes.entry.1.key=KmsMasterKeyId Attributes.entry.1.value={key}");
-        account.call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
+        self.calls().call("sns", "CreateTopic", &format!("Name={name} {attribute}")).await;
         format!("arn:aws:sns:{}:{ACCOUNT}:{name}", self.region)
     }
 
     /// Runs kibus with these keys. Who stops waiting kills it.
-    pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(line.split_whitespace())
-            .arg("-vv")
-            .env_clear()
-            .envs([
-                ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
-                ("AWS_SECRET_ACCESS_KEY", &keys.secret),
-                ("AWS_REGION", self.region),
-                ("AWS_EC2_METADATA_DISABLED", "true"),
-                ("KIBUS_ENDPOINT_URL", &self.endpoint),
-            ])
-            .envs(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)))
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        let calls = stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
-        Ran {
-            code: output.status.code(),
-            calls: calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect(),
-            stdout,
-            stderr,
-        }
+    pub(crate) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
+        let mut variables = vec![
+            ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
+            ("AWS_SECRET_ACCESS_KEY", &keys.secret),
+            ("AWS_REGION", self.region),
+            ("KIBUS_ENDPOINT_URL", &self.endpoint),
+        ];
+        variables.extend(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)));
+        kibus(&format!("{line} -vv"), &variables).await
     }
+}
+
+/// The calls that a command made, by its log.
+pub(crate) fn calls(ran: &Ran) -> BTreeSet<String> {
+    let calls = ran.stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
+    calls.filter_map(|(_, call)| call.split_once(' ')).map(|(action, _)| action.to_owned()).collect()
 }
 
 /// Forwards a call like a load balancer that terminates TLS.

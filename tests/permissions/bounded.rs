@@ -1,33 +1,25 @@
 //! The operator's document with a permissions boundary is enough for every command, except to update the trust policy of
 //! the router role.
 
-use std::collections::BTreeSet;
-
 use aws_sdk_iam::Client as Iam;
 
 use super::account::{Account, REGION};
 use super::denied::{Tried, not_denied};
-use super::{ASSUME_NOBODY, Operator, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
+use super::{ASSUME_NOBODY, Operator, ROUTER_ROLE, arn, emulators_own, everything};
 
 #[tokio::test]
 async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     let account = Account::start(REGION).await;
     let iam = Iam::new(&account.root());
     let boundary = account.managed("boundary", &everything()).await;
-    let call = iam.create_role().role_name("KarpenterControllerRole-base");
-    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
-    let mut operator = Operator { account: &account, keys: account.user("operator").await, called: BTreeSet::new() };
+    account.role("KarpenterControllerRole-base").await;
     let options = format!("--permissions-boundary {boundary} --tag team=a");
     let document = account.document(&format!("policy operator {options}")).await;
-    account.allow("operator", "kibus-operator", &document).await;
     let clusters = account.document("policy operator --for clusters base").await;
-    account.allow("operator", "kibus-clusters", &clusters).await;
-    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
-    account.allow("operator", "emulators-own-bounded", &emulators_own::of_bounded(ROUTER_ROLE)).await;
-    let router = operator.document("policy router").await;
-    let own = account.managed("emulators-own-of-router", &emulators_own::of_router(&router)).await;
-    let bootstrap = format!("bootstrap-hub --yes {options}");
-    tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
+    let own = [emulators_own::of_operator(arn), emulators_own::of_bounded(ROUTER_ROLE)];
+    let keys = account.user("operator", &[&document, &clusters, &own[0], &own[1]]).await;
+    let mut operator = Operator::new(&account, keys);
+    let own = operator.bootstraps(&format!("bootstrap-hub --yes {options}")).await;
     operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     operator.kibus("verify").await;
@@ -59,10 +51,7 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     assume(trust).await.unwrap();
 
     operator.kibus("bootstrap-hub --yes").await;
-    let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
-    call.send().await.unwrap();
-    operator.kibus("remove-cluster base --yes").await;
-    operator.kibus("teardown --yes").await;
+    operator.removes("base", &own).await;
 
     // What the documentation does not promise: no condition of IAM is about the trust policy of a new role.
     let call = his.create_role().role_name(ROUTER_ROLE);

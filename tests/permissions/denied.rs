@@ -13,14 +13,13 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
-use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
+use super::{Operator, arn, emulators_own, everything};
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
 
 /// A role that is named like a controller's role and is none.
 const NO_CONTROLLER: &str = "deploy-karpenter";
 
-/// A call that was made.
 #[derive(Debug)]
 pub(super) struct Tried {
     what: String,
@@ -39,13 +38,11 @@ impl Tried {
     }
 }
 
-/// The calls that were not denied.
 pub(super) fn not_denied(calls: &[Tried]) -> Vec<String> {
     let calls = calls.iter().filter(|call| !call.is_denied());
     calls.map(|call| format!("{}: {}", call.what, call.code)).collect()
 }
 
-/// Makes calls.
 macro_rules! tried {
     ($($what:literal: $call:expr,)*) => {
         vec![$(Tried::new($what, $call.send().await.err())),*]
@@ -58,39 +55,23 @@ pub(super) use tried;
 #[tokio::test]
 async fn the_documents_alone_deny() {
     let account = Account::start(REGION).await;
-    let iam = aws_sdk_iam::Client::new(&account.root());
-    let call = iam.create_role().role_name("KarpenterControllerRole-base");
-    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    account.role("KarpenterControllerRole-base").await;
     account.managed("boundary", &everything()).await;
     create_foreign(&account).await;
-    let router = account.document("policy router").await;
-    let own = emulators_own::of_router(&router);
-    let own = account.managed("emulators-own-of-router", &own).await;
-    let kibus = async |line: &str| {
-        let ran = account.kibus(&account.root_keys(), line).await;
-        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
-    };
-    tokio::join!(kibus("bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
-    kibus("add-cluster base --yes").await;
-    kibus("add-cluster tenant-1 --yes --no-controller-role").await;
+    let mut root = Operator::new(&account, account.root_keys());
+    root.bootstraps("bootstrap-hub --yes").await;
+    root.kibus("add-cluster base --yes").await;
+    root.kibus("add-cluster tenant-1 --yes --no-controller-role").await;
     account.unlock(&["kibus-hub", "kibus-hub-dlq", "karpenter-base", "karpenter-tenant-1"]).await;
     // Last, because a check would report it.
-    let sqs = aws_sdk_sqs::Client::new(&account.root());
-    let call = sqs.create_queue().queue_name("invoices-tagged").tags("kibus:bus", "kibus");
-    call.tags("kibus:cluster", "other").send().await.unwrap();
-    let user = async |name: &str, documents: &[Value]| {
-        let keys = account.user(name).await;
-        for (number, document) in documents.iter().enumerate() {
-            account.allow(name, &format!("{name}-{number}"), document).await;
-        }
-        keys
-    };
+    let tagged = json!({"QueueName": "invoices-tagged", "tags": {"kibus:bus": "kibus", "kibus:cluster": "other"}});
+    account.calls().call("sqs", "CreateQueue", &tagged.to_string()).await;
     let controller = account.document("policy controller base").await;
+    let controller = account.user("controller", &[&controller]).await;
+    let router = account.user("router", &[&account.document("policy router").await]).await;
     let clusters = account.document("policy operator --for clusters").await;
-    let operator = [account.document("policy operator").await, clusters, emulators_own::of_operator(arn)];
-    let controller = user("controller", &[controller]).await;
-    let router = user("router", &[router]).await;
-    let operator = user("operator", &operator).await;
+    let operator = account.document("policy operator").await;
+    let operator = account.user("operator", &[&operator, &clusters, &emulators_own::of_operator(arn)]).await;
     for calls in [
         to_the_controller(&account, &controller).await,
         to_the_router(&account, &router).await,
@@ -98,7 +79,7 @@ async fn the_documents_alone_deny() {
     ] {
         assert_eq!(not_denied(&calls), Vec::<String>::new());
     }
-    let anybody = user("anybody", &[everything()]).await;
+    let anybody = account.user("anybody", &[&everything()]).await;
     for calls in [
         to_the_controller(&account, &anybody).await,
         to_the_router(&account, &anybody).await,
@@ -112,34 +93,23 @@ async fn the_documents_alone_deny() {
 /// Creates foreign resources: a queue of another name, and one that lets everyone receive; two with our prefix, of another
 /// bus and of none; roles and a log group.
 pub(super) async fn create_foreign(account: &Account) {
-    let root = account.root();
-    let sqs = aws_sdk_sqs::Client::new(&root);
-    for (queue, bus) in [("invoices", None), ("karpenter-manual", None), ("karpenter-other", Some("other"))] {
-        let mut call = sqs.create_queue().queue_name(queue);
-        if let Some(bus) = bus {
-            call = call.tags("kibus:bus", bus).tags("kibus:cluster", "other");
-        }
-        call.send().await.unwrap();
+    let mut open = emulators_own::statement(&["sqs:ReceiveMessage"], arn("sqs", "opened"));
+    open["Principal"] = json!("*");
+    let open = emulators_own::policy([open]).to_string();
+    for queue in [
+        json!({"QueueName": "invoices"}),
+        json!({"QueueName": "karpenter-manual"}),
+        json!({"QueueName": "karpenter-other", "tags": {"kibus:bus": "other", "kibus:cluster": "other"}}),
+        json!({"QueueName": "opened", "Attributes": {"Policy": open}}),
+    ] {
+        account.calls().call("sqs", "CreateQueue", &queue.to_string()).await;
     }
-    let opened = json!({
-        "Version": "2012-10-17",
-        "Statement": [{
-            "Effect": "Allow", "Principal": "*", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", "opened"),
-        }],
-    });
-    let call = sqs.create_queue().queue_name("opened");
-    let call = call.attributes(QueueAttributeName::Policy, opened.to_string());
-    call.send().await.unwrap();
-    let iam = aws_sdk_iam::Client::new(&root);
     for role in ["admin", NO_CONTROLLER] {
-        let call = iam.create_role().role_name(role);
-        call.assume_role_policy_document("{}").send().await.unwrap();
+        account.role(role).await;
     }
-    let group = json!({ "logGroupName": "/aws/lambda/invoices" });
-    to_logs(&root, "CreateLogGroup", group).await.unwrap();
+    account.calls().call("logs", "CreateLogGroup", r#"{"logGroupName": "/aws/lambda/invoices"}"#).await;
 }
 
-/// Makes the calls that must be denied to the operator.
 async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -207,7 +177,6 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     calls
 }
 
-/// Makes a call to CloudWatch Logs.
 async fn to_logs(
     config: &SdkConfig,
     operation: &'static str,
@@ -217,7 +186,6 @@ async fn to_logs(
     logs.call(operation, input).await
 }
 
-/// Makes the calls that must be denied to the router.
 async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -274,7 +242,6 @@ pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<Tried> {
     done
 }
 
-/// Makes the calls that must be denied to a controller.
 async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&account.sdk(keys));

@@ -2,24 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_eventbridge::Client as Events;
-use aws_sdk_eventbridge::types::Target;
-use aws_sdk_sqs::Client as Sqs;
+use serde_json::json;
 
-use super::account::{Account, REGION};
+use super::account::{Account, REGION, calls};
 use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
 
 /// A queue with a name that the operator's document does not have, and a rule that sends to it.
 async fn create_foreign_rule(account: &Account) {
-    let root = account.root();
-    Sqs::new(&root).create_queue().queue_name("base").send().await.unwrap();
-    let events = Events::new(&root);
-    let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
     let rule = "Karpenter-base-SpotInterruptionRule-1A2B";
-    events.put_rule().name(rule).event_pattern(pattern).send().await.unwrap();
-    let target = Target::builder().id("KarpenterInterruptionQueueTarget").arn(arn("sqs", "base"));
-    let call = events.put_targets().rule(rule).targets(target.build().unwrap());
-    call.send().await.unwrap();
+    let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
+    let target = json!({"Id": "KarpenterInterruptionQueueTarget", "Arn": arn("sqs", "base")});
+    for (service, operation, input) in [
+        ("sqs", "CreateQueue", json!({"QueueName": "base"})),
+        ("events", "PutRule", json!({"Name": rule, "EventPattern": pattern})),
+        ("events", "PutTargets", json!({"Rule": rule, "Targets": [target]})),
+    ] {
+        account.calls().call(service, operation, &input.to_string()).await;
+    }
 }
 
 #[tokio::test]
@@ -28,9 +27,7 @@ async fn a_discovery_reads_what_its_documents_allow() {
     create_foreign_rule(&account).await;
     let ordinary = account.document("policy operator").await;
     let besides = account.document("policy operator --for discover").await;
-    let keys = account.user("operator").await;
-    account.allow("operator", "kibus-operator", &ordinary).await;
-    account.allow("operator", "emulators-own", &emulators_own::of_operator(arn)).await;
+    let keys = account.user("operator", &[&ordinary, &emulators_own::of_operator(arn)]).await;
     let ran = account.kibus(&keys, "discover").await;
     assert_eq!(ran.code, Some(1), "the queue is denied: {}", ran.stdout);
     account.allow("operator", "kibus-discover", &besides).await;
@@ -38,7 +35,7 @@ async fn a_discovery_reads_what_its_documents_allow() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     let first = "Let EKS name the clusters of `base`; then repeat this:   kibus policy operator --for eks";
     assert!(ran.stdout.contains(first), "{}", ran.stdout);
-    let mut called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    let mut called: BTreeSet<_> = calls(&ran).difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     assert!(called.remove("eks:ListClusters"), "denied, and the command goes on");
     let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
     assert_eq!(unused, BTreeSet::new());

@@ -30,13 +30,10 @@ pub(super) async fn is_asked_with_its_document(operator: &mut Operator<'_>) {
     let created = eks.post("CreatePodIdentityAssociation", &path, &association).await;
     created.unwrap();
     let document = account.document("policy operator --for eks").await;
-    let user = "operator-with-eks";
-    let mut with_eks = Operator { account, keys: account.user(user).await, called: BTreeSet::new() };
-    account.allow(user, "kibus-eks", &document).await;
-    for (name, line) in [("hub", "policy operator"), ("clusters", "policy operator --for clusters base")] {
-        let ordinary = account.document(line).await;
-        account.allow(user, &format!("kibus-{name}-beside-eks"), &ordinary).await;
-    }
+    let ordinary = account.document("policy operator").await;
+    let clusters = account.document("policy operator --for clusters base").await;
+    let keys = account.user("operator-with-eks", &[&document, &ordinary, &clusters]).await;
+    let mut with_eks = Operator::new(account, keys);
     let planned = with_eks.kibus("add-cluster pods --dry-run").await;
     assert!(planned.contains("KarpenterControllerRole-base"), "{planned}");
     with_eks.kibus_ends("add-cluster tokens --dry-run", 1).await;

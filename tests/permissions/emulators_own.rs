@@ -94,12 +94,12 @@ pub(super) fn of_router(document: &Value) -> Value {
     policy(alike)
 }
 
-fn policy(statements: impl IntoIterator<Item = Value>) -> Value {
+pub(crate) fn policy(statements: impl IntoIterator<Item = Value>) -> Value {
     let statements: Vec<Value> = statements.into_iter().collect();
     json!({"Version": "2012-10-17", "Statement": statements})
 }
 
-fn statement(actions: &[&str], resource: impl Into<Value>) -> Value {
+pub(crate) fn statement(actions: &[&str], resource: impl Into<Value>) -> Value {
     json!({"Effect": "Allow", "Action": actions, "Resource": resource.into()})
 }
 

@@ -2,8 +2,9 @@
 
 use aws_sdk_iam::Client as Iam;
 
-use super::account::{Account, Keys, REGION, Ran};
-use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own};
+use super::account::{Account, Keys, REGION};
+use super::{Operator, arn, emulators_own};
+use crate::hostile::process::Ran;
 
 /// From this many roles on, kibus asks for the report.
 const MANY: usize = 20;
@@ -18,24 +19,15 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
     let clusters: Vec<String> = (1..=MANY).map(|number| format!("c{number:02}")).collect();
     for cluster in &clusters {
         let role = format!("KarpenterControllerRole-{cluster}");
-        let call = iam.create_role().role_name(&role);
-        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+        account.role(&role).await;
         // `verify` reads it after the policies of the bus.
         let call = iam.put_role_policy().role_name(role).policy_name("another");
         call.policy_document(INSTANCES).send().await.unwrap();
     }
-    let keys = account.user("operator").await;
     let ordinary = account.document("policy operator").await;
-    account.allow("operator", "kibus-operator", &ordinary).await;
     let roles = account.document("policy operator --for clusters --controller-role KarpenterControllerRole-*").await;
-    account.allow("operator", "kibus-clusters", &roles).await;
-    let own = emulators_own::of_operator(arn);
-    account.allow("operator", "emulators-own", &own).await;
-    let router = account.document("policy router").await;
-    let own = emulators_own::of_router(&router);
-    let own = account.managed("emulators-own-of-router", &own).await;
-    // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(done(&account, &keys, "bootstrap-hub --yes"), attach_to_router(&iam, ROUTER_ROLE, &own));
+    let keys = account.user("operator", &[&ordinary, &roles, &emulators_own::of_operator(arn)]).await;
+    Operator::new(&account, keys.clone()).bootstraps("bootstrap-hub --yes").await;
 
     let added = done(&account, &keys, &format!("add-cluster {} --yes", clusters.join(" "))).await;
     assert_eq!(reports(&added), 1, "{}", added.stderr);
@@ -61,7 +53,6 @@ fn reports(ran: &Ran) -> usize {
     calls(ran, "iam:GetAccountAuthorizationDetails")
 }
 
-/// How often a command made a call.
 fn calls(ran: &Ran, action: &str) -> usize {
     ran.stderr.matches(&format!(" kibus::call: {action} ")).count()
 }

@@ -71,7 +71,6 @@ async fn one_denied_parameter_denies_the_call() {
         let put = json!({ "Name": name, "Type": "String", "Value": "x" });
         root.call::<Value>("PutParameter", put).await.unwrap();
     }
-    let keys = account.user("reader").await;
     let allowed = ["a", "b", "b/c"].map(|name| arn("ssm", &format!("parameter/kibus/{name}")));
     let document = json!({
         "Version": "2012-10-17",
@@ -80,7 +79,7 @@ async fn one_denied_parameter_denies_the_call() {
             {"Effect": "Allow", "Action": "ssm:DeleteParameters", "Resource": allowed[2]},
         ],
     });
-    account.allow("reader", "reads", &document).await;
+    let keys = account.user("reader", &[&document]).await;
     let reader = JsonClient::new(&account.sdk(&keys), PARAMETERS, StaticRuntimePlugin::new());
     let mut done = Vec::new();
     for (operation, input, found) in [

@@ -5,130 +5,97 @@
 use std::collections::BTreeSet;
 
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{Document, GlobalOptions, HubOptions, OrNone, Scope, policy};
-use serde_json::Value;
+use kibus::model::{Document, Scope, policy};
+use serde_json::{Value, json};
 
-/// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
+use super::typed;
+
+/// A service, actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
 /// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, FIS, Systems Manager and the tagging API. Of the types and keys, those that a
 /// document of kibus could use. An action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
-const REFERENCE: &[(&str, &[&str], &[&str])] = &[
-    ("sqs:ChangeMessageVisibility", &["queue"], &[]),
-    ("sqs:CreateQueue", &["queue"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("sqs:DeleteMessage", &["queue"], &[]),
-    ("sqs:DeleteQueue", &["queue"], &[]),
-    ("sqs:GetQueueAttributes", &["queue"], &[]),
-    ("sqs:GetQueueUrl", &["queue"], &[]),
-    ("sqs:ListDeadLetterSourceQueues", &["queue"], &[]),
-    ("sqs:ListQueueTags", &["queue"], &[]),
-    ("sqs:ListQueues", &[], &[]),
-    ("sqs:ReceiveMessage", &["queue"], &[]),
-    ("sqs:SendMessage", &["queue"], &[]),
-    ("sqs:SetQueueAttributes", &["queue"], &[]),
-    ("sqs:TagQueue", &["queue"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("sqs:UntagQueue", &["queue"], &["aws:TagKeys"]),
-    ("events:DeleteRule", &["rule"], &[]),
-    ("events:DescribeRule", &["rule"], &[]),
-    ("events:ListRules", &[], &[]),
-    ("events:ListTagsForResource", &["event-bus", "rule"], &[]),
-    ("events:ListTargetsByRule", &["rule"], &[]),
-    ("events:PutEvents", &["event-bus"], &["events:source"]),
-    ("events:PutRule", &["rule"], &["aws:RequestTag", "aws:TagKeys", "events:source"]),
-    ("events:PutTargets", &["rule"], &["events:TargetArn"]),
-    ("events:RemoveTargets", &["rule"], &[]),
-    ("events:TagResource", &["event-bus", "rule"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("events:UntagResource", &["event-bus", "rule"], &["aws:TagKeys"]),
-    ("lambda:CreateAlias", &["function"], &[]),
-    ("lambda:CreateEventSourceMapping", &[], &["aws:RequestTag", "aws:TagKeys", "lambda:FunctionArn"]),
-    ("lambda:CreateFunction", &["function"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("lambda:DeleteAlias", &["function"], &[]),
-    ("lambda:DeleteEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
-    ("lambda:DeleteFunction", &["function"], &[]),
-    ("lambda:DeleteFunctionConcurrency", &["function"], &[]),
-    ("lambda:GetAccountSettings", &[], &[]),
-    ("lambda:GetAlias", &["function"], &[]),
-    ("lambda:GetEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
-    ("lambda:GetFunction", &["function"], &[]),
-    ("lambda:GetPolicy", &["function"], &[]),
-    ("lambda:InvokeFunction", &["function"], &[]),
-    ("lambda:ListEventSourceMappings", &[], &[]),
-    ("lambda:ListTags", &["eventSourceMapping", "function"], &[]),
-    ("lambda:ListVersionsByFunction", &["function"], &[]),
-    ("lambda:PublishVersion", &["function"], &[]),
-    ("lambda:PutFunctionConcurrency", &["function"], &[]),
-    ("lambda:TagResource", &["eventSourceMapping", "function"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("lambda:UntagResource", &["eventSourceMapping", "function"], &["aws:TagKeys"]),
-    ("lambda:UpdateAlias", &["function"], &[]),
-    ("lambda:UpdateEventSourceMapping", &["eventSourceMapping"], &["lambda:FunctionArn"]),
-    ("lambda:UpdateFunctionCode", &["function"], &[]),
-    ("lambda:UpdateFunctionConfiguration", &["function"], &[]),
-    ("iam:CreateRole", &["role"], &["aws:RequestTag", "aws:TagKeys", "iam:PermissionsBoundary"]),
-    ("iam:CreateServiceLinkedRole", &["role"], &["iam:AWSServiceName"]),
-    ("iam:DeleteRole", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:DeleteRolePermissionsBoundary", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:DeleteRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:GetAccountAuthorizationDetails", &[], &[]),
-    ("iam:GetRole", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:GetRolePolicy", &["role"], &[]),
-    ("iam:ListRolePolicies", &["role"], &[]),
-    ("iam:ListRoles", &[], &[]),
-    ("iam:PassRole", &["role"], &["iam:PassedToService"]),
-    ("iam:PutRolePermissionsBoundary", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:PutRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
-    ("iam:TagRole", &["role"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("iam:UntagRole", &["role"], &["aws:TagKeys"]),
-    ("iam:UpdateAssumeRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
-    ("logs:CreateLogGroup", &["log-group"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("logs:CreateLogStream", &["log-stream"], &[]),
-    ("logs:DeleteLogGroup", &["log-group"], &[]),
-    ("logs:DescribeLogGroups", &[], &[]),
-    ("logs:FilterLogEvents", &["log-group"], &[]),
-    ("logs:ListTagsForResource", &["log-group"], &[]),
-    ("logs:PutLogEvents", &["log-stream"], &[]),
-    ("logs:PutRetentionPolicy", &["log-group"], &[]),
-    ("logs:TagResource", &["log-group"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("logs:UntagResource", &["log-group"], &["aws:TagKeys"]),
-    ("kms:Decrypt", &["key"], &["kms:ViaService"]),
-    ("kms:DescribeKey", &["key"], &["kms:ViaService"]),
-    ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
-    ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
-    ("cloudwatch:DeleteAlarms", &["alarm"], &[]),
-    ("cloudwatch:DeleteDashboards", &["dashboard"], &[]),
-    ("cloudwatch:DescribeAlarms", &["alarm"], &[]),
-    ("cloudwatch:GetDashboard", &["dashboard"], &[]),
-    ("cloudwatch:GetMetricData", &[], &[]),
-    ("cloudwatch:ListTagsForResource", &["alarm"], &[]),
-    ("cloudwatch:PutDashboard", &["dashboard"], &[]),
-    ("cloudwatch:PutMetricAlarm", &["alarm"], &["aws:RequestTag", "aws:TagKeys", "cloudwatch:AlarmActions"]),
-    ("cloudwatch:TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("cloudwatch:UntagResource", &["alarm"], &["aws:TagKeys"]),
-    ("sns:GetTopicAttributes", &["topic"], &[]),
-    ("sns:Publish", &["topic"], &[]),
-    ("ec2:DescribeInstances", &[], &[]),
-    ("ec2:DescribeTags", &[], &[]),
-    ("fis:CreateExperimentTemplate", &["action", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("fis:DeleteExperimentTemplate", &["experiment-template"], &[]),
-    ("fis:GetExperiment", &["experiment"], &[]),
-    ("fis:GetExperimentTemplate", &["experiment-template"], &[]),
-    ("fis:ListExperimentTemplates", &[], &[]),
-    ("fis:ListExperiments", &[], &[]),
-    ("fis:StartExperiment", &["experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("fis:StopExperiment", &["experiment"], &[]),
-    ("fis:TagResource", &["action", "experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("eks:DescribeCluster", &["cluster"], &[]),
-    ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
-    ("eks:ListClusters", &[], &[]),
-    ("eks:ListPodIdentityAssociations", &["cluster"], &[]),
-    ("ssm:AddTagsToResource", &["parameter"], &["aws:RequestTag", "aws:TagKeys"]),
-    ("ssm:DeleteParameter", &["parameter"], &[]),
-    ("ssm:DeleteParameters", &["parameter"], &[]),
-    ("ssm:DeleteParameters", &["parameter"], &[]),
-    ("ssm:GetParameter", &["parameter"], &[]),
-    ("ssm:GetParameterHistory", &["parameter"], &[]),
-    ("ssm:GetParameters", &["parameter"], &[]),
-    ("ssm:GetParameters", &["parameter"], &[]),
-    ("ssm:GetParametersByPath", &["parameter"], &["ssm:Recursive"]),
-    ("ssm:PutParameter", &["parameter"], &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"]),
-    ("tag:GetResources", &[], &[]),
+type Row = (&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
+
+const REFERENCE: &[Row] = &[
+    (
+        "sqs",
+        "ChangeMessageVisibility DeleteMessage DeleteQueue GetQueueAttributes GetQueueUrl \
+            ListDeadLetterSourceQueues ListQueueTags ReceiveMessage SendMessage SetQueueAttributes",
+        &["queue"],
+        &[],
+    ),
+    ("sqs", "CreateQueue TagQueue", &["queue"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("sqs", "ListQueues", &[], &[]),
+    ("sqs", "UntagQueue", &["queue"], &["aws:TagKeys"]),
+    ("events", "DeleteRule DescribeRule ListTargetsByRule RemoveTargets", &["rule"], &[]),
+    ("events", "ListRules", &[], &[]),
+    ("events", "ListTagsForResource", &["event-bus", "rule"], &[]),
+    ("events", "PutEvents", &["event-bus"], &["events:source"]),
+    ("events", "PutRule", &["rule"], &["aws:RequestTag", "aws:TagKeys", "events:source"]),
+    ("events", "PutTargets", &["rule"], &["events:TargetArn"]),
+    ("events", "TagResource", &["event-bus", "rule"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("events", "UntagResource", &["event-bus", "rule"], &["aws:TagKeys"]),
+    (
+        "lambda",
+        "CreateAlias DeleteAlias DeleteFunction DeleteFunctionConcurrency GetAlias GetFunction GetPolicy \
+            InvokeFunction ListVersionsByFunction PublishVersion PutFunctionConcurrency UpdateAlias \
+            UpdateFunctionCode UpdateFunctionConfiguration",
+        &["function"],
+        &[],
+    ),
+    ("lambda", "CreateEventSourceMapping", &[], &["aws:RequestTag", "aws:TagKeys", "lambda:FunctionArn"]),
+    ("lambda", "CreateFunction", &["function"], &["aws:RequestTag", "aws:TagKeys"]),
+    (
+        "lambda",
+        "DeleteEventSourceMapping GetEventSourceMapping UpdateEventSourceMapping",
+        &["eventSourceMapping"],
+        &["lambda:FunctionArn"],
+    ),
+    ("lambda", "GetAccountSettings ListEventSourceMappings", &[], &[]),
+    ("lambda", "ListTags", &["eventSourceMapping", "function"], &[]),
+    ("lambda", "TagResource", &["eventSourceMapping", "function"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("lambda", "UntagResource", &["eventSourceMapping", "function"], &["aws:TagKeys"]),
+    ("iam", "CreateRole", &["role"], &["aws:RequestTag", "aws:TagKeys", "iam:PermissionsBoundary"]),
+    ("iam", "CreateServiceLinkedRole", &["role"], &["iam:AWSServiceName"]),
+    (
+        "iam",
+        "DeleteRole DeleteRolePermissionsBoundary DeleteRolePolicy GetRole PutRolePermissionsBoundary \
+            PutRolePolicy UpdateAssumeRolePolicy",
+        &["role"],
+        &["iam:PermissionsBoundary"],
+    ),
+    ("iam", "GetAccountAuthorizationDetails ListRoles", &[], &[]),
+    ("iam", "GetRolePolicy ListRolePolicies", &["role"], &[]),
+    ("iam", "PassRole", &["role"], &["iam:PassedToService"]),
+    ("iam", "TagRole", &["role"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("iam", "UntagRole", &["role"], &["aws:TagKeys"]),
+    ("logs", "CreateLogGroup TagResource", &["log-group"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("logs", "CreateLogStream PutLogEvents", &["log-stream"], &[]),
+    ("logs", "DeleteLogGroup FilterLogEvents ListTagsForResource PutRetentionPolicy", &["log-group"], &[]),
+    ("logs", "DescribeLogGroups", &[], &[]),
+    ("logs", "UntagResource", &["log-group"], &["aws:TagKeys"]),
+    ("kms", "Decrypt DescribeKey GenerateDataKey GetKeyPolicy", &["key"], &["kms:ViaService"]),
+    ("cloudwatch", "DeleteAlarms DescribeAlarms ListTagsForResource", &["alarm"], &[]),
+    ("cloudwatch", "DeleteDashboards GetDashboard PutDashboard", &["dashboard"], &[]),
+    ("cloudwatch", "GetMetricData", &[], &[]),
+    ("cloudwatch", "PutMetricAlarm", &["alarm"], &["aws:RequestTag", "aws:TagKeys", "cloudwatch:AlarmActions"]),
+    ("cloudwatch", "TagResource", &["alarm"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("cloudwatch", "UntagResource", &["alarm"], &["aws:TagKeys"]),
+    ("sns", "GetTopicAttributes Publish", &["topic"], &[]),
+    ("ec2", "DescribeInstances DescribeTags", &[], &[]),
+    ("fis", "CreateExperimentTemplate", &["action", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("fis", "DeleteExperimentTemplate GetExperimentTemplate", &["experiment-template"], &[]),
+    ("fis", "GetExperiment StopExperiment", &["experiment"], &[]),
+    ("fis", "ListExperimentTemplates ListExperiments", &[], &[]),
+    ("fis", "StartExperiment", &["experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("fis", "TagResource", &["action", "experiment", "experiment-template"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("eks", "DescribeCluster ListPodIdentityAssociations", &["cluster"], &[]),
+    ("eks", "DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
+    ("eks", "ListClusters", &[], &[]),
+    ("ssm", "AddTagsToResource", &["parameter"], &["aws:RequestTag", "aws:TagKeys"]),
+    ("ssm", "DeleteParameter DeleteParameters GetParameter GetParameterHistory GetParameters", &["parameter"], &[]),
+    ("ssm", "GetParametersByPath", &["parameter"], &["ssm:Recursive"]),
+    ("ssm", "PutParameter", &["parameter"], &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"]),
+    ("tag", "GetResources", &[], &[]),
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
@@ -178,30 +145,26 @@ fn contradictions(document: &Document) -> Vec<String> {
     for statement in document.statements() {
         // What a statement excludes is of the same type.
         let resources = texts(statement.get("NotResource").unwrap_or(&statement["Resource"]));
-        let mut rows: Vec<&(&str, &[&str], &[&str])> = Vec::new();
+        let mut rows: Vec<&Row> = Vec::new();
         for action in texts(&statement["Action"]) {
-            let named: Vec<_> = REFERENCE.iter().filter(|row| row.0 == action).collect();
-            if named.is_empty() {
-                wrong.push(format!("{action} does not exist"));
+            let (service, name) = action.split_once(':').unwrap();
+            let is_named = |row: &&Row| row.0 == service && row.1.split(' ').any(|known| known == name);
+            match REFERENCE.iter().find(is_named) {
+                None => wrong.push(format!("{action} does not exist")),
+                Some(row) if resources.iter().any(|resource| fits(resource, row.2)) => rows.push(row),
+                Some(_) => wrong.push(format!("{action} takes none of {resources:?}")),
             }
-            for row in &named {
-                if !resources.iter().any(|resource| fits(resource, row.1)) {
-                    wrong.push(format!("{} takes none of {resources:?}", row.0));
-                }
-            }
-            rows.extend(named);
         }
         for resource in &resources {
-            if !rows.iter().any(|(_, types, _)| fits(resource, types)) {
+            if !rows.iter().any(|(.., types, _)| fits(resource, types)) {
                 wrong.push(format!("no action of {rows:?} takes {resource}"));
             }
         }
         for (operator, keys) in statement["Condition"].as_object().into_iter().flatten() {
             for key in keys.as_object().unwrap().keys() {
                 let name = key.split('/').next().unwrap();
-                let applies = |(_, types, keys): &&&(&str, &[&str], &[&str])| {
-                    keys.contains(&name) || name == "aws:ResourceTag" && !types.is_empty()
-                };
+                let applies =
+                    |(.., types, keys): &&&Row| keys.contains(&name) || name == "aws:ResourceTag" && !types.is_empty();
                 let applied = rows.iter().filter(applies).count();
                 if applied == 0 || applied < rows.len() && !tolerates_absence(operator) {
                     wrong.push(format!("{operator} {key} does not apply to all of {rows:?}"));
@@ -218,23 +181,11 @@ fn every_document_agrees_with_the_service_authorization_reference() {
     for (partition, region) in
         [("aws", "us-west-2"), ("aws", "eu-central-2"), ("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")]
     {
-        let scope = Scope {
-            bus: "kibus".parse().unwrap(),
-            account: "111122223333".parse().unwrap(),
-            region: region.parse().unwrap(),
-            partition: partition.parse().unwrap(),
-            options: GlobalOptions::default(),
-        };
-        let key = format!("arn:{partition}:kms:{region}:111122223333:key/1").parse().unwrap();
-        let boundary = format!("arn:{partition}:iam::111122223333:policy/b").parse().unwrap();
-        let with_key =
-            HubOptions { kms_key: Some(OrNone(Some(key))), role_path: "/team/".parse().ok(), ..HubOptions::default() };
-        let bounded = HubOptions {
-            permissions_boundary: Some(OrNone(Some(boundary))),
-            tag: Some(vec!["team=a".parse().unwrap()]),
-            ..with_key.clone()
-        };
-        for options in [HubOptions::default(), with_key, bounded] {
+        let scope = Scope { region: region.parse().unwrap(), partition: partition.parse().unwrap(), ..super::scope() };
+        let with_key = format!("--role-path /team/ --kms-key arn:{partition}:kms:{region}:111122223333:key/1");
+        let bounded =
+            format!("{with_key} --tag team=a --permissions-boundary arn:{partition}:iam::111122223333:policy/b");
+        for options in ["", &with_key, &bounded].map(typed) {
             let queue = scope.probe_queue();
             let mut documents = vec![
                 policy::router_policy(&scope, &options),
@@ -264,29 +215,17 @@ fn every_document_agrees_with_the_service_authorization_reference() {
 
 #[test]
 fn a_contradiction_is_found() {
+    let role = "arn:aws:iam::111122223333:role/x";
+    let when = |action: Value, operator: &str, key: &str| json!({"Action": action, "Resource": "*", "Condition": {operator: {key: "x"}}});
     for (statement, wrong) in [
-        (r#"{"Action": "sqs:GetQueue", "Resource": "*"}"#, "does not exist"),
-        (r#"{"Action": "sqs:SendMessage", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
-        (r#"{"Action": "iam:ListRoles", "Resource": "arn:aws:iam::111122223333:role/x"}"#, "takes none of"),
-        (
-            r#"{"Action": "sqs:SendMessage", "Resource": "*",
-                "Condition": {"StringEquals": {"aws:RequestTag/a": "b"}}}"#,
-            "does not apply",
-        ),
-        (
-            r#"{"Action": ["events:PutRule", "events:DeleteRule"], "Resource": "*",
-                "Condition": {"Null": {"events:source": "false"}}}"#,
-            "does not apply",
-        ),
-        (
-            r#"{"Action": "events:PutTargets", "Resource": "*",
-                "Condition": {"ForAllValues:StringEquals": {"events:source": "x"}}}"#,
-            "does not apply",
-        ),
+        (json!({"Action": "sqs:GetQueue", "Resource": "*"}), "does not exist"),
+        (json!({"Action": "sqs:SendMessage", "Resource": role}), "takes none of"),
+        (json!({"Action": "iam:ListRoles", "Resource": role}), "takes none of"),
+        (when(json!("sqs:SendMessage"), "StringEquals", "aws:RequestTag/a"), "does not apply"),
+        (when(json!(["events:PutRule", "events:DeleteRule"]), "Null", "events:source"), "does not apply"),
+        (when(json!("events:PutTargets"), "ForAllValues:StringEquals", "events:source"), "does not apply"),
     ] {
-        let statement: Value = serde_json::from_str(statement).unwrap();
-        let document = Document::new(serde_json::json!({"Statement": [statement]}));
-        let found = contradictions(&document);
+        let found = contradictions(&Document::new(json!({"Statement": [statement]})));
         assert!(found.iter().any(|text| text.contains(wrong)), "{wrong}: {found:?}");
     }
 }

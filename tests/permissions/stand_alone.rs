@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::ValueEnum;
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{Document, HubOptions, OrNone};
+use kibus::model::{Document, HubOptions};
 use serde_json::{Value, json};
 
 use super::account::REGION;
-use super::{ROUTER_ROLE, arn, scope};
+use super::{ROUTER_ROLE, arn, scope, typed};
 use crate::support::emulator::ACCOUNT;
 use crate::support::policy_simulator::allows;
 
@@ -20,11 +20,6 @@ fn role(name: &str) -> String {
     format!("arn:aws:iam::{ACCOUNT}:role/{name}")
 }
 
-fn boundary() -> String {
-    format!("arn:aws:iam::{ACCOUNT}:policy/platform")
-}
-
-/// All documents by how they are asked for.
 fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
     let scope = scope();
     let controllers = BTreeSet::from([role(CONTROLLER)]);
@@ -42,11 +37,7 @@ fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
 }
 
 fn bounded() -> HubOptions {
-    HubOptions {
-        permissions_boundary: Some(OrNone(boundary().parse().ok())),
-        tag: Some(vec!["team=a".parse().unwrap()]),
-        ..HubOptions::default()
-    }
+    typed(&format!("--tag team=a --permissions-boundary arn:aws:iam::{ACCOUNT}:policy/platform"))
 }
 
 /// A request: its action, what it is about, and its condition keys with their values.
@@ -62,6 +53,9 @@ fn forbidden() -> Vec<Asked<'static>> {
     let bus = ("aws:RequestTag/kibus:bus", "kibus");
     let (theirs, other_bus) = (("aws:ResourceTag/team", "payments"), ("aws:ResourceTag/kibus:bus", "kibus-prod"));
     let another = ("iam:PermissionsBoundary", "arn:aws:iam::aws:policy/AdministratorAccess");
+    let for_spot = ("iam:AWSServiceName", "spot.amazonaws.com");
+    let [terminates, files] = ["arn:aws:automate:us-west-2:ec2:terminate", "arn:aws:ssm:us-west-2:1:opsitem:1"]
+        .map(|action| ("cloudwatch:AlarmActions", action));
     let mut all = vec![
         // A role that allows more than the boundary, and anyone who can assume it.
         ("iam:PutRolePolicy", role("deploy"), vec![]),
@@ -73,11 +67,7 @@ fn forbidden() -> Vec<Asked<'static>> {
         ("iam:PassRole", role(ROUTER_ROLE), vec![("iam:PassedToService", "fis.amazonaws.com")]),
         ("iam:PassRole", role(CONTROLLER), vec![("iam:PassedToService", "lambda.amazonaws.com")]),
         ("iam:PassRole", role("deploy"), vec![("iam:PassedToService", "fis.amazonaws.com")]),
-        (
-            "iam:CreateServiceLinkedRole",
-            role("aws-service-role/x/y"),
-            vec![("iam:AWSServiceName", "spot.amazonaws.com")],
-        ),
+        ("iam:CreateServiceLinkedRole", role("aws-service-role/x/y"), vec![for_spot]),
         // The role of somebody's template is more than that of a drill.
         ("fis:TagResource", template.clone(), vec![bus]),
         ("fis:TagResource", template.clone(), vec![bus, theirs]),
@@ -91,16 +81,8 @@ fn forbidden() -> Vec<Asked<'static>> {
         // An instance by another way than a drill.
         ("ec2:SendSpotInstanceInterruptions", arn("ec2", "instance/i-1"), vec![]),
         ("ec2:CreateTags", arn("ec2", "instance/i-1"), vec![]),
-        (
-            "cloudwatch:PutMetricAlarm",
-            alarm.clone(),
-            vec![bus, ("cloudwatch:AlarmActions", "arn:aws:automate:us-west-2:ec2:terminate")],
-        ),
-        (
-            "cloudwatch:PutMetricAlarm",
-            alarm.clone(),
-            vec![bus, ("cloudwatch:AlarmActions", "arn:aws:ssm:us-west-2:1:opsitem:1")],
-        ),
+        ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, terminates]),
+        ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, files]),
         ("cloudwatch:PutMetricAlarm", alarm.clone(), vec![bus, other_bus]),
         ("cloudwatch:TagResource", alarm, vec![bus, other_bus]),
         // Other events, other senders, other readers.
@@ -137,7 +119,6 @@ fn forbidden() -> Vec<Asked<'static>> {
     all
 }
 
-/// A queue that is not of the hub.
 const OTHER_QUEUE: &str = "arn:aws:sqs:us-west-2:111122223333:payments";
 
 /// The requests that a document allows.
@@ -208,7 +189,6 @@ fn every_statement_limits_what_it_opens() {
     }
 }
 
-/// What a statement lacks.
 fn faults_of(statement: &Value, has_boundary: bool) -> Vec<&'static str> {
     let texts = |value: &Value| -> Vec<String> {
         match value {

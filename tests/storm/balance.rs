@@ -1,7 +1,6 @@
 //! The balance of a storm: every event sent, with its result.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
 use super::receive::Received;
@@ -9,27 +8,21 @@ use super::send::SentEvents;
 use super::test_bus::RouterLog;
 use super::workload::{ExpectedResult, Workload};
 
-/// The result of every event.
+/// What the log of the router must count in a storm that proves something.
+const NEEDED: [&str; 2] = ["ReceivedByRouter", "NotNotified"];
+
+/// The faults of such a storm. On a slow machine each invocation is one of a storm, in which no topic is called.
+const NEEDED_FAULTS: [&str; 4] = [
+    "FailedEntry SendMessageBatch",
+    "LostAnswer SendMessageBatch",
+    "Throttled DescribeTags",
+    "Throttled ReceiveMessage",
+];
+
 pub(super) struct Balance {
-    sent: usize,
-    delivered: usize,
-    /// Delivered copies, and those that arrived again.
-    copies: u32,
-    again: u32,
-    dropped: BTreeMap<String, usize>,
-    dead: usize,
-    wrong: Vec<String>,
-    faults: BTreeMap<&'static str, u64>,
-    invocations: u64,
-    received: u64,
-    /// Messages that the router received and could not delete, and the dropped events that it counted again.
-    not_deleted: usize,
-    /// Notices that the topic did not take.
-    not_notified: u64,
-    ignored_again: usize,
-    calls: u64,
-    took: Duration,
-    processor: Duration,
+    /// Every mistake that was found.
+    pub(super) wrong: Vec<String>,
+    pub(super) report: BTreeMap<String, u64>,
 }
 
 impl Balance {
@@ -39,27 +32,10 @@ impl Balance {
         received: Received,
         dead_letters: &[String],
         log: &RouterLog,
-        took: Duration,
+        faults: &BTreeMap<String, u64>,
     ) -> Self {
         let counted = |name: &str| log.counted.get(name).copied().unwrap_or(0);
-        let mut balance = Self {
-            sent: workload.events,
-            delivered: 0,
-            copies: 0,
-            again: 0,
-            dropped: BTreeMap::new(),
-            dead: 0,
-            wrong: received.unexpected,
-            faults: BTreeMap::new(),
-            invocations: log.invocations,
-            received: counted("ReceivedByRouter"),
-            not_deleted: usize::try_from(counted("NotDeleted")).unwrap_or(usize::MAX),
-            not_notified: counted("NotNotified"),
-            ignored_again: 0,
-            calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"].map(counted).iter().sum(),
-            took,
-            processor: Duration::ZERO,
-        };
+        let (mut wrong, mut results) = (received.unexpected, BTreeMap::<String, u64>::new());
         let dropped: BTreeMap<usize, &str> =
             log.dropped.iter().filter_map(|(message, reason)| Some((*sent.get(message)?, reason.as_str()))).collect();
         let dead: BTreeSet<usize> = dead_letters
@@ -67,11 +43,9 @@ impl Balance {
             .filter_map(|body| Workload::number(&serde_json::from_str(body).unwrap_or_default()))
             .collect();
         let none = BTreeMap::new();
-        let mut ignored: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut ignored: BTreeMap<&str, u64> = BTreeMap::new();
         for event in 0..workload.events {
             let got = received.events.get(&event).unwrap_or(&none);
-            balance.copies += got.values().sum::<u32>();
-            balance.again += got.values().map(|copies| copies - 1).sum::<u32>();
             let queues: BTreeSet<&str> = got.keys().map(String::as_str).collect();
             let expected = workload.expected(event);
             let wanted: Vec<String> = match &expected {
@@ -84,124 +58,66 @@ impl Balance {
             };
             let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
             for queue in queues.difference(&wanted) {
-                balance.wrong.push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
+                wrong.push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
             }
-            match expected {
+            let result = match expected {
                 ExpectedResult::Delivered(_) | ExpectedResult::Doomed(_) | ExpectedResult::Probed
                     if queues == wanted =>
                 {
-                    balance.delivered += 1;
+                    "delivered to all of their clusters".to_owned()
                 }
                 ExpectedResult::Doomed(_) if dropped.get(&event) == Some(&"unregistered") => {
-                    balance.drop("unregistered")
+                    "dropped: unregistered".to_owned()
                 }
-                ExpectedResult::Lost(reason) if dropped.get(&event) == Some(&reason) => balance.drop(reason),
-                ExpectedResult::Ignored(metric) => *ignored.entry(metric).or_default() += 1,
-                _ if dead.contains(&event) => balance.dead += 1,
-                expected => balance.wrong.push(format!(
-                    "event {event} should be {expected:?}, but is in {queues:?} with the drop reason {:?}",
-                    dropped.get(&event)
-                )),
-            }
+                ExpectedResult::Lost(reason) if dropped.get(&event) == Some(&reason) => format!("dropped: {reason}"),
+                ExpectedResult::Ignored(metric) => {
+                    *ignored.entry(metric).or_default() += 1;
+                    format!("dropped: {metric}")
+                }
+                _ if dead.contains(&event) => "dead letters".to_owned(),
+                expected => {
+                    let reason = dropped.get(&event);
+                    wrong.push(format!(
+                        "event {event} should be {expected:?}, but is in {queues:?}, dropped {reason:?}"
+                    ));
+                    continue;
+                }
+            };
+            *results.entry(result).or_default() += 1;
         }
+        let mut again = 0;
         for (metric, expected) in ignored {
             // The router does not log these one by one, so only the sums can be compared.
-            let counted = usize::try_from(counted(metric)).unwrap_or(usize::MAX);
-            match counted.checked_sub(expected) {
-                Some(more) => balance.ignored_again += more,
-                None => balance.wrong.push(format!("{expected} events must count as {metric}, but only {counted} did")),
+            match counted(metric).checked_sub(expected) {
+                Some(more) => again += more,
+                None => wrong.push(format!("{expected} events count as {metric}, but only {} did", counted(metric))),
             }
-            *balance.dropped.entry(words(metric)).or_default() += expected;
         }
         // A message that the router could not delete returns, and is counted again.
-        if balance.ignored_again > balance.not_deleted {
-            balance.wrong.push(format!(
-                "{} dropped events were counted again, but only {} messages were not deleted",
-                balance.ignored_again, balance.not_deleted
-            ));
+        if again > counted("NotDeleted") {
+            wrong.push(format!("{again} dropped events were counted again, and {} not deleted", counted("NotDeleted")));
         }
-        let total = balance.delivered + balance.dropped.values().sum::<usize>() + balance.dead;
-        if total != balance.sent {
-            balance.wrong.push(format!("{} events were sent, but {total} have a result", balance.sent));
+        let total: u64 = results.values().sum();
+        if total != workload.events as u64 {
+            wrong.push(format!("{} events were sent, but {total} have a result", workload.events));
         }
-        balance
+        let missing = NEEDED_FAULTS.iter().filter(|fault| !faults.contains_key(**fault));
+        let missing = missing.chain(NEEDED.iter().filter(|metric| counted(metric) == 0));
+        wrong.extend(missing.map(|what| format!("a storm without {what} proves nothing")));
+        let copies = || received.events.values().flat_map(BTreeMap::values).map(|copies| u64::from(*copies));
+        results.extend([
+            ("copies delivered".to_owned(), copies().sum()),
+            ("copies delivered again".to_owned(), copies().map(|copies| copies - 1).sum()),
+            ("invocations".to_owned(), log.invocations),
+        ]);
+        results.extend(faults.clone());
+        results.extend(log.counted.clone());
+        Self { wrong, report: results }
     }
 
-    pub(super) fn with_faults(mut self, faults: BTreeMap<&'static str, u64>) -> Self {
-        // A storm without faults proves nothing. On a slow machine each invocation is one of a storm, in which no topic is called.
-        for needed in
-            ["throttled receives", "throttled tags", "failed entries", "connections dropped before the answer"]
-        {
-            if !faults.contains_key(needed) {
-                self.wrong.push(format!("no fault of this kind was injected: {needed}"));
-            }
-        }
-        if self.not_notified == 0 {
-            self.wrong.push("no notice was tried".to_owned());
-        }
-        if self.received == 0 {
-            self.wrong.push("the router received no message itself".to_owned());
-        }
-        self.faults = faults;
+    pub(super) fn with_times(mut self, took: Duration, processor: Duration) -> Self {
+        let times = [("seconds", took.as_secs()), ("seconds of CPU time of the router", processor.as_secs())];
+        self.report.extend(times.map(|(name, seconds)| (name.to_owned(), seconds)));
         self
-    }
-
-    pub(super) fn with_processor(mut self, time: Duration) -> Self {
-        self.processor = time;
-        self
-    }
-
-    fn drop(&mut self, reason: &str) {
-        *self.dropped.entry(reason.to_owned()).or_default() += 1;
-    }
-
-    /// Every mistake that was found.
-    pub(super) fn wrong(&self) -> &[String] {
-        &self.wrong
-    }
-}
-
-/// The reason that a metric counts: `DroppedOtherRegion` is "other region".
-fn words(metric: &str) -> String {
-    let mut words = String::new();
-    for letter in metric.trim_start_matches("Dropped").chars() {
-        if letter.is_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.extend(letter.to_lowercase());
-    }
-    words
-}
-
-impl fmt::Display for Balance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut line = |count: u64, what: &str| writeln!(f, "{count:>8}  {what}");
-        line(self.sent as u64, "events sent")?;
-        line(self.delivered as u64, "delivered to all of their clusters")?;
-        for (reason, count) in &self.dropped {
-            line(*count as u64, &format!("dropped: {reason}"))?;
-        }
-        line(self.dead as u64, "dead letters")?;
-        line(self.wrong.len() as u64, "wrong")?;
-        writeln!(f)?;
-        let mut line = |count: u64, what: &str| writeln!(f, "{count:>8}  {what}");
-        line(self.copies.into(), "copies delivered")?;
-        line(self.again.into(), "of these delivered again")?;
-        for (what, count) in &self.faults {
-            line(*count, what)?;
-        }
-        line(self.invocations, "invocations")?;
-        line(self.received, "messages that the router received itself")?;
-        line(self.not_deleted as u64, "of these it could not delete")?;
-        line(self.not_notified, "notices that the topic did not take")?;
-        line(self.ignored_again as u64, "dropped events counted again")?;
-        line(self.calls, "calls to EC2 and SQS, other than those to the hub queue")?;
-        writeln!(f)?;
-        write!(
-            f,
-            "{:.1} s in total; the router's processes used {:.1} s of CPU time",
-            self.took.as_secs_f64(),
-            self.processor.as_secs_f64()
-        )
     }
 }

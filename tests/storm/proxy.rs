@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 use super::faults::{FaultInjector, InjectedFault};
 use crate::support::proxy::{Answer, Broken, Port, Upstream, answer, change_json, json_answer};
 
-/// A running proxy.
 pub(super) struct Proxy {
     pub(super) url: String,
     target: Upstream,
 }
 
 impl Proxy {
-    /// Listens on a free port.
     pub(super) async fn listen(faults: Arc<FaultInjector>) -> Self {
         let target = Upstream::default();
         let to = target.clone();
@@ -27,13 +25,11 @@ impl Proxy {
         Self { url, target }
     }
 
-    /// Sets the port that calls are forwarded to.
     pub(super) fn forward_to(&self, port: u16) {
         self.target.set(port);
     }
 }
 
-/// Handles one call. An error breaks the connection.
 async fn pass(faults: &FaultInjector, target: &Upstream, request: Request<Bytes>) -> Result<Answer, Broken> {
     let (head, mut body) = request.into_parts();
     let sqs = head.headers.get("x-amz-target").and_then(|target| target.to_str().ok());

@@ -11,15 +11,12 @@ use serde_json::Value;
 use super::test_bus::TestBus;
 use super::workload::Workload;
 
-/// How many queues are read at once.
 const AT_ONCE: usize = 4;
 
-/// Everything received.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     /// By event number: how often it arrived in each queue.
     pub events: BTreeMap<usize, BTreeMap<String, u32>>,
-    /// Messages that should not exist.
     pub unexpected: Vec<String>,
 }
 
@@ -53,22 +50,14 @@ impl<'a> Receiver<'a> {
         self.waiting.store(messages, Ordering::Relaxed);
     }
 
-    /// How many events were sent.
     pub(super) fn sent(&self) -> usize {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// How many messages are in the hub queue.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many events have arrived in any queue.
-    pub(super) fn arrived(&self) -> usize {
-        self.arrived.lock().unwrap().events.len()
-    }
-
-    /// Receives everything in these queues.
     pub(super) async fn collect(&self, queues: &BTreeSet<String>) {
         stream::iter(queues).for_each_concurrent(AT_ONCE, |queue| self.empty(queue)).await;
     }
@@ -95,7 +84,6 @@ impl<'a> Receiver<'a> {
         self.collect(&queues).await;
     }
 
-    /// Everything received so far.
     pub(super) fn end(&self) -> Received {
         std::mem::take(&mut self.arrived.lock().unwrap())
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
@@ -16,13 +15,15 @@ use serde_json::{Value, json};
 
 use super::proxy::Proxy;
 use super::workload::Workload;
+use crate::hostile::process::kibus;
 use crate::support::account::Account;
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::private_server;
 
 const REGION: &str = "us-west-2";
+/// The topic for notices. Every call to it hangs in the proxy.
+const HANGING_TOPIC: &str = "nobody-answers";
 
-/// A running bus.
 pub(super) struct TestBus {
     pub sqs: aws_sdk_sqs::Client,
     pub cloud: AwsCloud,
@@ -31,21 +32,15 @@ pub(super) struct TestBus {
     server: SandboxServer,
 }
 
-/// What the router wrote to its log.
 #[derive(Default)]
 pub(super) struct RouterLog {
     /// The drop reasons by message id.
     pub dropped: BTreeMap<String, String>,
-    /// The sums of all metrics.
     pub counted: BTreeMap<String, u64>,
-    /// The number of invocations.
     pub invocations: u64,
 }
 
 impl TestBus {
-    /// The topic for notices. Every call to it hangs in the proxy.
-    const HANGING_TOPIC: &str = "nobody-answers";
-
     /// Starts the emulator, whose functions call AWS through the proxy, and creates the hub and the clusters.
     pub(super) async fn start(proxy: &Proxy, workload: &Workload, router: &Path, receives: u32) -> Self {
         let server = private_server(&[("AWS_ENDPOINT_URL", &proxy.url)]).await;
@@ -63,15 +58,12 @@ impl TestBus {
             endpoint,
             server,
         };
-        let router = router.to_str().unwrap();
-        let topic = format!("Name={}", Self::HANGING_TOPIC);
         let account = Account::new(bus.scope.account.as_str(), bus.server.endpoint().port, REGION);
-        account.call("sns", "CreateTopic", &topic).await;
-        let notify = ["--notify", Self::HANGING_TOPIC];
-        bus.kibus(&[&["bootstrap-hub", "--router-binary", router][..], &notify].concat()).await;
+        account.call("sns", "CreateTopic", &format!("Name={HANGING_TOPIC}")).await;
+        let router = router.to_str().unwrap();
+        bus.kibus(&format!("bootstrap-hub --router-binary {router} --notify {HANGING_TOPIC} --yes")).await;
         let names: Vec<String> = (0..workload.clusters).map(|cluster| workload.cluster(cluster)).collect();
-        let words = ["add-cluster", "--no-controller-role"].into_iter().chain(names.iter().map(String::as_str));
-        bus.kibus(&words.collect::<Vec<_>>()).await;
+        bus.kibus(&format!("add-cluster --no-controller-role {} --yes", names.join(" "))).await;
         bus.sqs.create_queue().queue_name(workload.foreign_queue()).send().await.unwrap();
         let redrive = json!({
             "deadLetterTargetArn": bus.scope.queue_arn(&bus.scope.dead_letter_queue()),
@@ -92,28 +84,17 @@ impl TestBus {
             .await;
     }
 
-    /// Runs kibus and checks that it succeeds.
-    async fn kibus(&self, words: &[&str]) {
-        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(words)
-            .args(["--yes", "--endpoint-url", &self.endpoint, "--region", REGION])
-            .env_clear()
-            .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
-            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
-            .stdin(Stdio::null())
-            .output()
-            .await
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "kibus {} failed with {}: {text}", words[0], output.status);
+    async fn kibus(&self, line: &str) {
+        let secret = self.server.endpoint().secret.as_str();
+        let keys = [("AWS_ACCESS_KEY_ID", "test"), ("AWS_SESSION_TOKEN", secret), ("AWS_ENDPOINT_URL", &self.endpoint)];
+        let ran = kibus(line, &keys).await;
+        assert_eq!(ran.code, Some(0), "kibus {line}: {}", ran.text());
     }
 
-    /// The URL of a queue.
     pub(super) fn url(&self, queue: &str) -> String {
         self.scope.queue_url(Some(&self.endpoint), &queue.parse().unwrap())
     }
 
-    /// The URL of the hub queue.
     pub(super) fn hub(&self) -> String {
         self.url(self.scope.hub_queue().as_str())
     }
@@ -164,7 +145,6 @@ impl TestBus {
         call.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string()).send().await.unwrap();
     }
 
-    /// Every dead letter.
     pub(super) async fn dead_letters(&self) -> Vec<String> {
         let mut all = Vec::new();
         loop {
@@ -190,7 +170,6 @@ impl TestBus {
         }
     }
 
-    /// The CPU time of the function's processes.
     pub(super) fn processor_time(&self) -> Duration {
         let ticks = self.functions().into_iter().filter_map(|process| {
             let stat = std::fs::read_to_string(process.join("stat")).ok()?;

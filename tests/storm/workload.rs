@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use kibus::model::{GlobalOptions, Scope, Signal, sample_event};
+use kibus::model::{Scope, Signal, sample_event};
 use serde_json::{Value, json};
 
-/// The expected result of an event.
+use crate::permissions;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedResult {
-    /// It is delivered to these clusters.
     Delivered(BTreeSet<usize>),
-    /// It is delivered to the probe queue.
     Probed,
     /// It is delivered while the cluster has its queue, and dropped as unregistered afterwards.
     Doomed(usize),
@@ -22,7 +21,6 @@ pub(super) enum ExpectedResult {
     Refused,
 }
 
-/// An instance and its tags.
 pub(super) struct TaggedInstance {
     pub id: String,
     pub tags: Vec<(String, String)>,
@@ -34,7 +32,6 @@ pub(super) struct Workload {
     pub events: usize,
 }
 
-/// How many instances each cluster has.
 const INSTANCES: usize = 3;
 const ACCOUNT: &str = "000000000000";
 
@@ -81,7 +78,6 @@ impl Workload {
         format!("i-{:017x}", 0x10_0000 + cluster * INSTANCES + number % INSTANCES)
     }
 
-    /// Every tagged instance.
     pub(super) fn instances(&self) -> Vec<TaggedInstance> {
         let pool = ("karpenter.sh/nodepool", "default");
         let one = |id: &str, tags: &[(&str, &str)]| TaggedInstance {
@@ -142,7 +138,6 @@ impl Workload {
         usize::try_from(id).ok()
     }
 
-    /// The instances in an event.
     pub(super) fn named(&self, event: usize) -> Vec<String> {
         let ids = |clusters: Vec<usize>| clusters.into_iter().map(|cluster| Self::instance(cluster, event)).collect();
         match (self.expected(event), event % 100) {
@@ -173,7 +168,6 @@ impl Workload {
         cluster.is_some_and(|cluster| named == [Self::instance(cluster, event)])
     }
 
-    /// The body of an event.
     pub(super) fn body(&self, event: usize) -> String {
         let kind = event % 100;
         if kind == 99 {
@@ -203,13 +197,6 @@ impl Workload {
     }
 }
 
-/// The bus on the emulator.
 fn scope() -> Scope {
-    Scope {
-        bus: "kibus".parse().unwrap(),
-        account: ACCOUNT.parse().unwrap(),
-        region: "us-west-2".parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-        options: GlobalOptions::default(),
-    }
+    Scope { account: ACCOUNT.parse().unwrap(), ..permissions::scope() }
 }

@@ -35,7 +35,6 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
     Arc::new(Router::new(scope(), handler, services))
 }
 
-/// A router for which every call succeeds.
 pub(super) fn healthy() -> TestRouter {
     router(vec![sent()], vec![TagAnswer::True], vec![Ok(Tags::default())])
 }

@@ -121,7 +121,6 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// EC2 with these tags.
 pub(super) struct FakeEc2 {
     pub(super) truth: HashMap<InstanceId, Tags>,
     pub(super) script: Script<TagAnswer>,
@@ -139,7 +138,6 @@ pub(super) struct FakeQueues {
     pub(super) hub: FakeHub,
 }
 
-/// A topic.
 pub(super) struct FakeTopic {
     /// Nothing for a call that hangs.
     pub(super) answers: Script<Option<Result<(), String>>>,

@@ -4,14 +4,14 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::model::{
-    ClusterName, ClusterRecord, Encryption, KmsKey, Moment, Queue, QueueName, Resource, ResourceId, Scope,
-    policy::has_lock,
-    tags::{BUS, CLUSTER},
+    ClusterName, ClusterRecord, Document, Encryption, KmsKey, Maker, Moment, Queue, QueueName, Resource, ResourceId,
+    RoleName, Scope, Tags,
 };
 use kibus::plan::{Action, Change, diff};
+use serde_json::json;
 
 use super::{Resources, State, stands};
-use crate::queue_policies::Sender;
+use crate::support::policy_simulator::Caller;
 
 /// The keys that messages in each queue may be under. No time passes here, so no message expires.
 pub(super) type MessageKeys = BTreeMap<QueueName, BTreeSet<KmsKey>>;
@@ -38,12 +38,12 @@ pub(super) fn can_use(
     let mut found = BTreeSet::new();
     for queue in resources.values().filter_map(|one| one.as_queue()) {
         let leaves = queue.tags.being_deleted(now);
-        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || leaves {
+        if queue.name == scope.dead_letter_queue() || !is_of_bus(scope, &queue.tags) || leaves {
             continue;
         }
-        let controller = queue.tags.cluster_of(&scope.bus).map(|cluster| scope.controller_policy(&cluster));
+        let controller = tagged_cluster(scope, &queue.tags).map(|cluster| controller_policy(scope, cluster.as_str()));
         for policy in resources.values().filter_map(|one| one.as_role_policy()) {
-            let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
+            let uses = policy.name == scope.router_policy() || Some(policy.name.as_str()) == controller.as_deref();
             if !uses {
                 continue;
             }
@@ -70,11 +70,13 @@ pub(super) fn locked_out(scope: &Scope, resources: &Resources) -> Vec<QueueName>
     let role = resources.get(&ResourceId::Role(scope.router_role()));
     let arn = role.and_then(|one| one.as_role()).map(|role| scope.role_arn(&role.path, &role.name));
     let queues = resources.values().filter_map(|one| one.as_queue());
-    let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
-    let locked = delivered.filter(|queue| {
-        let router = arn.clone().map(Sender::principal);
-        router.is_some_and(|router| queue.policy.as_ref().is_some_and(|policy| !router.may_send(policy)))
-    });
+    let delivered = queues.filter(|queue| tagged_cluster(scope, &queue.tags).is_some());
+    let router = arn.map(Caller::principal);
+    let denies = |queue: &Queue, router: &Caller| {
+        let policy = queue.policy.as_ref();
+        policy.is_some_and(|policy| !router.may_send(&scope.queue_arn(&queue.name), policy))
+    };
+    let locked = delivered.filter(|queue| router.as_ref().is_some_and(|router| denies(queue, router)));
     locked.map(|queue| queue.name.clone()).collect()
 }
 
@@ -100,7 +102,7 @@ pub(super) fn allowed(
         (Action::Create, Some(there)) if diff(change.resource(), there, &BTreeSet::new()).is_empty() => {}
         (Action::Create, Some(_)) => return Err("exists".to_owned()),
         (Action::Create, None) => {
-            if change.resource().tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
+            if change.resource().tags().is_some_and(|tags| !is_of_bus(scope, tags)) {
                 return Err("would not be known as ours".to_owned());
             }
         }
@@ -144,11 +146,25 @@ pub(super) fn allowed(
     }
 }
 
+// What is kibus's own, without the code that decides it for kibus: by the tags, the names and the record of a cluster.
+
+fn is_of_bus(scope: &Scope, tags: &Tags) -> bool {
+    tags.get("kibus:bus") == Some(scope.bus.as_str())
+}
+
+fn tagged_cluster(scope: &Scope, tags: &Tags) -> Option<ClusterName> {
+    tags.get("kibus:cluster").filter(|_| is_of_bus(scope, tags))?.parse().ok()
+}
+
+fn controller_policy(scope: &Scope, cluster: &str) -> String {
+    format!("{}.{}.{cluster}", scope.bus, scope.region)
+}
+
 /// The cluster that a queue, an alarm or the policy of a controller is of.
 fn cluster_of(scope: &Scope, resource: &Resource) -> Option<ClusterName> {
     match resource {
-        Resource::RolePolicy(policy) => scope.cluster_of_policy(&policy.name),
-        _ => resource.tags()?.cluster_of(&scope.bus),
+        Resource::RolePolicy(policy) => policy.name.as_str().strip_prefix(&controller_policy(scope, ""))?.parse().ok(),
+        _ => tagged_cluster(scope, resource.tags()?),
     }
 }
 
@@ -156,8 +172,9 @@ fn cluster_of(scope: &Scope, resource: &Resource) -> Option<ClusterName> {
 fn records<'a>(scope: &Scope, resources: &'a Resources) -> BTreeMap<ClusterName, &'a ClusterRecord> {
     let records = resources.values().filter_map(|one| one.as_record());
     let of_kibus = records.filter_map(|one| {
-        let record = one.record().filter(|record| record.is_of_kibus())?;
-        (one.name == scope.record_parameter(&record.cluster)).then(|| (record.cluster.clone(), record))
+        let record = one.record().filter(|record| record.made_by == Maker::Kibus)?;
+        let name = format!("/kibus/{}/clusters/{}", scope.bus, record.cluster);
+        (one.name.as_str() == name).then(|| (record.cluster.clone(), record))
     });
     of_kibus.collect()
 }
@@ -172,13 +189,26 @@ fn is_older(queue: &Queue, since: Moment) -> bool {
 /// Whether kibus manages the queue of a cluster: it is no older than the record, has no tag of anything else, and has both tags or
 /// the lock of the bus.
 fn has_own(scope: &Scope, record: &ClusterRecord, queue: &Queue) -> bool {
-    let tags = [(BUS, scope.bus.as_str()), (CLUSTER, record.cluster.as_str())];
+    let tags = [("kibus:bus", scope.bus.as_str()), ("kibus:cluster", record.cluster.as_str())];
     let tags = tags.map(|(key, value)| queue.tags.get(key).map(|tag| tag == value));
-    let is_locked = || queue.policy.as_ref().is_some_and(|policy| has_lock(scope, &queue.name, policy));
+    let is_locked = || queue.policy.as_ref().is_some_and(|policy| has_lock(scope, queue, policy));
     !record.external
         && !record.since.is_some_and(|since| is_older(queue, since))
         && !tags.contains(&Some(false))
         && (tags == [Some(true); 2] || is_locked())
+}
+
+/// Whether a denial with the name of the lock keeps everyone but the router of the bus from sending.
+fn has_lock(scope: &Scope, queue: &Queue, policy: &Document) -> bool {
+    let locks =
+        policy.statements().into_iter().filter(|one| one["Sid"] == "KibusRouterOnly" && one["Effect"] == "Deny");
+    let locks = json!({ "Statement": locks.collect::<Vec<_>>() });
+    let arn = format!("arn:aws:sqs:{}:{}:{}", scope.region, scope.account, queue.name);
+    let may_send = |role: String| {
+        let role = format!("arn:aws:iam::{}:role/{role}", scope.account);
+        Caller::principal(role).may("sqs:SendMessage", &arn, &locks)
+    };
+    may_send(format!("{}-router-{}", scope.bus, scope.region)) && !may_send("deploy".to_owned())
 }
 
 /// Whether the queue becomes kibus's own by this update, because the command asks for that and the record says so.
@@ -196,27 +226,34 @@ fn adopts(scope: &Scope, state: &State, before: &Resource, after: &Resource) -> 
 fn ours(scope: &Scope, resources: &Resources, resource: &Resource) -> bool {
     let tagged = |id: &ResourceId| {
         let tags = resources.get(id).and_then(|one| one.tags());
-        tags.is_some_and(|tags| tags.belong_to(&scope.bus))
+        tags.is_some_and(|tags| is_of_bus(scope, tags))
     };
-    let hub_queues = scope.hub_queues();
+    let has_role =
+        |record: &ClusterRecord, role: &RoleName| record.role.iter().chain(&record.former_roles).any(|one| one == role);
+    let is_hub_queue = |queue: &QueueName| {
+        ["hub", "hub-dlq", "probe"].map(|part| format!("{}-{part}", scope.bus)).contains(&queue.to_string())
+    };
     match resource {
         Resource::RolePolicy(r) if r.role == scope.router_role() => tagged(&ResourceId::Role(r.role.clone())),
-        Resource::RolePolicy(r) => records(scope, resources)
-            .values()
-            .any(|record| scope.controller_policy(&record.cluster) == r.name && record.roles().contains(&r.role)),
-        Resource::Record(r) => r.record().is_some_and(ClusterRecord::is_of_kibus),
-        Resource::Queue(r) if !hub_queues.contains(&r.name) => {
+        Resource::RolePolicy(r) => records(scope, resources).iter().any(|(cluster, record)| {
+            controller_policy(scope, cluster.as_str()) == r.name.as_str() && has_role(record, &r.role)
+        }),
+        Resource::Record(r) => r.record().is_some_and(|record| record.made_by == Maker::Kibus),
+        Resource::Queue(r) if !is_hub_queue(&r.name) => {
             let records = records(scope, resources);
             records.values().any(|record| record.queue == r.name && has_own(scope, record, r))
         }
         Resource::Queue(r) => {
             let settings = resources.get(&ResourceId::Parameter(scope.settings_parameter()));
             let since = settings.and_then(|one| one.as_parameter()).and_then(|one| Some(one.settings()?.since));
-            r.tags.belong_to(&scope.bus) && !since.is_some_and(|since| is_older(r, since))
+            is_of_bus(scope, &r.tags) && !since.is_some_and(|since| is_older(r, since))
         }
         Resource::Parameter(r) => r.name == scope.settings_parameter(),
         Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
-        Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
+        // It may read a queue of others into the router, or the hub queue into another function.
+        Resource::EventSourceMapping(r) => {
+            tagged(&ResourceId::Queue(r.queue.clone())) || tagged(&ResourceId::Function(r.function.clone()))
+        }
         _ => tagged(&resource.id()),
     }
 }
@@ -227,7 +264,7 @@ fn needed(scope: &Scope, hub: &BTreeSet<ResourceId>, resource: &Resource) -> imp
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
     // The settings are there before anything else of the bus, and after it; so is the record of a cluster, of all that it has.
     let settings = ResourceId::Parameter(scope.settings_parameter());
-    let is_tagged = resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
+    let is_tagged = resource.tags().is_some_and(|tags| is_of_bus(scope, tags));
     let is_of_bus = is_tagged || hub.contains(&resource.id()) || resource.as_record().is_some();
     let settings = (is_of_bus && resource.id() != settings).then_some(settings);
     let record = cluster_of(scope, resource).map(|cluster| ResourceId::Record(scope.record_parameter(&cluster)));
