@@ -75,7 +75,7 @@ fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
                 assert_eq!(proxy.writes(), [""; 0], "{case}: {}", ran.text());
             }
         });
-        runs.buffer_unordered(2).collect::<Vec<()>>().await;
+        runs.buffer_unordered(8).collect::<Vec<()>>().await;
     });
 }
 
