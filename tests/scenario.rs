@@ -34,7 +34,7 @@
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
-//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/harness/src/aws_like`), for kibus and for the functions;
 //!   `% aws-like rates`: from now on it throttles calls at its own rates;
 //!   `% aws-like held ID...`: so, and what changes from now on is late until it is settled;
 //!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
@@ -59,8 +59,10 @@ mod shown;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
 
+use futures_util::FutureExt;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -175,7 +177,7 @@ fn two_hundred_clusters_are_throttled() {
 /// The actual output of a scenario, in the account of a way to play it.
 fn played(name: &str, way: usize, text: &str) -> String {
     let server = Server::shared();
-    server.runtime.block_on(async { Scenario::new(name, server, way).await.play(text).await })
+    server.runtime.block_on(async { Scenario::new(name, server, way).await.played(text).await })
 }
 
 /// Runs a scenario and compares its output with the file.
@@ -241,6 +243,16 @@ impl Scenario {
             explained: BTreeSet::new(),
             karpenters: JoinSet::new(),
         }
+    }
+
+    /// Plays it, and deletes the functions that it leaves on the shared emulator, also if it fails.
+    async fn played(self, text: &str) -> String {
+        let (account, proxy) = (self.account.clone(), self.proxy.clone());
+        let played = AssertUnwindSafe(self.play(text)).catch_unwind().await;
+        for region in proxy.regions() {
+            account.in_region(&region).delete_functions().await;
+        }
+        played.unwrap_or_else(|failed| resume_unwind(failed))
     }
 
     async fn play(mut self, text: &str) -> String {

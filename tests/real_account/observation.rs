@@ -123,7 +123,8 @@ pub(super) async fn all(run: &Run, recordings: PathBuf) -> Vec<(&'static str, Se
     let mut seen = Vec::new();
     for Observed { rows, seen: lines, recorder } in of_sqs.into_iter().chain(of_others) {
         let found: Vec<_> = rows.iter().copied().zip(lines).collect();
-        Recording::new(rows, run.place(), self::lines(&found), recorder.answers(), &secrets).write(&recordings);
+        Recording::new(rows, run.place(), self::lines(&found), recorder.answers(), |text| secrets.clean(text))
+            .write(&recordings);
         seen.extend(found);
     }
     seen.extend(NOT_HERE.map(|(id, why)| (id, Err(why.into()))));

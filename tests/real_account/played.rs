@@ -39,7 +39,7 @@ async fn observe(proxy: &Proxy) -> Recording {
     let run = run(proxy);
     let seen = [("S2", sqs::repeated_create(&run).await)];
     let secrets = run.secrets().await;
-    Recording::new(&["S2"], run.place(), lines(&seen), run.recorder.answers(), &secrets)
+    Recording::new(&["S2"], run.place(), lines(&seen), run.recorder.answers(), |text| secrets.clean(text))
 }
 
 /// Observes S2 where only a recording answers.

@@ -1,4 +1,4 @@
-//! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/aws_like`).
+//! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/harness/src/aws_like`).
 //!
 //! Before each step, all that is late arrives: a person who types the next command is slower than AWS. Within a command
 //! nothing helps. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
@@ -32,7 +32,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
         scenario.is_patient = true;
         scenario.shown.is_whole = true;
         scenario.proxy.like.switch("all");
-        scenario.play(&wanted).await
+        scenario.played(&wanted).await
     });
     let whole = Shown::nothing_of(name).whole(&wanted);
     let (wanted, got) = (lasting(&whole), lasting(&got));

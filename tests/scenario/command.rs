@@ -231,3 +231,23 @@ fn quoted_words(line: &str) -> Vec<String> {
     }
     words
 }
+
+/// Both streams of `sh` keep their order, and a line may come in parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_order_of_both_streams_is_kept() {
+    const SCRIPT: &str =
+        "for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf pa >&2; echo out 4; printf 'rt\\nend' >&2";
+    let (transcript, output, error) = Transcript::open();
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-c", SCRIPT]).stdout(output).stderr(error);
+    let status = command.status().await.unwrap();
+    assert!(status.success());
+    let lines: Vec<_> = transcript
+        .end()
+        .await
+        .into_iter()
+        .map(|line| format!("{}{}", if line.is_error { "! " } else { "" }, line.text))
+        .collect();
+    let expected = ["out 1", "! err 1", "out 2", "! err 2", "out 3", "! err 3", "out 4", "! part", "! end"];
+    assert_eq!(lines, expected);
+}

@@ -41,6 +41,8 @@ struct State {
     writes: Vec<String>,
     interferences: Vec<(String, Interference)>,
     untruths: Vec<Untruth>,
+    /// The Regions with functions.
+    regions: BTreeSet<String>,
     /// The partition of kibus, if not the server's.
     partition: Option<String>,
     /// The partitions in requests of kibus.
@@ -104,6 +106,11 @@ impl Proxy {
         left.into_iter().map(|(operation, _)| operation).collect()
     }
 
+    /// The Regions in which kibus has created functions.
+    pub(super) fn regions(&self) -> BTreeSet<String> {
+        self.state.lock().unwrap().regions.clone()
+    }
+
     async fn pass(self, mut request: Request<Bytes>) -> Result<Answer, Broken> {
         let operation = Operation::of(&request);
         let (interference, untruths, partition) = {
@@ -113,6 +120,9 @@ impl Proxy {
             }
             if !operation.is_reading() && !asks_live_router(&request) {
                 state.writes.push(operation.to_string());
+            }
+            if operation.name == "lambda:POST/functions" {
+                state.regions.insert(operation.region.clone());
             }
             let untruths = state.untruths.iter().filter(|untruth| is(&operation, &untruth.operation));
             let untruths: Vec<_> = untruths.cloned().collect();

@@ -7,6 +7,7 @@ use kibus::model::{parse_duration, tags::DELETING};
 use serde_json::json;
 
 use super::Scenario;
+use super::account::{self, REGIONS};
 use super::command::{self, Signals};
 use super::interference::Interference;
 use crate::aws_like::Behavior;
@@ -73,6 +74,7 @@ impl Scenario {
                 String::new()
             }
             ["in", region, service, operation, ..] => {
+                assert!(REGIONS.contains(&region), "{region}");
                 let account = self.account.in_region(region);
                 let answer = account.call(service, operation, &words[4..].join(" ")).await;
                 if (service, operation) == ("kms", "CreateKey") {
@@ -132,10 +134,10 @@ impl Scenario {
                 String::new()
             }
             ["remember"] => {
-                self.saved = self.account.dump().await;
+                self.saved = account::dump(&self.account).await;
                 String::new()
             }
-            ["compare"] => differences(&self.saved, &self.account.dump().await),
+            ["compare"] => differences(&self.saved, &account::dump(&self.account).await),
             ["refuse", "nothing"] => {
                 self.proxy.take_interferences();
                 String::new()
@@ -206,11 +208,11 @@ impl Scenario {
             }
             ["upload", name] => {
                 let router = std::fs::read(self.directory.path().join(name)).unwrap();
-                self.account.upload(&router).await;
+                account::upload(&self.account, &router).await;
                 String::new()
             }
             ["publish"] => {
-                self.account.publish().await;
+                account::publish(&self.account).await;
                 String::new()
             }
             ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,

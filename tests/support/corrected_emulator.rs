@@ -1,19 +1,29 @@
 //! A proxy that corrects an emulator where plans would meet its faults, and answers the self-tests of archives without a
 //! program.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
 use hyper::body::Bytes;
 use hyper::{Method, Request, Response};
 use kibus::model::{SelfTestReport as SelfTest, scope::LIVE};
 use serde_json::{Value, json};
 
+use super::emulator::Kind;
 use super::proxy::{Answer, Broken, Port, change_json, document, forward};
 
-/// Starts a proxy to the server on this port, for the rest of the test; gives its URL.
-pub(crate) async fn start(server: u16) -> String {
-    Port::open().await.serve(move |request| pass(server, request))
+/// The redrive allow policies that moto accepts and does not return, by the name of the queue.
+type Dropped = Arc<Mutex<HashMap<String, Value>>>;
+
+const DROPPED: &str = "RedriveAllowPolicy";
+
+/// Starts a proxy to the server of this kind on this port, for the rest of the test; gives its URL.
+pub(crate) async fn start(server: u16, kind: Kind) -> String {
+    let dropped = (kind == Kind::Moto).then(Dropped::default);
+    Port::open().await.serve(move |request| pass(server, dropped.clone(), request))
 }
 
-async fn pass(server: u16, mut request: Request<Bytes>) -> Result<Answer, Broken> {
+async fn pass(server: u16, dropped: Option<Dropped>, mut request: Request<Bytes>) -> Result<Answer, Broken> {
     let path = request.uri().path().replace("%3A", ":");
     if let Some(function) = path.strip_suffix("/invocations") {
         let version = request.uri().query().unwrap_or_default();
@@ -23,7 +33,12 @@ async fn pass(server: u16, mut request: Request<Bytes>) -> Result<Answer, Broken
     if target(&request) == Some("AmazonSQS.SetQueueAttributes") {
         request = with_policy(server, request).await?;
     }
+    let sqs = target(&request).and_then(|target| target.strip_prefix("AmazonSQS.")).map(str::to_owned);
+    let call = request.body().clone();
     let mut answer = forward(server, request).await?;
+    if let Some((dropped, operation)) = dropped.zip(sqs).filter(|_| answer.status().is_success()) {
+        with_redrive_allow_policy(&dropped, &operation, &serde_json::from_slice(&call)?, &mut answer);
+    }
     if path.contains("/event-source-mappings") {
         change_json(&mut answer, with_alias);
     }
@@ -67,6 +82,29 @@ async fn with_policy(server: u16, request: Request<Bytes>) -> Result<Request<Byt
         set["Attributes"]["Policy"] = policy.clone();
     }
     again(&request, Method::POST, "/", set.to_string().into())
+}
+
+/// Keeps what a call sets, and adds it to what a read that asks for it returns.
+fn with_redrive_allow_policy(dropped: &Dropped, operation: &str, call: &Value, answer: &mut Answer) {
+    let name = call["QueueName"].as_str().or(call["QueueUrl"].as_str()).unwrap_or_default();
+    let queue = name.rsplit('/').next().unwrap_or_default();
+    let mut dropped = dropped.lock().unwrap();
+    match (operation, &call["Attributes"][DROPPED]) {
+        ("CreateQueue" | "SetQueueAttributes", Value::String(policy)) => {
+            dropped.insert(queue.to_owned(), policy.as_str().into());
+        }
+        ("DeleteQueue", _) => drop(dropped.remove(queue)),
+        ("GetQueueAttributes", _) => {
+            let is_asked = |name: &Value| name == "All" || name == DROPPED;
+            let policy = dropped.get(queue).filter(|policy| **policy != "");
+            if let Some(policy) =
+                policy.filter(|_| call["AttributeNames"].as_array().is_some_and(|names| names.iter().any(is_asked)))
+            {
+                change_json(answer, |body| body["Attributes"][DROPPED] = policy.clone());
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Moto answers with the version that an event source mapping's alias points to.

@@ -1,10 +1,8 @@
 //! A local AWS emulator for one test.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
@@ -13,6 +11,8 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
+use kibus_harness::proxy::keep_secret;
+pub(crate) use kibus_harness::proxy::secret;
 use tempfile::TempDir;
 
 /// The account of the tests, on servers where the caller sets it.
@@ -31,16 +31,9 @@ pub(crate) enum Kind {
 pub(crate) async fn private_server(extra: &[(&str, &str)]) -> SandboxServer {
     let server = Sandbox::open().unwrap().start(extra, &|_| {}).await.unwrap();
     let Endpoint { port, secret, .. } = server.endpoint();
-    SECRETS.lock().unwrap().insert(*port, secret.as_str().to_owned());
+    keep_secret(*port, secret.as_str());
     server
 }
-
-/// The secret of the emulator at this port, if it requires one.
-pub(crate) fn secret(port: u16) -> Option<String> {
-    SECRETS.lock().unwrap().get(&port).cloned()
-}
-
-static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
 
 /// An HTTP client of the SDK for servers of the tests.
 pub(crate) fn plain_http() -> SharedHttpClient {

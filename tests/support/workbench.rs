@@ -13,7 +13,6 @@ use sha2::{Digest, Sha256};
 
 use super::corrected_emulator;
 use super::emulator::{Emulator, Kind};
-use crate::aws_like::Proxy;
 
 /// Two archives. Neither is ever run.
 pub(crate) const ARCHIVES: [&[u8]; 2] =
@@ -41,9 +40,7 @@ impl Bench {
 
     async fn of(emulator: &Emulator, mut connect: Connect) -> Self {
         let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
-        let like = Proxy::start(port.parse().unwrap(), "none").await;
-        let (_, port) = like.url.rsplit_once(':').unwrap();
-        connect.options.endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
+        connect.options.endpoint_url = Some(corrected_emulator::start(port.parse().unwrap(), emulator.kind).await);
         let session = connect.connect().await.unwrap();
         let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
         Self { scope: cloud.scope().clone(), cloud, kind: emulator.kind }

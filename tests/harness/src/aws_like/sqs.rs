@@ -10,10 +10,9 @@ use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, S28, T1};
 use super::call::Caller;
 use super::kms::unusable_key;
 use super::permission::denied;
-use super::redrive::Dropped;
 use super::reply::Reply;
-use super::{At, Denials, Moments, message_size};
-use crate::support::proxy::{Connection, forward};
+use super::{At, Denials, Moments, message_size, redrive};
+use crate::proxy::{Connection, forward};
 
 #[derive(Default)]
 pub(super) struct Sqs {
@@ -28,7 +27,6 @@ pub(super) struct Sqs {
     attributes: Mutex<HashMap<String, (Value, Instant)>>,
     /// What the tagging API knows of deleted queues.
     remembered: Mutex<HashMap<String, Value>>,
-    redrives: Dropped,
 }
 
 /// A queue that is being deleted.
@@ -71,7 +69,7 @@ impl Sqs {
         let operation = at.call.operation.as_str();
         if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
             let refused = message_size::refused(at);
-            if let Some(refused) = refused.or(self.redrives.refused(at, queue).await) {
+            if let Some(refused) = refused.or(redrive::refused(at, queue).await) {
                 return Some(refused);
             }
         }
@@ -172,7 +170,6 @@ impl Sqs {
         if !exists(at, queue).await {
             return None;
         }
-        self.redrives.forget(key);
         if at.is_on(T1) {
             let mapping = tag_mapping(at, queue).await;
             self.remembered.lock().unwrap().insert(key.to_owned(), mapping);
@@ -221,16 +218,13 @@ impl Sqs {
         (turn % 2 == 0).then(no_queue)
     }
 
-    pub(super) async fn after(&self, at: &At<'_>, reply: &mut Reply) {
+    pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
         let Some(queue) = at.call.queue().filter(|_| reply.status.is_success()) else {
             return;
         };
         let key = at.call.key(queue);
         match at.call.operation.as_str() {
-            "CreateQueue" => self.redrives.keep(at, key, &reply.json()["QueueUrl"]).await,
-            "SetQueueAttributes" => self.redrives.keep(at, key, &at.call.json["QueueUrl"]).await,
             "GetQueueAttributes" => {
-                self.redrives.add(at, &key, reply);
                 message_size::lower(at, reply);
                 self.late_attributes(at, &key, reply);
                 self.late_counts(at, key, reply);

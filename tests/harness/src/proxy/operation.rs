@@ -4,27 +4,28 @@ use std::fmt::{self, Display, Formatter};
 
 use hyper::Request;
 use hyper::body::Bytes;
-use kibus::model::{router_function, scope::LIVE};
 use serde_json::Value;
 
 /// An operation, and what it is about. Displayed as recordings of writes have it.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
+pub struct Operation {
     /// Like `sqs:CreateQueue`; for REST services like `lambda:POST/functions` and `eks:GET/clusters`.
-    pub(crate) name: String,
+    pub name: String,
+    pub region: String,
     subject: String,
 }
 
 impl Operation {
     /// The operation of a request, by its signature and its protocol.
-    pub(crate) fn of(request: &Request<Bytes>) -> Self {
+    pub fn of(request: &Request<Bytes>) -> Self {
         let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap());
-        let service = header("authorization").and_then(|signature| signature.split('/').nth(3));
-        let service = service.unwrap_or("unsigned");
+        let mut scope = header("authorization").unwrap_or_default().split('/').skip(2);
+        let region = scope.next().unwrap_or_default().to_owned();
+        let service = scope.next().unwrap_or("unsigned");
         if let Some(target) = header("x-amz-target") {
             let operation = target.rsplit('.').next().unwrap();
             let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-            return Self { name: format!("{service}:{operation}"), subject: subject(|key| text(&body[key])) };
+            return Self { name: format!("{service}:{operation}"), region, subject: subject(|key| text(&body[key])) };
         }
         if header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded")) {
             let form = String::from_utf8_lossy(request.body());
@@ -32,10 +33,8 @@ impl Operation {
                 let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
                 pairs.find(|(k, _)| *k == key).map(|(_, value)| value.to_owned())
             };
-            return Self {
-                name: format!("{service}:{}", field("Action").unwrap_or_default()),
-                subject: subject(field),
-            };
+            let name = format!("{service}:{}", field("Action").unwrap_or_default());
+            return Self { name, region, subject: subject(field) };
         }
         let path = request.uri().path().replace("%3A", ":");
         let path = path.trim_matches('/');
@@ -43,15 +42,15 @@ impl Operation {
             "eks" | "fis" => path,
             _ => path.split_once('/').map_or("", |(_date, path)| path),
         };
-        Self { name: format!("{service}:{}/{path}", request.method()), subject: String::new() }
+        Self { name: format!("{service}:{}/{path}", request.method()), region, subject: String::new() }
     }
 
-    pub(crate) fn service(&self) -> &str {
+    pub fn service(&self) -> &str {
         self.name.split_once(':').map_or("", |(service, _)| service)
     }
 
     /// Whether the operation changes nothing, by its name.
-    pub(crate) fn is_reading(&self) -> bool {
+    pub fn is_reading(&self) -> bool {
         let name = self.name.split_once(':').map_or("", |(_, name)| name);
         ["Get", "List", "Describe", "Filter", "Simulate", "GET/"].iter().any(|beginning| name.starts_with(beginning))
     }
@@ -94,10 +93,4 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
         None => name,
     });
     short.collect::<Vec<_>>().join(" ")
-}
-
-/// Whether `verify` asks the live version for its self-test, which changes no resource.
-pub(crate) fn asks_live_router(request: &Request<Bytes>) -> bool {
-    let live = format!("Qualifier={LIVE}");
-    request.uri().query() == Some(live.as_str()) && *request.body() == router_function::self_test_request().to_string()
 }

@@ -6,26 +6,26 @@ macro_rules! behaviors {
     ($($id:ident $millis:literal $what:literal)*) => {
         /// One way in which AWS differs from an emulator.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(crate) enum Behavior {
+        pub enum Behavior {
             $(#[doc = $what] $id),*
         }
 
         impl Behavior {
             /// All of them.
-            pub(crate) const ALL: &[Self] = &[$(Self::$id),*];
+            pub const ALL: &[Self] = &[$(Self::$id),*];
 
             /// The id, as it is written in scenario files.
-            pub(crate) fn id(self) -> &'static str {
+            pub fn id(self) -> &'static str {
                 match self { $(Self::$id => stringify!($id)),* }
             }
 
             /// What AWS does, in one line.
-            pub(crate) fn what(self) -> &'static str {
+            pub fn what(self) -> &'static str {
                 match self { $(Self::$id => $what),* }
             }
 
             /// How long it lasts here; AWS takes ten to sixty times as long. Zero if it has no duration.
-            pub(super) fn time(self) -> Duration {
+            pub fn time(self) -> Duration {
                 Duration::from_millis(match self { $(Self::$id => $millis),* })
             }
         }

@@ -11,10 +11,10 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    pub(crate) fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -23,12 +23,12 @@ impl Authority {
     }
 
     /// Its certificate in PEM.
-    pub(crate) fn pem(&self) -> String {
+    pub fn pem(&self) -> String {
         self.0.pem()
     }
 
     /// A server whose certificate is valid until the end of this year, in front of the one at this address. Gives its URL.
-    pub(crate) async fn front(&self, until: i32, server: &str) -> String {
+    pub async fn front(&self, until: i32, server: &str) -> String {
         let (tls, server) = (self.server(until), server.to_owned());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("https://{}", listener.local_addr().unwrap());

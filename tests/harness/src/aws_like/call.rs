@@ -6,11 +6,11 @@ use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::Value;
 
-use crate::support::proxy::Connection;
+use crate::proxy::Connection;
 
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
+pub enum Caller {
     /// Kibus, or a test.
     Client,
     /// A function of the emulator.
@@ -36,8 +36,7 @@ pub(super) struct Call {
 impl Call {
     pub(super) fn read(request: &Request<Bytes>, caller: Caller) -> Self {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
-        let credential = header("authorization").and_then(|text| text.split_once("Credential="));
-        let mut scope = credential.map_or("", |(_, rest)| rest).split('/');
+        let mut scope = scope(request);
         let account = scope.next().unwrap_or_default().to_owned();
         let region = scope.nth(1).unwrap_or_default().to_owned();
         let service = scope.next().unwrap_or_default().to_owned();
@@ -96,6 +95,13 @@ impl Call {
     pub(super) fn role_key(&self, arn: &str) -> String {
         format!("{}//{}", self.account, arn.rsplit('/').next().unwrap_or_default())
     }
+}
+
+/// The key id, the date, the Region and the service in the signature of a request.
+pub(super) fn scope(request: &Request<Bytes>) -> std::str::Split<'_, char> {
+    let signature = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+    let credential = signature.and_then(|text| text.split_once("Credential="));
+    credential.map_or("", |(_, rest)| rest).split('/')
 }
 
 fn pairs(form: &str) -> BTreeMap<String, String> {

@@ -31,6 +31,10 @@ impl Playback {
         left.map(|(operation, _)| operation.clone()).collect()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap().values().all(VecDeque::is_empty)
+    }
+
     pub(super) fn next(&self, call: &Call) -> Option<Reply> {
         let mut all = self.0.lock().unwrap();
         let answer = all.get_mut(&name(call))?.pop_front()?;
@@ -39,7 +43,7 @@ impl Playback {
 }
 
 /// The operation of a request, as recordings have it.
-pub(crate) fn operation(request: &Request<Bytes>) -> String {
+pub fn operation(request: &Request<Bytes>) -> String {
     name(&Call::read(request, Caller::Client))
 }
 

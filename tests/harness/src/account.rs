@@ -1,5 +1,7 @@
 //! An account on an emulator, called without kibus.
 
+use std::time::{Duration, Instant};
+
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::http::request::Builder;
@@ -9,20 +11,25 @@ use super::proxy::{Answer, forward};
 
 /// One account on an emulator or a proxy, in one Region.
 #[derive(Clone)]
-pub(crate) struct Account {
-    pub(crate) id: String,
+pub struct Account {
+    pub id: String,
     /// The port of the emulator or the proxy.
-    pub(crate) server: u16,
-    pub(crate) region: String,
+    pub server: u16,
+    pub region: String,
 }
 
 impl Account {
-    pub(crate) fn new(id: &str, server: u16, region: &str) -> Self {
+    pub fn new(id: &str, server: u16, region: &str) -> Self {
         Self { id: id.to_owned(), server, region: region.to_owned() }
     }
 
+    /// This account in another Region.
+    pub fn in_region(&self, region: &str) -> Self {
+        Self { region: region.to_owned(), ..self.clone() }
+    }
+
     /// Sends a request. Emulators take the account, the Region and the service from a signature that they do not check.
-    pub(crate) async fn request(&self, service: &str, request: Builder, body: impl Into<Bytes>) -> Answer {
+    pub async fn request(&self, service: &str, request: Builder, body: impl Into<Bytes>) -> Answer {
         let Self { id, server, region } = self;
         let scope = format!("{id}/20260101/{region}/{service}/aws4_request");
         let body = body.into();
@@ -34,7 +41,7 @@ impl Account {
     }
 
     /// Sends a request of a JSON protocol.
-    pub(crate) async fn json_request(&self, service: &str, operation: &str, body: impl Into<Bytes>) -> Answer {
+    pub async fn json_request(&self, service: &str, operation: &str, body: impl Into<Bytes>) -> Answer {
         let target = match service {
             "sqs" => "AmazonSQS",
             "events" => "AWSEvents",
@@ -53,28 +60,36 @@ impl Account {
     }
 
     /// Sends a request of a query protocol.
-    pub(crate) async fn form_request(&self, service: &str, form: String) -> Answer {
+    pub async fn form_request(&self, service: &str, form: String) -> Answer {
         let request = Request::post("/").header("content-type", "application/x-www-form-urlencoded");
         self.request(service, request, form).await
     }
 
     /// Creates EKS clusters; those that exist stay.
-    pub(crate) async fn create_eks_clusters(&self, names: &[String]) {
+    pub async fn create_eks_clusters(&self, names: &[String]) {
         for name in names {
             self.send("eks", "POST", &format!("clusters {}", json!({ "name": name }))).await;
         }
     }
 
+    /// Deletes the Lambda functions: an emulator keeps the environment of each that ran.
+    pub async fn delete_functions(&self) {
+        let list = self.json("lambda", "GET", "functions/").await;
+        for function in list["Functions"].as_array().into_iter().flatten() {
+            self.call("lambda", "DELETE", &format!("functions/{}", function["FunctionName"].as_str().unwrap())).await;
+        }
+    }
+
     /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
-    pub(crate) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
+    pub async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
         let (succeeded, text) = self.send(service, operation, parameters).await;
         assert!(succeeded, "{service} {operation} {parameters}: {text}");
         text
     }
 
     /// Makes a call, and says whether it succeeded.
-    pub(crate) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
+    pub async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
         let answer = match service {
             "sqs" | "events" | "logs" | "kms" | "ssm" | "cloudwatch" => {
                 self.json_request(service, operation, self.with_urls(parameters)).await
@@ -105,8 +120,89 @@ impl Account {
         (answer.status().is_success(), text)
     }
 
-    pub(crate) async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
+    pub async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
         serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
+    }
+
+    /// Waits until a queue has no messages, including those in flight.
+    pub async fn settle(&self, queue: &str) {
+        let all = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
+        self.until_none(queue, &all).await;
+    }
+
+    /// Waits until no message of a queue is in flight.
+    pub async fn until_visible(&self, queue: &str) {
+        self.until_none(queue, &["ApproximateNumberOfMessagesNotVisible"]).await;
+    }
+
+    /// Waits until all these counts of a queue are zero.
+    async fn until_none(&self, queue: &str, counts: &[&str]) {
+        let begun = Instant::now();
+        let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
+        loop {
+            let answer = self.json("sqs", "GetQueueAttributes", &parameters).await;
+            if counts.iter().all(|count| answer["Attributes"][count] == "0") {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{queue}: {answer}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The messages in a queue, one per line, sorted.
+    pub async fn messages(&self, queue: &str) -> Vec<String> {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+        let mut bodies: Vec<_> = messages.iter().map(|message| message["Body"].as_str().unwrap().to_owned()).collect();
+        bodies.sort();
+        bodies
+    }
+
+    /// Receives and deletes the messages in a queue.
+    pub async fn take_messages(&self, queue: &str) -> Vec<String> {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let mut bodies = Vec::new();
+        loop {
+            let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+            let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+            if messages.is_empty() {
+                return bodies;
+            }
+            for message in messages {
+                let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
+                self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+                bodies.push(message["Body"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+
+    /// Receives the messages in a queue, and deletes them after this time.
+    pub async fn hold_messages(&self, queue: &str, time: Duration) {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+        if messages.is_empty() {
+            return;
+        }
+        tokio::time::sleep(time).await;
+        for message in messages {
+            let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
+            self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+        }
+    }
+
+    /// What Lambda says at a path, after it has finished pending updates.
+    pub async fn settled(&self, path: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let function = self.call("lambda", "GET", path).await;
+            if !function.contains("Pending") && !function.contains("InProgress") {
+                return function;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "a function does not settle: {function}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     async fn mapping(&self) -> String {

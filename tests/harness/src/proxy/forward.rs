@@ -1,6 +1,7 @@
 //! Passes requests on to an emulator.
 
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -13,10 +14,21 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::runtime::Runtime;
 
 use super::{Answer, Broken};
-use crate::support::emulator::secret;
+
+/// From now on, what is sent to the server at this port carries its secret.
+pub fn keep_secret(port: u16, secret: &str) {
+    SECRETS.lock().unwrap().insert(port, secret.to_owned());
+}
+
+/// The secret of the server at this port, if it requires one.
+pub fn secret(port: u16) -> Option<String> {
+    SECRETS.lock().unwrap().get(&port).cloned()
+}
+
+static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
 
 /// Sends a request to the server on this port, with the server's secret if the caller is its root user.
-pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+pub async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
     let (mut parts, body) = request.into_parts();
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, body.len().into());
@@ -56,15 +68,15 @@ fn is_root(headers: &HeaderMap) -> bool {
 
 /// The server behind a proxy that listens before the server starts, because the server must know the proxy.
 #[derive(Clone, Default)]
-pub(crate) struct Upstream(Arc<OnceLock<u16>>);
+pub struct Upstream(Arc<OnceLock<u16>>);
 
 impl Upstream {
     /// Sets the port of the server.
-    pub(crate) fn set(&self, port: u16) {
+    pub fn set(&self, port: u16) {
         self.0.set(port).unwrap();
     }
 
-    pub(crate) async fn forward(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
+    pub async fn forward(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
         forward(*self.0.get().ok_or("the emulator has not started")?, request).await
     }
 }

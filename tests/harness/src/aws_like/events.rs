@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Behavior::{E1, E4, E6, E12};
 use super::reply::Reply;
 use super::{At, Moments};
-use crate::support::proxy::forward;
+use crate::proxy::forward;
 
 #[derive(Default)]
 pub(super) struct Events {
@@ -20,6 +20,10 @@ pub(super) struct Events {
 }
 
 impl Events {
+    pub(super) fn has_no_late_targets(&self) -> bool {
+        self.late.lock().unwrap().is_empty()
+    }
+
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
         let arn = at.call.text("ResourceARN").and_then(|arn| arn.split_once(":rule/"));
         let rule = at.call.text("Rule").or_else(|| at.call.text("Name")).or(arn.map(|(_, name)| name))?;

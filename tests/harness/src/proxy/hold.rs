@@ -3,18 +3,18 @@
 use tokio::sync::oneshot;
 
 /// Where a handler holds a request back.
-pub(crate) struct Hold {
+pub struct Hold {
     arrived: oneshot::Sender<()>,
     leave: oneshot::Receiver<()>,
 }
 
 /// The test's side of it.
-pub(crate) struct Held {
+pub struct Held {
     arrived: oneshot::Receiver<()>,
     leave: oneshot::Sender<()>,
 }
 
-pub(crate) fn hold() -> (Hold, Held) {
+pub fn hold() -> (Hold, Held) {
     let ((arrived, has_arrived), (leave, may_leave)) = (oneshot::channel(), oneshot::channel());
     let hold = Hold { arrived, leave: may_leave };
     let held = Held { arrived: has_arrived, leave };
@@ -23,7 +23,7 @@ pub(crate) fn hold() -> (Hold, Held) {
 
 impl Hold {
     /// Reports the request, and waits until it is released.
-    pub(crate) async fn here(self) {
+    pub async fn here(self) {
         // The test may have ended.
         let _ = self.arrived.send(());
         let _ = self.leave.await;
@@ -32,11 +32,11 @@ impl Hold {
 
 impl Held {
     /// Waits until a request is held.
-    pub(crate) async fn reached(&mut self) {
+    pub async fn reached(&mut self) {
         (&mut self.arrived).await.unwrap();
     }
 
-    pub(crate) fn release(self) {
+    pub fn release(self) {
         // A killed command does not wait for it.
         let _ = self.leave.send(());
     }

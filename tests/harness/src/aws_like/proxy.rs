@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex};
 use hyper::Request;
 use hyper::body::Bytes;
 
-use super::call::Call;
+use super::call::scope;
 use super::{AwsLike, Caller};
-use crate::support::proxy::{Answer, Broken, Port, Upstream};
+use crate::proxy::{Answer, Broken, Port, Upstream};
 
 /// A proxy in front of an emulator, for Rust tests.
-pub(crate) struct Proxy {
+pub struct Proxy {
     /// Its endpoint URL.
-    pub(crate) url: String,
+    pub url: String,
     /// Its behaviors.
-    pub(crate) like: AwsLike,
+    pub like: AwsLike,
 }
 
 impl Proxy {
     /// Starts a proxy for the rest of the test, with these behaviors on, to the emulator on this port.
-    pub(crate) async fn start(server: u16, ids: &str) -> Self {
+    pub async fn start(server: u16, ids: &str) -> Self {
         let like = AwsLike::new(server);
         like.switch(ids);
         let passes = like.clone();
@@ -35,9 +35,9 @@ impl Proxy {
 /// A proxy for the calls of an emulator's functions, whose URL must be in `AWS_ENDPOINT_URL` of the emulator. It knows
 /// the account of a function by its key, as long as the emulator does not check permissions.
 #[derive(Clone)]
-pub(crate) struct FunctionProxy {
+pub struct FunctionProxy {
     /// Its endpoint URL.
-    pub(crate) url: String,
+    pub url: String,
     calls: FunctionCalls,
 }
 
@@ -50,8 +50,8 @@ struct FunctionCalls {
 
 impl FunctionCalls {
     async fn pass(self, request: Request<Bytes>) -> Result<Answer, Broken> {
-        let account = Call::read(&request, Caller::Function).account;
-        let like = self.accounts.lock().unwrap().get(&account).cloned();
+        let account = scope(&request).next().unwrap_or_default();
+        let like = self.accounts.lock().unwrap().get(account).cloned();
         match like {
             Some(like) => like.pass(request, Caller::Function).await,
             None => self.server.forward(request).await,
@@ -61,7 +61,7 @@ impl FunctionCalls {
 
 impl FunctionProxy {
     /// Listens on a free port. Until [`Self::forward_to`], every call fails.
-    pub(crate) async fn listen() -> Self {
+    pub async fn listen() -> Self {
         let calls = FunctionCalls::default();
         let passes = calls.clone();
         let url = Port::open().await.serve(move |request| passes.clone().pass(request));
@@ -69,12 +69,12 @@ impl FunctionProxy {
     }
 
     /// Sets the port of the emulator.
-    pub(crate) fn forward_to(&self, server: u16) {
+    pub fn forward_to(&self, server: u16) {
         self.calls.server.set(server);
     }
 
     /// From now on, the functions of this account call these behaviors.
-    pub(crate) fn route(&self, account: &str, like: &AwsLike) {
+    pub fn route(&self, account: &str, like: &AwsLike) {
         let mut accounts = self.calls.accounts.lock().unwrap();
         accounts.insert(account.to_owned(), like.clone());
     }

@@ -5,8 +5,8 @@ use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::proxy::{Answer, JSON, answer};
 use crate::recorded::RecordedAnswer;
-use crate::support::proxy::{Answer, JSON, answer};
 
 /// A whole answer.
 pub(super) struct Reply {

@@ -17,15 +17,15 @@ const LONGEST: usize = 256 * 1024;
 
 /// A line without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
-    pub(crate) is_error: bool,
-    pub(crate) text: String,
+pub struct Line {
+    pub is_error: bool,
+    pub text: String,
 }
 
 /// The transcript of a running command.
-pub(crate) struct Transcript {
+pub struct Transcript {
     /// The lines so far.
-    pub(crate) lines: watch::Receiver<Vec<Line>>,
+    pub lines: watch::Receiver<Vec<Line>>,
     reader: JoinHandle<()>,
     end: Stream,
     _sockets: TempDir,
@@ -33,7 +33,7 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     /// A transcript, and the standard output and standard error of its command.
-    pub(crate) fn open() -> (Self, Stdio, Stdio) {
+    pub fn open() -> (Self, Stdio, Stdio) {
         let sockets = TempDir::new().unwrap();
         let both = sockets.path().join("both");
         let reader = UnixDatagram::bind(&both).unwrap();
@@ -49,7 +49,7 @@ impl Transcript {
     }
 
     /// All lines, after the command has ended.
-    pub(crate) async fn end(self) -> Vec<Line> {
+    pub async fn end(self) -> Vec<Line> {
         self.end.send(&[]).unwrap();
         self.reader.await.unwrap();
         self.lines.borrow().clone()
@@ -86,24 +86,4 @@ fn push(lines: &watch::Sender<Vec<Line>>, is_error: bool, line: Vec<u8>) {
     let text = String::from_utf8(line).unwrap();
     let text = text.trim_end_matches('\n').to_owned();
     lines.send_modify(|lines| lines.push(Line { is_error, text }));
-}
-
-/// Both streams of `sh` keep their order, and a line may come in parts.
-#[tokio::test(flavor = "multi_thread")]
-async fn the_order_of_both_streams_is_kept() {
-    const SCRIPT: &str =
-        "for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf pa >&2; echo out 4; printf 'rt\\nend' >&2";
-    let (transcript, output, error) = Transcript::open();
-    let mut command = tokio::process::Command::new("sh");
-    command.args(["-c", SCRIPT]).stdout(output).stderr(error);
-    let status = command.status().await.unwrap();
-    assert!(status.success());
-    let lines: Vec<_> = transcript
-        .end()
-        .await
-        .into_iter()
-        .map(|line| format!("{}{}", if line.is_error { "! " } else { "" }, line.text))
-        .collect();
-    let expected = ["out 1", "! err 1", "out 2", "! err 2", "out 3", "! err 3", "out 4", "! part", "! end"];
-    assert_eq!(lines, expected);
 }

@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use super::{Answer, Operation};
 
 /// The content type of the JSON protocols.
-pub(crate) const JSON: &str = "application/x-amz-json-1.0";
+pub const JSON: &str = "application/x-amz-json-1.0";
 
 /// An answer of a content type.
-pub(crate) fn answer(status: u16, kind: &str, body: impl Into<Bytes>) -> Answer {
+pub fn answer(status: u16, kind: &str, body: impl Into<Bytes>) -> Answer {
     let answer = Response::builder().status(status).header(CONTENT_TYPE, kind);
     answer.body(body.into()).unwrap()
 }
 
 /// An answer of a JSON protocol.
-pub(crate) fn json_answer(status: u16, body: &Value) -> Answer {
+pub fn json_answer(status: u16, body: &Value) -> Answer {
     answer(status, JSON, body.to_string())
 }
 
 /// An error in the protocol of the service.
-pub(crate) fn refusal(operation: &Operation, status: u16, code: &str, message: &str) -> Answer {
+pub fn refusal(operation: &Operation, status: u16, code: &str, message: &str) -> Answer {
     let mut answer = if ["iam", "sts"].contains(&operation.service()) {
         let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");
         let body = format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>");
@@ -35,12 +35,12 @@ pub(crate) fn refusal(operation: &Operation, status: u16, code: &str, message: &
 }
 
 /// The JSON of an answer; null if it has none.
-pub(crate) fn document(answer: &Answer) -> Value {
+pub fn document(answer: &Answer) -> Value {
     serde_json::from_slice(answer.body()).unwrap_or_default()
 }
 
 /// Changes the JSON of an answer, if it has any.
-pub(crate) fn change_json(answer: &mut Answer, change: impl FnOnce(&mut Value)) {
+pub fn change_json(answer: &mut Answer, change: impl FnOnce(&mut Value)) {
     if let Ok(mut body) = serde_json::from_slice(answer.body()) {
         change(&mut body);
         *answer.body_mut() = body.to_string().into();
