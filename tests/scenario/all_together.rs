@@ -10,10 +10,9 @@
 //! - empty lines
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use super::shown::Shown;
-use super::{ALL, Scenario, command, directory};
+use super::{ALL, Scenario, directory};
 use crate::aws_like::Server;
 
 /// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
@@ -68,40 +67,6 @@ pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap()
-}
-
-/// One command: its line, how it ended, and how long it took.
-pub(crate) struct Run {
-    /// What was run.
-    pub(crate) line: &'static str,
-    /// What it wrote, and its exit code.
-    pub(crate) came: command::Came,
-    /// The wall time.
-    pub(crate) took: Duration,
-}
-
-/// The life of a first hub with every behavior on; another account for each number. Each command follows at once.
-pub(crate) fn first_hub(number: usize) -> Vec<Run> {
-    const LINES: [&str; 5] = [
-        "kibus bootstrap-hub --yes",
-        "kibus add-cluster base --no-controller-role --yes",
-        "kibus verify",
-        "kibus remove-cluster base --yes",
-        "kibus teardown --yes",
-    ];
-    let server = Server::shared();
-    server.runtime.block_on(async {
-        let mut scenario = Scenario::new("aws_like", server, 2 + number).await;
-        scenario.proxy.like.switch("all");
-        let mut runs = Vec::new();
-        for line in LINES {
-            let begun = Instant::now();
-            let came = command::run(line, &mut scenario).await;
-            let took = begun.elapsed();
-            runs.push(Run { line, came, took });
-        }
-        runs
-    })
 }
 
 /// What the comparison does not ignore.

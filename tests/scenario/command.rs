@@ -19,14 +19,14 @@ use crate::support::workbench::sha256;
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a command wrote, and how it ended.
-pub(crate) struct Came {
+pub(super) struct Came {
     lines: Vec<Line>,
     ending: String,
 }
 
 impl Came {
     /// Whether the exit code is 0.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub(super) fn succeeded(&self) -> bool {
         self.ending == "exit 0"
     }
 

@@ -49,6 +49,7 @@ impl Account {
             "kms" => "TrentService",
             "ssm" => "AmazonSSM",
             "cloudwatch" => "GraniteServiceVersion20100801",
+            "tagging" => "ResourceGroupsTaggingAPI_20170126",
             other => panic!("{other} has no target"),
         };
         // CloudWatch signs with its former name.
@@ -90,8 +91,15 @@ impl Account {
 
     /// Makes a call, and says whether it succeeded.
     pub async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
-        let answer = match service {
-            "sqs" | "events" | "logs" | "kms" | "ssm" | "cloudwatch" => {
+        let answer = self.answer(service, operation, parameters).await;
+        let text = String::from_utf8(answer.body().to_vec()).unwrap();
+        (answer.status().is_success(), text)
+    }
+
+    /// The answer to a call.
+    pub async fn answer(&self, service: &str, operation: &str, parameters: &str) -> Answer {
+        match service {
+            "sqs" | "events" | "logs" | "kms" | "ssm" | "cloudwatch" | "tagging" => {
                 self.json_request(service, operation, self.with_urls(parameters)).await
             }
             "eks" => {
@@ -115,9 +123,7 @@ impl Account {
                 let form = format!("Action={operation}{}", form.collect::<String>());
                 self.form_request(service, form).await
             }
-        };
-        let text = String::from_utf8(answer.body().to_vec()).unwrap();
-        (answer.status().is_success(), text)
+        }
     }
 
     pub async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
@@ -149,46 +155,47 @@ impl Account {
         }
     }
 
-    /// The messages in a queue, one per line, sorted.
-    pub async fn messages(&self, queue: &str) -> Vec<String> {
+    async fn receive(&self, queue: &str) -> Vec<Value> {
         let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
         let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
-        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
-        let mut bodies: Vec<_> = messages.iter().map(|message| message["Body"].as_str().unwrap().to_owned()).collect();
+        answer["Messages"].as_array().cloned().unwrap_or_default()
+    }
+
+    async fn delete(&self, queue: &str, message: &Value) {
+        let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
+        self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+    }
+
+    /// The messages in a queue, sorted.
+    pub async fn messages(&self, queue: &str) -> Vec<String> {
+        let mut bodies: Vec<_> = self.receive(queue).await.iter().map(body).collect();
         bodies.sort();
         bodies
     }
 
     /// Receives and deletes the messages in a queue.
     pub async fn take_messages(&self, queue: &str) -> Vec<String> {
-        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
         let mut bodies = Vec::new();
         loop {
-            let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
-            let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+            let messages = self.receive(queue).await;
             if messages.is_empty() {
                 return bodies;
             }
             for message in messages {
-                let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
-                self.call("sqs", "DeleteMessage", &delete.to_string()).await;
-                bodies.push(message["Body"].as_str().unwrap().to_owned());
+                self.delete(queue, &message).await;
+                bodies.push(body(&message));
             }
         }
     }
 
     /// Receives the messages in a queue, and deletes them after this time.
     pub async fn hold_messages(&self, queue: &str, time: Duration) {
-        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
-        let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
-        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
-        if messages.is_empty() {
-            return;
+        let messages = self.receive(queue).await;
+        if !messages.is_empty() {
+            tokio::time::sleep(time).await;
         }
-        tokio::time::sleep(time).await;
         for message in messages {
-            let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
-            self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+            self.delete(queue, &message).await;
         }
     }
 
@@ -223,6 +230,10 @@ impl Account {
         }
         parameters.to_string()
     }
+}
+
+fn body(message: &Value) -> String {
+    message["Body"].as_str().unwrap().to_owned()
 }
 
 fn encoded(text: &str) -> String {

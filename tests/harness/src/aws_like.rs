@@ -2,48 +2,46 @@
 //! throttling. Each behavior has the id of its row in docs/reliability.md, can be switched alone, and counts how often it
 //! struck. `all` switches every behavior on; some strike only in certain Regions, or with certain keys.
 //!
-//! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
-//! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
+//! Times are scaled down. What is refused for some time, in the same way, is a row of [`refusals`]. The other behaviors of a service
+//! are in the file of that service: what happens *before* a call reaches the emulator, which may be an answer of its own, and what
+//! changes in the answer *after* it.
 //!
 //! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, `% aws-like rates`, and `% struck S9` to
 //! wait until it struck.
 //! Answers that AWS itself gave can be played from a file: [`AwsLike::play`].
-//! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
-//! [`Proxy::for_functions`] for the calls of the emulator's functions.
+//! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and [`FunctionProxy`] for the calls
+//! of the emulator's functions.
 
 mod behavior;
-mod call;
-mod ec2;
 mod events;
 mod iam;
-mod kms;
 mod lambda;
 mod mapping;
-mod message_size;
+mod memory;
 mod parameters;
 mod permission;
 mod playback;
 mod proxy;
+mod queue;
 mod rates;
-mod redrive;
+mod refusals;
 mod reply;
 mod sqs;
-mod tagging;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use hyper::Request;
 use hyper::body::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::account::Account;
+use crate::call::Call;
+pub use crate::call::Caller;
 use crate::proxy::{Answer, Broken, forward};
 use crate::recorded::Recording;
 pub use behavior::Behavior;
-use call::Call;
-pub use call::Caller;
 pub use playback::operation;
 pub use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
@@ -52,6 +50,7 @@ use reply::Reply;
 #[derive(Clone)]
 pub struct AwsLike(Arc<Inner>);
 
+#[derive(Default)]
 struct Inner {
     server: u16,
     on: Mutex<BTreeSet<Behavior>>,
@@ -61,7 +60,9 @@ struct Inner {
     strikes: Mutex<BTreeMap<Behavior, usize>>,
     /// Which behaviors struck since this was last taken.
     struck: Mutex<BTreeSet<Behavior>>,
-    settled: Mutex<Instant>,
+    /// When everything late has arrived.
+    settled: Mutex<Option<Instant>>,
+    memory: memory::Memory,
     sqs: sqs::Sqs,
     events: events::Events,
     iam: iam::Iam,
@@ -74,27 +75,12 @@ struct Inner {
 impl AwsLike {
     /// The emulator, or a proxy in front of it, on this port. Every behavior is off.
     pub fn new(server: u16) -> Self {
-        Self(Arc::new(Inner {
-            server,
-            on: Mutex::default(),
-            held: Mutex::default(),
-            playback: playback::Playback::default(),
-            strikes: Mutex::default(),
-            struck: Mutex::default(),
-            settled: Mutex::new(Instant::now()),
-            sqs: sqs::Sqs::default(),
-            events: events::Events::default(),
-            iam: iam::Iam::default(),
-            lambda: lambda::Lambda::default(),
-            mappings: mapping::Mappings::default(),
-            parameters: parameters::Parameters::default(),
-            rates: rates::Rates::default(),
-        }))
+        Self(Arc::new(Inner { server, ..Inner::default() }))
     }
 
     /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. With `rates`, calls are throttled at
     /// the rates of AWS; otherwise a few calls use them up. After `held`, what changes from
-    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S12, E1 and T1.
+    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S12 and E1.
     pub fn switch(&self, ids: &str) {
         let held = ids.strip_prefix("held ");
         *self.0.held.lock().unwrap() = held.map(|_| Instant::now());
@@ -119,11 +105,6 @@ impl AwsLike {
         self.0.playback.left()
     }
 
-    /// The functions whose mappings poll for more than their reserved concurrency can run (M10).
-    pub fn overbooked(&self) -> Vec<String> {
-        self.0.mappings.overbooked()
-    }
-
     /// How often a behavior struck.
     pub fn strikes(&self, behavior: Behavior) -> usize {
         self.0.strikes.lock().unwrap().get(&behavior).copied().unwrap_or(0)
@@ -138,7 +119,8 @@ impl AwsLike {
     pub async fn settle(&self) {
         *self.0.held.lock().unwrap() = None;
         loop {
-            let left = self.0.settled.lock().unwrap().saturating_duration_since(Instant::now());
+            let settled = *self.0.settled.lock().unwrap();
+            let left = settled.map(|settled| settled.saturating_duration_since(Instant::now())).unwrap_or_default();
             if left.is_zero() && self.0.sqs.has_no_ghosts() {
                 return;
             }
@@ -164,41 +146,41 @@ impl AwsLike {
         let call = Call::read(&request, caller);
         let at = At { like: self, call: &call, request: &request };
         let inner = &*self.0;
-        if let Some(recorded) = inner.playback.next(&call) {
-            return Ok(recorded.answer());
-        }
-        if let Some(throttled) = inner.rates.before(&at) {
-            return Ok(throttled.answer());
+        if let Some(own) = inner.playback.next(&call).or_else(|| inner.rates.before(&at)) {
+            return Ok(own.answer());
         }
         let Ok(_held) = inner.parameters.hold(&at) else {
-            return Ok(parameters::busy().answer());
+            return Ok(parameters::busy(&at).answer());
         };
-        let own = match call.service.as_str() {
-            "sqs" => inner.sqs.before(&at).await,
-            "events" => inner.events.before(&at).await,
-            "iam" => inner.iam.before(&at).await,
-            "lambda" => match inner.lambda.before(&at).await {
-                None => inner.mappings.before(&at).await,
-                own => own,
+        let own = match refusals::refused(&at) {
+            None => match call.service.as_str() {
+                "sqs" => inner.sqs.before(&at).await,
+                "events" => inner.events.before(&at).await,
+                "iam" => inner.iam.before(&at).await,
+                "lambda" if call.operation.contains(" event-source-mappings") => inner.mappings.before(&at).await,
+                "lambda" => inner.lambda.before(&at).await,
+                "ssm" => inner.parameters.before(&at).await,
+                "ec2" => permission::of_tags(&at),
+                _ => None,
             },
-            "ssm" => inner.parameters.before(&at).await,
-            "ec2" => ec2::before(&at),
-            _ => None,
+            refused => refused,
         };
         if let Some(own) = own {
             return Ok(own.answer());
         }
         let mut reply = Reply::from(forward(inner.server, request.clone()).await?);
-        match call.service.as_str() {
-            "sqs" => inner.sqs.after(&at, &mut reply),
-            "events" => inner.events.after(&at, &mut reply),
-            "lambda" => {
-                inner.lambda.after(&at, &mut reply).await;
-                inner.mappings.after(&at, &mut reply);
+        if reply.status.is_success() {
+            match call.service.as_str() {
+                "sqs" => inner.sqs.after(&at, &mut reply),
+                "events" => inner.events.after(&at, &mut reply),
+                "lambda" => {
+                    inner.lambda.after(&at, &mut reply).await;
+                    inner.mappings.after(&at, &mut reply);
+                }
+                "ssm" => inner.parameters.after(&at, &mut reply),
+                "tagging" => queue::late_list(&at, &mut reply),
+                _ => {}
             }
-            "ssm" => inner.parameters.after(&at, &mut reply),
-            "tagging" => tagging::after(&at, &mut reply),
-            _ => {}
         }
         Ok(reply.answer())
     }
@@ -216,19 +198,28 @@ impl At<'_> {
         self.like.0.on.lock().unwrap().contains(&behavior)
     }
 
+    fn is_any_on(&self, behaviors: &[Behavior]) -> bool {
+        behaviors.iter().any(|behavior| self.is_on(*behavior))
+    }
+
     /// Counts a strike.
     fn strike(&self, behavior: Behavior) {
         *self.like.0.strikes.lock().unwrap().entry(behavior).or_default() += 1;
         self.like.0.struck.lock().unwrap().insert(behavior);
     }
 
-    /// Whether a behavior strikes now: it is on, and its time since this moment is not over.
-    fn strikes_since(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
-        let strikes = self.is_late(behavior, moment);
+    /// Whether a behavior strikes now: it is on, and this holds.
+    fn strikes_if(&self, behavior: Behavior, holds: bool) -> bool {
+        let strikes = holds && self.is_on(behavior);
         if strikes {
             self.strike(behavior);
         }
         strikes
+    }
+
+    /// Whether a behavior strikes now: it is on, and its time since this moment is not over.
+    fn strikes_since(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
+        self.strikes_if(behavior, self.is_late(behavior, moment))
     }
 
     /// Whether what is late stays so, whatever the time.
@@ -245,8 +236,18 @@ impl At<'_> {
     fn begin(&self, behaviors: &[Behavior]) {
         let mut settled = self.like.0.settled.lock().unwrap();
         for behavior in behaviors.iter().filter(|behavior| self.is_on(**behavior)) {
-            *settled = (*settled).max(Instant::now() + behavior.time());
+            *settled = (*settled).max(Some(Instant::now() + behavior.time()));
         }
+    }
+
+    /// The refusal of this call, in the protocol of its service.
+    fn refuse(&self, status: u16, code: &str, message: &str) -> Reply {
+        Reply::error(&self.call.service, status, code, message)
+    }
+
+    /// The ARN of something in the account and Region of this call.
+    fn arn(&self, service: &str, name: &str) -> String {
+        format!("arn:aws:{service}:{}:{}:{name}", self.call.region, self.call.account)
     }
 
     /// The account and Region of this call, on the emulator.
@@ -256,58 +257,29 @@ impl At<'_> {
 
     /// Asks the emulator in a JSON protocol.
     async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
-        let account = self.account();
-        account.json_request(service, operation, body.to_string()).await.into()
+        self.account().json_request(service, operation, body.to_string()).await.into()
     }
 
     /// Asks IAM.
     async fn ask_iam(&self, form: String) -> Reply {
-        let form = format!("{form}&Version=2010-05-08");
-        self.account().form_request("iam", form).await.into()
+        self.account().form_request("iam", format!("{form}&Version=2010-05-08")).await.into()
     }
 
     /// Gets something of Lambda.
-    async fn get_lambda(&self, path: &str) -> Reply {
+    async fn get_lambda(&self, path: &str) -> Value {
         let request = Request::get(format!("/2015-03-31/{path}"));
-        self.account().request("lambda", request, "").await.into()
-    }
-}
-
-/// When something last happened to each resource.
-#[derive(Default)]
-struct Moments(Mutex<HashMap<String, Instant>>);
-
-impl Moments {
-    fn note(&self, key: String) {
-        self.0.lock().unwrap().insert(key, Instant::now());
+        Reply::from(self.account().request("lambda", request, "").await).json()
     }
 
-    fn of(&self, key: &str) -> Option<Instant> {
-        self.0.lock().unwrap().get(key).copied()
-    }
-}
-
-/// For each resource, since when a condition has something new to see, and how many calls it still denies (I9).
-#[derive(Default)]
-struct Denials(Mutex<HashMap<String, (Instant, usize)>>);
-
-impl Denials {
-    /// How many calls are denied.
-    const CALLS: usize = 2;
-
-    fn begin(&self, at: &At<'_>, key: &str) {
-        at.begin(&[Behavior::I9]);
-        self.0.lock().unwrap().insert(key.to_owned(), (Instant::now(), Self::CALLS));
+    /// The URL of a queue, if it exists.
+    async fn queue_url(&self, queue: &str) -> Option<Value> {
+        let found = self.ask("sqs", "GetQueueUrl", &json!({ "QueueName": queue })).await;
+        found.status.is_success().then(|| found.json()["QueueUrl"].take())
     }
 
-    /// Whether a call about this resource is denied.
-    fn strikes(&self, at: &At<'_>, key: &str) -> bool {
-        let mut all = self.0.lock().unwrap();
-        let Some((since, left)) = all.get_mut(key).filter(|(_, left)| *left > 0) else {
-            return false;
-        };
-        let strikes = at.strikes_since(Behavior::I9, Some(*since));
-        *left -= usize::from(strikes);
-        strikes
+    /// The attributes of a queue.
+    async fn attributes(&self, url: &Value) -> Value {
+        let question = json!({"QueueUrl": url, "AttributeNames": ["All"]});
+        self.ask("sqs", "GetQueueAttributes", &question).await.json()["Attributes"].take()
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod account;
 pub mod aws_like;
+mod call;
 pub mod proxy;
 pub mod recorded;
 pub mod tls;

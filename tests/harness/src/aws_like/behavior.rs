@@ -5,7 +5,7 @@ use std::time::Duration;
 macro_rules! behaviors {
     ($($id:ident $millis:literal $what:literal)*) => {
         /// One way in which AWS differs from an emulator.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Behavior {
             $(#[doc = $what] $id),*
         }
@@ -25,7 +25,7 @@ macro_rules! behaviors {
             }
 
             /// How long it lasts here; AWS takes ten to sixty times as long. Zero if it has no duration.
-            pub fn time(self) -> Duration {
+            pub(super) fn time(self) -> Duration {
                 Duration::from_millis(match self { $(Self::$id => $millis),* })
             }
         }

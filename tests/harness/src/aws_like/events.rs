@@ -5,59 +5,42 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
+use super::At;
 use super::Behavior::{E1, E4, E6, E12};
+use super::memory::Event::{RuleCreated, RuleTargeted, RuleUntargeted};
 use super::reply::Reply;
-use super::{At, Moments};
 use crate::proxy::forward;
 
+/// Targets that EventBridge has accepted and does not use yet.
 #[derive(Default)]
-pub(super) struct Events {
-    created: Moments,
-    targeted: Moments,
-    untargeted: Moments,
-    /// Targets that EventBridge has accepted and does not use yet.
-    late: Mutex<HashMap<String, Value>>,
-}
+pub(super) struct Events(Mutex<HashMap<String, Value>>);
 
 impl Events {
     pub(super) fn has_no_late_targets(&self) -> bool {
-        self.late.lock().unwrap().is_empty()
+        self.0.lock().unwrap().is_empty()
     }
 
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
-        let arn = at.call.text("ResourceARN").and_then(|arn| arn.split_once(":rule/"));
-        let rule = at.call.text("Rule").or_else(|| at.call.text("Name")).or(arn.map(|(_, name)| name))?;
+        let rule = at.call.subject()?;
         let key = at.call.key(rule);
-        let operation = at.call.operation.as_str();
-        if operation == "PutRule" {
-            if !at.ask("events", "DescribeRule", &json!({ "Name": rule })).await.status.is_success() {
-                self.created.note(key);
-                at.begin(&[E4]);
+        match at.call.operation.as_str() {
+            "PutRule" => {
+                if !at.ask("events", "DescribeRule", &json!({ "Name": rule })).await.status.is_success() {
+                    at.note(RuleCreated, &key, &[E4]);
+                }
+                None
             }
-            return None;
-        }
-        if operation == "DeleteRule" {
-            let is_refused = at.strikes_since(E6, self.untargeted.of(&key)) || self.has_targets(at, rule).await;
-            return is_refused.then(|| {
-                let message = "Rule can't be deleted since it has targets.";
-                Reply::error(400, "ValidationException", message)
-            });
-        }
-        if at.strikes_since(E4, self.created.of(&key)) {
-            let message = format!("Rule {rule} does not exist on EventBus default.");
-            return Some(Reply::error(400, "ResourceNotFoundException", &message));
-        }
-        match operation {
+            "DeleteRule" => at
+                .strikes_if(E6, has_targets(at, rule).await)
+                .then(|| at.refuse(400, "ValidationException", "Rule can't be deleted since it has targets.")),
             "PutTargets" => {
-                let had_targets = targets(at, rule).await;
-                self.targeted.note(key.clone());
-                at.begin(&[E12]);
-                (at.is_on(E1) && !had_targets).then(|| self.put_later(at, key))
+                let is_new = !has_targets(at, rule).await;
+                at.note(RuleTargeted, &key, &[E12]);
+                at.strikes_if(E1, is_new).then(|| self.put_later(at, key))
             }
             "RemoveTargets" => {
-                self.late.lock().unwrap().remove(&key);
-                self.untargeted.note(key);
-                at.begin(&[E6]);
+                self.0.lock().unwrap().remove(&key);
+                at.note(RuleUntargeted, &key, &[E6]);
                 None
             }
             _ => None,
@@ -66,27 +49,19 @@ impl Events {
 
     /// Accepts new targets, which receive events only later.
     fn put_later(&self, at: &At<'_>, key: String) -> Reply {
-        at.strike(E1);
         at.begin(&[E1]);
-        self.late.lock().unwrap().insert(key.clone(), at.call.json["Targets"].clone());
+        self.0.lock().unwrap().insert(key.clone(), at.call.json["Targets"].clone());
         let (like, request) = (at.like.clone(), at.request.clone());
         tokio::spawn(async move {
             tokio::time::sleep(E1.time()).await;
+            let late = &like.0.events.0;
             // They may have been removed meanwhile.
-            if like.0.events.late.lock().unwrap().contains_key(&key) {
+            if late.lock().unwrap().contains_key(&key) {
                 forward(like.0.server, request).await.unwrap();
-                like.0.events.late.lock().unwrap().remove(&key);
+                late.lock().unwrap().remove(&key);
             }
         });
         Reply::success(&json!({"FailedEntryCount": 0, "FailedEntries": []}))
-    }
-
-    async fn has_targets(&self, at: &At<'_>, rule: &str) -> bool {
-        let has_targets = at.is_on(E6) && targets(at, rule).await;
-        if has_targets {
-            at.strike(E6);
-        }
-        has_targets
     }
 
     pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
@@ -94,19 +69,15 @@ impl Events {
             return;
         };
         let key = at.call.key(rule);
-        let late = self.late.lock().unwrap().get(&key).cloned();
-        if !reply.status.is_success() {
-            return;
-        }
-        if at.strikes_since(E12, self.targeted.of(&key)) {
+        if at.strikes_since(E12, at.last(RuleTargeted, &key)) {
             reply.set_json(&json!({"Targets": []}));
-        } else if let Some(late) = late {
-            reply.set_json(&json!({"Targets": late}));
+        } else if let Some(late) = self.0.lock().unwrap().get(&key) {
+            reply.set_json(&json!({ "Targets": late }));
         }
     }
 }
 
-async fn targets(at: &At<'_>, rule: &str) -> bool {
+async fn has_targets(at: &At<'_>, rule: &str) -> bool {
     let answer = at.ask("events", "ListTargetsByRule", &json!({ "Rule": rule })).await.json();
     answer["Targets"].as_array().is_some_and(|targets| !targets.is_empty())
 }

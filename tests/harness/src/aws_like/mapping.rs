@@ -2,100 +2,62 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::At;
-use super::Behavior::{I1, M1, M2, M5, M7, M10, M14};
+use super::Behavior::{M1, M2, M5, M7, M10, M14};
+use super::memory::Event::{MappingChanged, QueueCreated};
 use super::reply::Reply;
 
 #[derive(Default)]
 pub(super) struct Mappings {
-    /// By UUID: the transition that began last, and when.
-    transitions: Mutex<HashMap<String, (&'static str, Instant)>>,
-    /// By UUID: mappings that no read has asked for yet.
+    /// The UUIDs of mappings that no read has asked for yet.
     unread: Mutex<HashSet<String>>,
-    /// By UUID: deleted mappings as they were.
-    deleted: Mutex<HashMap<String, Value>>,
-    /// By function.
-    concurrency: Mutex<HashMap<String, Concurrency>>,
-}
-
-/// How much a function can run, and how much its mapping polls for.
-#[derive(Default)]
-struct Concurrency {
-    reserved: Option<u64>,
-    maximum: Option<u64>,
-}
-
-impl Concurrency {
-    fn is_overbooked(&self) -> bool {
-        self.reserved.zip(self.maximum).is_some_and(|(reserved, maximum)| reserved < maximum)
-    }
+    /// By function: how much it can run, and how much its mapping polls for.
+    concurrency: Mutex<HashMap<String, [Option<u64>; 2]>>,
 }
 
 impl Mappings {
-    /// The functions that cannot run as much as their mappings poll for.
-    pub(super) fn overbooked(&self) -> Vec<String> {
-        let all = self.concurrency.lock().unwrap();
-        let too_few = all.iter().filter(|(_, concurrency)| concurrency.is_overbooked());
-        too_few.map(|(function, _)| function.clone()).collect()
-    }
-
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
         let (method, path) = at.call.path();
-        match (method, path.as_slice()) {
-            ("POST", ["event-source-mappings"]) => refused_queue(at).await,
-            ("PUT" | "DELETE", ["event-source-mappings", uuid]) => {
-                let since = self.transitions.lock().unwrap().get(*uuid).map(|(_, since)| *since);
-                at.strikes_since(M7, since).then(|| {
-                    let message = "Cannot update the event source mapping because it is in use.";
-                    Reply::error(400, "ResourceInUseException", message)
-                })
+        let uuid = path.get(1).copied().unwrap_or_default();
+        match method {
+            "POST" => refused_queue(at).await,
+            "GET" if at.is_on(M14) && at.strikes_if(M14, self.unread.lock().unwrap().remove(uuid)) => {
+                Some(at.refuse(404, "ResourceNotFoundException", "The resource you requested does not exist."))
             }
-            ("GET", ["event-source-mappings", uuid]) if self.unread.lock().unwrap().remove(*uuid) && at.is_on(M14) => {
-                at.strike(M14);
-                let message = "The resource you requested does not exist.";
-                Some(Reply::error(404, "ResourceNotFoundException", message))
-            }
-            ("GET", ["event-source-mappings", uuid]) => {
-                let (_, since) = self.transitions.lock().unwrap().get(*uuid).copied()?;
-                let deleted = self.deleted.lock().unwrap().get(*uuid).cloned()?;
-                at.strikes_since(M1, Some(since)).then(|| Reply::success(&deleted))
+            "GET" => {
+                let deleted = at.still_shown(M1, &at.call.key(uuid)).filter(Value::is_object)?;
+                Some(Reply::success(&deleted))
             }
             _ => None,
         }
     }
 
     pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
-        if !reply.status.is_success() {
-            return;
-        }
         let (method, path) = at.call.path();
         match (method, path.as_slice()) {
-            ("PUT", ["functions", name, "concurrency"]) => {
-                self.note(at, name, |known| known.reserved = at.call.json["ReservedConcurrentExecutions"].as_u64());
+            ("PUT" | "DELETE", ["functions", name, "concurrency"]) => {
+                self.note(at, name, 0, at.call.json["ReservedConcurrentExecutions"].as_u64());
             }
-            ("DELETE", ["functions", name, "concurrency"]) => self.note(at, name, |known| known.reserved = None),
             (_, ["event-source-mappings", ..]) => self.late_states(at, method, reply),
             _ => {}
         }
     }
 
-    fn note(&self, at: &At<'_>, function: &str, change: impl FnOnce(&mut Concurrency)) {
+    fn note(&self, at: &At<'_>, function: &str, which: usize, number: Option<u64>) {
         let mut all = self.concurrency.lock().unwrap();
         let known = all.entry(at.call.key(function)).or_default();
-        change(known);
-        if at.is_on(M10) && known.is_overbooked() {
-            at.strike(M10);
-        }
+        known[which] = number;
+        let [reserved, polled] = *known;
+        at.strikes_if(M10, reserved.zip(polled).is_some_and(|(reserved, polled)| reserved < polled));
     }
 
     fn late_states(&self, at: &At<'_>, method: &str, reply: &mut Reply) {
         let mut body = reply.json();
-        if at.is_on(M5) && without(&mut body, "LastProcessingResult") {
-            at.strike(M5);
+        if at.is_on(M5) {
+            at.strikes_if(M5, without(&mut body, "LastProcessingResult"));
         }
         let changes = match method {
             "POST" => Some("Creating"),
@@ -104,82 +66,63 @@ impl Mappings {
             _ => None,
         };
         if let (Some(state), Some(uuid)) = (changes, body["UUID"].as_str().map(str::to_owned)) {
-            at.begin(&[M1, M7]);
+            let key = at.call.key(&uuid);
+            at.note(MappingChanged, &key, &[M1, M7]);
+            let function = body["FunctionArn"].as_str().unwrap_or_default().split(':').nth(6).unwrap_or_default();
+            let polled = body["ScalingConfig"]["MaximumConcurrency"].as_u64().filter(|_| state != "Deleting");
+            self.note(at, function, 1, polled);
             if state == "Creating" {
-                self.unread.lock().unwrap().insert(uuid.clone());
+                self.unread.lock().unwrap().insert(uuid);
             }
-            let begun = (state, Instant::now());
-            self.transitions.lock().unwrap().insert(uuid.clone(), begun);
-            let function = body["FunctionArn"].as_str().unwrap_or_default().split(':').nth(6);
-            self.note(at, function.unwrap_or_default(), |known| {
-                let maximum = body["ScalingConfig"]["MaximumConcurrency"].as_u64();
-                known.maximum = maximum.filter(|_| state != "Deleting");
-            });
-            if state == "Deleting" {
+            // A deleted mapping is shown whole.
+            let whole = (state == "Deleting").then(|| {
                 body["State"] = json!(state);
-                self.deleted.lock().unwrap().insert(uuid, body.clone());
-            }
+                body.clone()
+            });
+            at.show(M1, &key, whole.unwrap_or_else(|| json!(state)));
         }
         match body.get_mut("EventSourceMappings").and_then(Value::as_array_mut) {
             Some(list) => {
-                list.extend(self.still_listed(at));
-                list.iter_mut().for_each(|mapping| self.late_state(at, mapping));
+                list.extend(still_listed(at));
+                list.iter_mut().for_each(|mapping| late_state(at, mapping));
             }
-            None => self.late_state(at, &mut body),
+            None => late_state(at, &mut body),
         }
         reply.set_json(&body);
     }
+}
 
-    /// Deleted mappings of the function and the queue that a list asks for.
-    fn still_listed(&self, at: &At<'_>) -> Vec<Value> {
-        let transitions = self.transitions.lock().unwrap();
-        let deleted = self.deleted.lock().unwrap();
-        let recent =
-            deleted.iter().filter(|(uuid, _)| at.strikes_since(M1, transitions.get(*uuid).map(|(_, since)| *since)));
-        let is_asked = |mapping: &Value| {
-            let arn = mapping["FunctionArn"].as_str().unwrap_or_default();
-            let of_function =
-                at.call.text("FunctionName").is_none_or(|name| arn.contains(&format!(":function:{name}")));
-            let queue = mapping["EventSourceArn"].as_str();
-            let here = format!(":{}:{}:", at.call.region, at.call.account);
-            of_function
-                && arn.contains(&here)
-                && at.call.text("EventSourceArn").is_none_or(|asked| Some(asked) == queue)
-        };
-        recent.map(|(_, mapping)| mapping.clone()).filter(is_asked).collect()
-    }
+/// Deleted mappings of the function and the queue that a list asks for.
+fn still_listed(at: &At<'_>) -> Vec<Value> {
+    let is_asked = |mapping: &Value| {
+        let arn = mapping["FunctionArn"].as_str().unwrap_or_default();
+        let queue = mapping["EventSourceArn"].as_str();
+        mapping.is_object()
+            && at.call.text("FunctionName").is_none_or(|name| arn.contains(&format!(":function:{name}")))
+            && at.call.text("EventSourceArn").is_none_or(|asked| Some(asked) == queue)
+    };
+    let deleted = at.all_still_shown(M1).into_iter().map(|(_, mapping)| mapping);
+    deleted.filter(|mapping| at.strikes_if(M1, is_asked(mapping))).collect()
+}
 
-    fn late_state(&self, at: &At<'_>, mapping: &mut Value) {
-        let transitions = self.transitions.lock().unwrap();
-        let transition = transitions.get(mapping["UUID"].as_str().unwrap_or_default());
-        if let Some((state, since)) = transition
-            && at.strikes_since(M1, Some(*since))
-        {
-            mapping["State"] = json!(state);
-        }
+fn late_state(at: &At<'_>, mapping: &mut Value) {
+    if let Some(Value::String(state)) = at.still_shown(M1, &at.call.key(mapping["UUID"].as_str().unwrap_or_default())) {
+        mapping["State"] = json!(state);
     }
 }
 
 /// Lambda does not find a new queue yet, never an absent one, and looks at the permissions of the role.
 async fn refused_queue(at: &At<'_>) -> Option<Reply> {
-    let arn = at.call.text("EventSourceArn")?;
-    let queue = arn.rsplit(':').next().unwrap_or_default();
-    let invalid = |message: &str| Some(Reply::error(400, "InvalidParameterValueException", message));
-    let exists = async || {
-        let question = json!({ "QueueName": queue });
-        at.ask("sqs", "GetQueueUrl", &question).await.status.is_success()
+    let queue = at.call.text("EventSourceArn")?.rsplit(':').next().unwrap_or_default();
+    let is_new = at.is_late(M2, at.last(QueueCreated, &at.call.key(queue)));
+    let why = if at.is_on(M2) && at.strikes_if(M2, is_new || at.queue_url(queue).await.is_none()) {
+        "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error Message: The specified queue does not exist."
+    } else if at.like.0.iam.denies_function(at) {
+        "The provided execution role does not have permissions to call ReceiveMessage on SQS"
+    } else {
+        return None;
     };
-    if at.strikes_since(M2, at.like.0.sqs.created(&at.call.key(queue))) || at.is_on(M2) && !exists().await {
-        at.strike(M2);
-        return invalid(
-            "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue. SQS Error Message: The specified queue does not exist.",
-        );
-    }
-    if at.like.0.iam.denies_function(at) {
-        at.strike(I1);
-        return invalid("The provided execution role does not have permissions to call ReceiveMessage on SQS");
-    }
-    None
+    Some(at.refuse(400, "InvalidParameterValueException", why))
 }
 
 /// Removes a member anywhere; says whether there was one.
@@ -187,13 +130,9 @@ fn without(value: &mut Value, member: &str) -> bool {
     match value {
         Value::Object(members) => {
             let here = members.remove(member).is_some();
-            let below = members.values_mut().filter_map(|value| without(value, member).then_some(()));
-            below.count() > 0 || here
+            members.values_mut().fold(here, |found, value| without(value, member) || found)
         }
-        Value::Array(items) => {
-            let below = items.iter_mut().filter_map(|value| without(value, member).then_some(()));
-            below.count() > 0
-        }
+        Value::Array(items) => items.iter_mut().fold(false, |found, value| without(value, member) || found),
         _ => false,
     }
 }

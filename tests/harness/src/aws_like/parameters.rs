@@ -6,31 +6,24 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::sync::{OwnedMutexGuard, TryLockError};
 
+use super::At;
 use super::Behavior::{self, N1, N2, N3, N4, N5, N7, N8};
-use super::call::Call;
+use super::memory::Event::ParameterDeleted;
 use super::reply::Reply;
-use super::{At, Moments};
+use crate::call::Call;
 
 /// The longest value of the standard tier, in characters.
 const LONGEST: usize = 4_096;
 /// How many names a call takes, and how many parameters a page has at most.
 const MOST: usize = 10;
 
+/// Held by updates that have no answer yet.
 #[derive(Default)]
-pub(super) struct Parameters {
-    deleted: Moments,
-    /// What reads showed before a write that is being made.
-    writing: Mutex<HashMap<String, Option<Value>>>,
-    /// What reads showed before the last write, and when that was.
-    before: Mutex<HashMap<String, (Option<Value>, Instant)>>,
-    /// Held by updates that have no answer yet.
-    updates: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-}
+pub(super) struct Parameters(Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>);
 
 impl Parameters {
     /// An update holds its parameter until it is answered, or until its caller hangs up. A second one is refused meanwhile.
@@ -43,154 +36,101 @@ impl Parameters {
         let Some(name) = name.filter(|_| at.is_on(N2)) else {
             return Ok(None);
         };
-        let update = self.updates.lock().unwrap().entry(at.call.key(name)).or_default().clone();
+        let update = self.0.lock().unwrap().entry(at.call.key(name)).or_default().clone();
         update.try_lock_owned().map(Some).inspect_err(|_| at.strike(N2))
     }
 
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
-        if let Some((behavior, why)) = invalid(at.call).filter(|(behavior, _)| at.is_on(*behavior)) {
-            at.strike(behavior);
-            return Some(Reply::error(400, "ValidationException", why));
+        if let Some((behavior, why)) = invalid(at.call)
+            && at.strikes_if(behavior, true)
+        {
+            return Some(at.refuse(400, "ValidationException", why));
         }
         match at.call.operation.as_str() {
-            "GetParameter" => Some(match self.late(at, at.call.text("Name")?)? {
-                Some(shown) => Reply::success(&json!({ "Parameter": shown })),
-                None => Reply::error(400, "ParameterNotFound", ""),
+            "GetParameter" => Some(match at.still_shown(N4, &at.call.key(at.call.text("Name")?))? {
+                Value::Null => at.refuse(400, "ParameterNotFound", ""),
+                shown => Reply::success(&json!({ "Parameter": shown })),
             }),
-            "GetParametersByPath" => self.page(at).await,
-            "PutParameter" => {
-                let creates = at.call.json["Overwrite"] != true;
-                let key = at.call.key(at.call.text("Name")?);
-                if creates && at.strikes_since(N3, self.deleted.of(&key)) {
-                    let why = "The parameter already exists. To overwrite this value, set the overwrite option in the \
-                               request to true.";
-                    return Some(Reply::error(400, "ParameterAlreadyExists", why));
+            "GetParametersByPath" => page(at).await,
+            "PutParameter" | "DeleteParameter" | "DeleteParameters" if at.is_on(N4) => {
+                let names = names(at.call);
+                let found = at.ask("ssm", "GetParameters", &json!({ "Names": names })).await.json();
+                for name in names {
+                    let mut found = found["Parameters"].as_array().into_iter().flatten();
+                    let shown = found.find(|shown| shown["Name"] == name).cloned().unwrap_or_default();
+                    at.keep_showing(N4, &at.call.key(name), shown);
                 }
-                self.note(at).await;
-                None
-            }
-            "DeleteParameter" | "DeleteParameters" => {
-                self.note(at).await;
                 None
             }
             _ => None,
         }
     }
 
-    /// Notes what reads show, before a write that will be late.
-    async fn note(&self, at: &At<'_>) {
-        if !at.is_on(N4) {
-            return;
-        }
-        let names = names(at.call);
-        let found = at.ask("ssm", "GetParameters", &json!({ "Names": names })).await.json();
-        let mut writing = self.writing.lock().unwrap();
-        for name in names {
-            let shown = found["Parameters"].as_array().into_iter().flatten().find(|shown| shown["Name"] == name);
-            writing.insert(at.call.key(name), shown.cloned());
-        }
-    }
-
-    /// What reads still show of a parameter, perhaps nothing, if its last write is late.
-    fn late(&self, at: &At<'_>, name: &str) -> Option<Option<Value>> {
-        let before = self.before.lock().unwrap();
-        let (shown, since) = before.get(&at.call.key(name))?;
-        at.strikes_since(N4, Some(*since)).then(|| shown.clone())
-    }
-
-    /// A page of a list, which may be late (N4) or long (N5), or begin with an empty page (N8). Its token is the number of parameters
-    /// on the pages before the next one.
-    async fn page(&self, at: &At<'_>) -> Option<Reply> {
-        if ![N4, N5, N8].iter().any(|behavior| at.is_on(*behavior)) {
-            return None;
-        }
-        let all = self.late_list(at, all_pages(at).await?);
-        let token = at.call.text("NextToken");
-        let Ok(from) = token.map_or(Ok(0), str::parse::<usize>) else {
-            return Some(Reply::error(400, "InvalidNextToken", "The specified token isn't valid."));
-        };
-        let (most, cause) = if token.is_none() && at.is_on(N8) { (0, N8) } else { (most(at.call), N5) };
-        let mut page = json!({ "Parameters": all.iter().skip(from).take(most).collect::<Vec<_>>() });
-        if cause == N8 || from + most < all.len() {
-            page["NextToken"] = (from + most).to_string().into();
-            if at.is_on(cause) {
-                at.strike(cause);
-            }
-        }
-        Some(Reply::success(&page))
-    }
-
-    /// A list lacks what is new, and has what was just deleted.
-    fn late_list(&self, at: &At<'_>, mut list: Vec<Value>) -> Vec<Value> {
-        let place = at.call.key("");
-        for (key, (shown, since)) in self.before.lock().unwrap().iter() {
-            let name = key.strip_prefix(&place).filter(|name| is_listed(at.call, name));
-            let Some(name) = name.filter(|_| at.is_late(N4, Some(*since))) else {
-                continue;
-            };
-            let found = list.iter().position(|found| found["Name"] == name);
-            let found = found.map(|found| list.remove(found));
-            if found != *shown {
-                at.strike(N4);
-            }
-            list.extend(shown.clone());
-        }
-        list.sort_by(|one, other| one["Name"].as_str().cmp(&other["Name"].as_str()));
-        list
-    }
-
     pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
-        if !reply.status.is_success() {
-            return;
-        }
+        let mut body = reply.json();
         match at.call.operation.as_str() {
-            "PutParameter" | "DeleteParameter" | "DeleteParameters" => self.written(at, &reply.json()),
-            "GetParameters" => self.late_answer(at, reply),
+            "DeleteParameter" | "DeleteParameters" => {
+                let absent = body["InvalidParameters"].as_array();
+                let is_absent = |name: &str| absent.is_some_and(|all| all.contains(&json!(name)));
+                for name in names(at.call).into_iter().filter(|name| !is_absent(name)) {
+                    at.note(ParameterDeleted, &at.call.key(name), &[N3]);
+                }
+            }
+            "GetParameters" => {
+                for name in names(at.call) {
+                    let Some(shown) = at.still_shown(N4, &at.call.key(name)) else {
+                        continue;
+                    };
+                    for list in ["Parameters", "InvalidParameters"] {
+                        body[list].as_array_mut().unwrap().retain(|one| one["Name"] != name && one != name);
+                    }
+                    let (list, one) =
+                        if shown.is_null() { ("InvalidParameters", name.into()) } else { ("Parameters", shown) };
+                    body[list].as_array_mut().unwrap().push(one);
+                }
+                reply.set_json(&body);
+            }
             _ => {}
         }
-    }
-
-    /// From now on, reads are late for some time, and the names of deleted parameters are not free.
-    fn written(&self, at: &At<'_>, answer: &Value) {
-        at.begin(&[N3, N4]);
-        let absent = answer["InvalidParameters"].as_array();
-        for name in names(at.call).into_iter().filter(|name| absent.is_none_or(|all| !all.contains(&json!(name)))) {
-            let key = at.call.key(name);
-            if at.call.operation != "PutParameter" {
-                self.deleted.note(key.clone());
-            }
-            let Some(shown) = self.writing.lock().unwrap().remove(&key) else {
-                continue;
-            };
-            let mut before = self.before.lock().unwrap();
-            // What is shown is older than a change that is late itself.
-            let late = before.get(&key).filter(|(_, since)| at.is_late(N4, Some(*since)));
-            let shown = late.map_or(shown, |(shown, _)| shown.clone());
-            before.insert(key, (shown, Instant::now()));
-        }
-    }
-
-    /// Several parameters, each as it was before its last write.
-    fn late_answer(&self, at: &At<'_>, reply: &mut Reply) {
-        let mut body = reply.json();
-        for name in names(at.call) {
-            let Some(shown) = self.late(at, name) else {
-                continue;
-            };
-            for list in ["Parameters", "InvalidParameters"] {
-                body[list].as_array_mut().unwrap().retain(|one| one["Name"] != name && one != name);
-            }
-            let (list, one) = shown.map_or(("InvalidParameters", name.into()), |shown| ("Parameters", shown));
-            body[list].as_array_mut().unwrap().push(one);
-        }
-        reply.set_json(&body);
     }
 }
 
 /// The refusal of an update of a parameter that another one holds.
-pub(super) fn busy() -> Reply {
+pub(super) fn busy(at: &At<'_>) -> Reply {
     let why = "There are concurrent updates for a resource that supports one update at a time.";
-    Reply::error(400, "TooManyUpdates", why)
+    at.refuse(400, "TooManyUpdates", why)
+}
+
+/// A page of a list, which may be late (N4) or long (N5), or begin with an empty page (N8). Its token is the number of parameters
+/// on the pages before the next one.
+async fn page(at: &At<'_>) -> Option<Reply> {
+    if !at.is_any_on(&[N4, N5, N8]) {
+        return None;
+    }
+    let all = late_list(at, all_pages(at).await?);
+    let token = at.call.text("NextToken");
+    let Ok(from) = token.map_or(Ok(0), str::parse::<usize>) else {
+        return Some(at.refuse(400, "InvalidNextToken", "The specified token isn't valid."));
+    };
+    let (most, cause) = if token.is_none() && at.is_on(N8) { (0, N8) } else { (most(at.call), N5) };
+    let mut page = json!({ "Parameters": all.iter().skip(from).take(most).collect::<Vec<_>>() });
+    if cause == N8 || from + most < all.len() {
+        page["NextToken"] = (from + most).to_string().into();
+        at.strikes_if(cause, true);
+    }
+    Some(Reply::success(&page))
+}
+
+/// A list lacks what is new, and has what was just deleted.
+fn late_list(at: &At<'_>, mut list: Vec<Value>) -> Vec<Value> {
+    for (name, shown) in at.all_still_shown(N4).into_iter().filter(|(name, _)| is_listed(at.call, name)) {
+        let found = list.iter().position(|found| found["Name"] == name.as_str());
+        let found = found.map(|found| list.remove(found)).unwrap_or_default();
+        at.strikes_if(N4, found != shown);
+        list.extend((!shown.is_null()).then_some(shown));
+    }
+    list.sort_by(|one, other| one["Name"].as_str().cmp(&other["Name"].as_str()));
+    list
 }
 
 /// What the emulator lists, without pages; nothing if it refuses.
@@ -229,31 +169,26 @@ fn most(call: &Call) -> usize {
 
 /// Why Parameter Store refuses a call, whatever its state.
 fn invalid(call: &Call) -> Option<(Behavior, &'static str)> {
-    match call.operation.as_str() {
-        "PutParameter" => invalid_put(&call.json).map(|why| (N1, why)),
+    let (put, value) = (&call.json, call.text("Value").unwrap_or_default());
+    Some(match call.operation.as_str() {
+        "PutParameter" if put["Tags"].as_array().is_some_and(|tags| !tags.is_empty()) && put["Overwrite"] == true => {
+            (N1, "Invalid request: tags and overwrite can't be used together.")
+        }
+        "PutParameter" if value.is_empty() => {
+            (N1, "1 validation error detected: 'value' must have at least 1 character.")
+        }
+        "PutParameter" if value.chars().count() > LONGEST => {
+            (N1, "Standard tier parameters support a maximum parameter value of 4096 characters.")
+        }
+        "PutParameter" if value.contains("{{") => {
+            (N1, "Parameter value can't nest another parameter. Do not use \"{{}}\" in the value.")
+        }
         "GetParameters" | "DeleteParameters" if !(1..=MOST).contains(&names(call).len()) => {
-            Some((N7, "1 validation error detected: 'names' must have between 1 and 10 members."))
+            (N7, "1 validation error detected: 'names' must have between 1 and 10 members.")
         }
         "GetParametersByPath" if !(1..=MOST).contains(&most(call)) => {
-            Some((N5, "1 validation error detected: 'maxResults' must be between 1 and 10."))
+            (N5, "1 validation error detected: 'maxResults' must be between 1 and 10.")
         }
-        _ => None,
-    }
-}
-
-/// Why Parameter Store refuses a write, whatever the state of the parameter.
-fn invalid_put(put: &Value) -> Option<&'static str> {
-    let value = put["Value"].as_str().unwrap_or_default();
-    let has_tags = put["Tags"].as_array().is_some_and(|tags| !tags.is_empty());
-    if has_tags && put["Overwrite"] == true {
-        Some("Invalid request: tags and overwrite can't be used together.")
-    } else if value.is_empty() {
-        Some("1 validation error detected: 'value' must have at least 1 character.")
-    } else if value.chars().count() > LONGEST {
-        Some("Standard tier parameters support a maximum parameter value of 4096 characters.")
-    } else if value.contains("{{") {
-        Some("Parameter value can't nest another parameter. Do not use \"{{}}\" in the value.")
-    } else {
-        None
-    }
+        _ => return None,
+    })
 }

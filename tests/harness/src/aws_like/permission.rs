@@ -1,48 +1,65 @@
-//! What a function may do with queues, as its role's policies say.
+//! What a function may do, as its role's policies say.
 
 use serde_json::Value;
 
 use super::At;
-use super::Behavior::{I1, S14};
-use super::call::Caller;
-use super::iam::statements;
+use super::Behavior::S14;
+use super::iam::elements;
 use super::reply::Reply;
-use super::sqs::arn;
+use crate::call::{Caller, decoded};
 
 /// The Regions without conditions on the tags of queues. The last one is new: kibus does not know it.
 const WITHOUT_TAGS: [&str; 5] = ["ap-south-2", "ap-southeast-4", "eu-south-2", "eu-central-2", "eu-west-9"];
 
-/// The refusal of a function's call, if its permissions are too new, or in a Region that ignores statements with
-/// conditions on tags.
-pub(super) async fn denied(at: &At<'_>, queue: &str) -> Option<Reply> {
+/// Whether a function's call is refused: its permissions are too new, or in a Region that ignores statements with conditions on tags.
+pub(super) async fn is_denied(at: &At<'_>, queue: &str) -> bool {
     if at.like.0.iam.denies_function(at) {
-        at.strike(I1);
-        return Some(refusal(at, queue));
+        return true;
     }
     if !at.is_on(S14) || !WITHOUT_TAGS.contains(&at.call.region.as_str()) {
-        return None;
+        return false;
     }
-    let action = format!("sqs:{}", at.call.operation.trim_end_matches("Batch"));
+    let (action, arn) = (format!("sqs:{}", at.call.operation.trim_end_matches("Batch")), at.arn("sqs", queue));
     for role in at.like.0.lambda.roles(at) {
-        let statements = statements(at, &role).await;
-        if statements.iter().any(|statement| allows(statement, &action, &arn(at, queue))) {
-            return None;
+        if statements(at, &role).await.iter().any(|statement| allows(statement, &action, &arn)) {
+            return false;
         }
     }
-    at.strike(S14);
-    Some(refusal(at, queue))
+    at.strikes_if(S14, true)
+}
+
+/// The refusal of a function's DescribeTags, if its permissions are too new.
+pub(super) fn of_tags(at: &At<'_>) -> Option<Reply> {
+    let is_meant = at.call.operation == "DescribeTags" && at.call.caller == Caller::Function;
+    (is_meant && at.like.0.iam.denies_function(at))
+        .then(|| at.refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation."))
 }
 
 /// What SQS answers without permission.
 pub(super) fn refusal(at: &At<'_>, queue: &str) -> Reply {
-    let (action, arn) = (at.call.operation.to_lowercase(), arn(at, queue));
+    let (action, arn) = (at.call.operation.to_lowercase(), at.arn("sqs", queue));
     let who = match at.call.caller {
         Caller::Client => format!("arn:aws:iam::{}:user/operator", at.call.account),
         Caller::Function => format!("arn:aws:sts::{}:assumed-role/router/router", at.call.account),
     };
     let why = format!("because no identity-based policy allows the sqs:{action} action");
     let message = format!("User: {who} is not authorized to perform: sqs:{action} on resource: {arn} {why}");
-    Reply::sqs_error(403, "AccessDeniedException", "AccessDenied", &message)
+    at.refuse(403, "AccessDenied", &message)
+}
+
+/// The statements of a role's inline policies.
+async fn statements(at: &At<'_>, role: &str) -> Vec<Value> {
+    let role = role.rsplit('/').next().unwrap_or_default();
+    let names = at.ask_iam(format!("Action=ListRolePolicies&RoleName={role}")).await;
+    let mut statements = Vec::new();
+    for name in elements(&names, "member") {
+        let policy = at.ask_iam(format!("Action=GetRolePolicy&RoleName={role}&PolicyName={name}")).await;
+        for document in elements(&policy, "PolicyDocument") {
+            let document: Value = serde_json::from_str(&decoded(&document)).unwrap_or_default();
+            statements.extend(document["Statement"].as_array().cloned().unwrap_or_default());
+        }
+    }
+    statements
 }
 
 /// Whether a statement allows an action on a queue, where conditions on its tags never hold.

@@ -8,8 +8,8 @@ use hyper::Request;
 use hyper::body::Bytes;
 
 use super::Caller;
-use super::call::Call;
 use super::reply::Reply;
+use crate::call::Call;
 use crate::recorded::{RecordedAnswer, Recording};
 
 #[derive(Default)]

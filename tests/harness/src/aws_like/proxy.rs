@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use hyper::Request;
 use hyper::body::Bytes;
 
-use super::call::scope;
 use super::{AwsLike, Caller};
+use crate::call::scope;
 use crate::proxy::{Answer, Broken, Port, Upstream};
 
 /// A proxy in front of an emulator, for Rust tests.

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::At;
 use super::Behavior::{self, G1, I10, L21, N2, S13, S27, T4};
-use super::call::Call;
 use super::reply::Reply;
+use crate::call::Call;
 
 /// What has a rate.
 pub(super) const ALL: [Behavior; 7] = [S13, S27, L21, I10, G1, T4, N2];
@@ -43,7 +43,7 @@ impl Rates {
         let bucket = bucket(at.call).filter(|bucket| at.is_on(bucket.behavior))?;
         (!self.take(at, &bucket)).then(|| {
             at.strike(bucket.behavior);
-            refusal(at.call)
+            refusal(at)
         })
     }
 
@@ -102,14 +102,13 @@ fn bucket(call: &Call) -> Option<Bucket> {
 }
 
 /// The answer to a throttled call of a service.
-fn refusal(call: &Call) -> Reply {
-    const MESSAGE: &str = "Rate exceeded";
-    match (call.service.as_str(), call.operation.as_str()) {
-        ("iam", _) => Reply::iam_error(400, "Throttling", MESSAGE),
-        ("sqs", "CreateQueue") => Reply::sqs_error(400, "ThrottlingException", "ThrottlingException", MESSAGE),
-        ("sqs", _) => Reply::sqs_error(403, "RequestThrottled", "RequestThrottled", MESSAGE),
-        ("lambda", _) => Reply::error(429, "TooManyRequestsException", MESSAGE),
-        ("ec2", _) => Reply::ec2_error(503, "RequestLimitExceeded", "Request limit exceeded."),
-        _ => Reply::error(400, "ThrottlingException", MESSAGE),
-    }
+fn refusal(at: &At<'_>) -> Reply {
+    let (status, code, message) = match (at.call.service.as_str(), at.call.operation.as_str()) {
+        ("iam", _) => (400, "Throttling", "Rate exceeded"),
+        ("sqs", operation) if operation != "CreateQueue" => (403, "RequestThrottled", "Rate exceeded"),
+        ("lambda", _) => (429, "TooManyRequestsException", "Rate exceeded"),
+        ("ec2", _) => (503, "RequestLimitExceeded", "Request limit exceeded."),
+        _ => (400, "ThrottlingException", "Rate exceeded"),
+    };
+    at.refuse(status, code, message)
 }

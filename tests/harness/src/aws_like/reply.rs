@@ -8,6 +8,14 @@ use serde_json::{Value, json};
 use crate::proxy::{Answer, JSON, answer};
 use crate::recorded::RecordedAnswer;
 
+/// The shapes of the errors of SQS that are not called as in its old query protocol.
+const SHAPES: [(&str, &str); 4] = [
+    ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
+    ("AWS.SimpleQueueService.QueueDeletedRecently", "QueueDeletedRecently"),
+    ("AccessDenied", "AccessDeniedException"),
+    ("QueueAlreadyExists", "QueueNameExists"),
+];
+
 /// A whole answer.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
@@ -35,46 +43,35 @@ impl Reply {
 
     /// A success of a JSON protocol.
     pub(super) fn success(body: &Value) -> Self {
-        Self::new(200, JSON, body.to_string())
+        answer(200, JSON, body.to_string()).into()
     }
 
-    /// An error of a JSON protocol.
-    pub(super) fn error(status: u16, code: &str, message: &str) -> Self {
+    /// An error in the protocol of a service.
+    pub(super) fn error(service: &str, status: u16, code: &str, message: &str) -> Self {
+        let xml = format!("<Code>{code}</Code><Message>{message}</Message>");
+        match service {
+            "iam" => {
+                let error = format!("<Error><Type>Sender</Type>{xml}</Error>");
+                let body = format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>");
+                answer(status, "text/xml", body).into()
+            }
+            "ec2" => {
+                let body =
+                    format!("<Response><Errors><Error>{xml}</Error></Errors><RequestID>r</RequestID></Response>");
+                answer(status, "text/xml", body).into()
+            }
+            "sqs" => {
+                let shape = SHAPES.iter().find(|(of, _)| *of == code).map_or(code, |(_, shape)| shape);
+                let shape = format!("com.amazonaws.sqs#{}", shape.replace("KMS.", "Kms"));
+                Self::json_error(status, &shape, message).with("x-amzn-query-error", &format!("{code};Sender"))
+            }
+            _ => Self::json_error(status, code, message),
+        }
+    }
+
+    fn json_error(status: u16, code: &str, message: &str) -> Self {
         let body = json!({"__type": code, "message": message, "Message": message});
-        Self::new(status, JSON, body.to_string()).with("x-amzn-errortype", code)
-    }
-
-    /// A throttled invocation, with Lambda's reason.
-    pub(super) fn throttled(reason: &str) -> Self {
-        let mut reply = Self::error(429, "TooManyRequestsException", "Rate Exceeded.");
-        let mut body = reply.json();
-        body["Reason"] = reason.into();
-        reply.set_json(&body);
-        reply
-    }
-
-    /// An error of SQS, which has a shape and the code of its old query protocol.
-    pub(super) fn sqs_error(status: u16, shape: &str, code: &str, message: &str) -> Self {
-        Self::error(status, &format!("com.amazonaws.sqs#{shape}"), message)
-            .with("x-amzn-query-error", &format!("{code};Sender"))
-    }
-
-    /// An error of IAM.
-    pub(super) fn iam_error(status: u16, code: &str, message: &str) -> Self {
-        let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");
-        let body = format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>");
-        Self::new(status, "text/xml", body)
-    }
-
-    /// An error of EC2.
-    pub(super) fn ec2_error(status: u16, code: &str, message: &str) -> Self {
-        let error = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
-        let body = format!("<Response><Errors>{error}</Errors><RequestID>r</RequestID></Response>");
-        Self::new(status, "text/xml", body)
-    }
-
-    fn new(status: u16, kind: &str, body: String) -> Self {
-        answer(status, kind, body).into()
+        Self::from(answer(status, JSON, body.to_string())).with("x-amzn-errortype", code)
     }
 
     fn with(mut self, name: &'static str, value: &str) -> Self {

@@ -1,32 +1,24 @@
 //! Behaviors of SQS.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, S28, T1};
-use super::call::Caller;
-use super::kms::unusable_key;
-use super::permission::denied;
+use super::At;
+use super::Behavior::{M2, S1, S3, S4, S9, S12, S15, S22, S23, S28, T1};
+use super::memory::Event::{QueueCreated, QueueDeleted, QueueTagged};
 use super::reply::Reply;
-use super::{At, Denials, Moments, message_size, redrive};
+use super::{permission, queue};
+use crate::call::Caller;
 use crate::proxy::{Connection, forward};
 
 #[derive(Default)]
 pub(super) struct Sqs {
-    created: Moments,
-    deleted: Moments,
-    tagged: Moments,
-    /// Calls that a condition on new tags still denies.
-    retagged: Denials,
     ghosts: Mutex<HashMap<String, Ghost>>,
-    counts: Mutex<HashMap<String, Counts>>,
-    /// The attributes before they were last set, and when that was.
-    attributes: Mutex<HashMap<String, (Value, Instant)>>,
-    /// What the tagging API knows of deleted queues.
-    remembered: Mutex<HashMap<String, Value>>,
+    /// The message counts of a queue, as they were last shown, and since when others are true.
+    counts: Mutex<HashMap<String, (Map<String, Value>, Option<Instant>)>>,
 }
 
 /// A queue that is being deleted.
@@ -38,147 +30,69 @@ struct Ghost {
     connections: Vec<Option<Connection>>,
 }
 
-/// The message counts of a queue, as they were last shown, and other ones that are true since a moment.
-struct Counts {
-    shown: BTreeMap<String, Value>,
-    newer: Option<(BTreeMap<String, Value>, Instant)>,
-}
-
 impl Sqs {
     pub(super) fn has_no_ghosts(&self) -> bool {
         self.ghosts.lock().unwrap().is_empty()
     }
 
-    /// When the queue with this key was created, if through the proxy.
-    pub(super) fn created(&self, key: &str) -> Option<Instant> {
-        self.created.of(key)
-    }
-
-    /// The queues of the account and Region that were just deleted, as the tagging API lists them.
-    pub(super) fn deleted_mappings(&self, at: &At<'_>) -> Vec<Value> {
-        let remembered = self.remembered.lock().unwrap();
-        let of_place = remembered.iter().filter(|(key, _)| key.starts_with(&at.call.key("")));
-        let recent =
-            of_place.filter(|(key, _)| self.deleted.of(key).is_some_and(|moment| moment.elapsed() < T1.time()));
-        recent.map(|(_, mapping)| mapping.clone()).collect()
-    }
-
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
-        let queue = at.call.queue()?;
-        let key = at.call.key(queue);
+        let name = at.call.queue()?;
+        let key = at.call.key(name);
         let operation = at.call.operation.as_str();
-        if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
-            let refused = message_size::refused(at);
-            if let Some(refused) = refused.or(redrive::refused(at, queue).await) {
-                return Some(refused);
-            }
+        if let Some(refused) = queue::refused(at, name).await {
+            return Some(refused);
         }
         match operation {
-            "CreateQueue" => return self.create(at, &key, queue).await,
-            "DeleteQueue" => return self.delete(at, &key, queue).await,
-            _ if at.strikes_since(S3, self.created.of(&key)) => return Some(no_queue()),
+            "CreateQueue" => return self.create(at, &key, name).await,
+            "DeleteQueue" => return self.delete(at, &key, name).await,
             _ => {}
         }
-        if let Some(absent) = self.ghost(at, &key) {
-            return Some(absent);
+        if self.is_gone(at, &key) {
+            return Some(no_queue(at));
         }
         let sends = operation.starts_with("SendMessage");
-        if at.call.caller == Caller::Function {
-            if sends && at.strikes_since(S15, self.tagged.of(&key)) {
-                return Some(super::permission::refusal(at, queue));
-            }
-            if let Some(refusal) = denied(at, queue).await {
-                return Some(refusal);
-            }
+        if at.call.caller == Caller::Function
+            && (sends && at.strikes_since(S15, at.last(QueueTagged, &key)) || permission::is_denied(at, name).await)
+        {
+            return Some(permission::refusal(at, name));
         }
         match operation {
             "TagQueue" => {
-                self.retagged.begin(at, &key);
-                self.tagged.note(key);
-                at.begin(&[S15]);
+                at.deny(&key);
+                at.note(QueueTagged, &key, &[S15]);
             }
-            "SetQueueAttributes" if self.retagged.strikes(at, &key) => {
-                return Some(super::permission::refusal(at, queue));
+            "SetQueueAttributes" if at.is_denied(&key) => return Some(permission::refusal(at, name)),
+            "SetQueueAttributes" if at.is_on(S4) => {
+                at.keep_showing(S4, &key, at.attributes(&at.call.json["QueueUrl"]).await);
             }
-            "SetQueueAttributes" if at.is_on(S4) => self.remember_attributes(at, key).await,
-            _ if sends => return unusable_key(at, at.call.text("QueueUrl")?).await,
+            _ if sends => return queue::unusable_key(at).await,
             _ => {}
         }
         None
     }
 
-    async fn create(&self, at: &At<'_>, key: &str, queue: &str) -> Option<Reply> {
-        if at.strikes_since(S1, self.deleted.of(key)) {
-            let wait =
-                "You must wait 60 seconds after deleting a queue before you can create another with the same name.";
-            let code = "AWS.SimpleQueueService.QueueDeletedRecently";
-            return Some(Reply::sqs_error(400, "QueueDeletedRecently", code, wait));
+    async fn create(&self, at: &At<'_>, key: &str, name: &str) -> Option<Reply> {
+        if let Some(url) = at.queue_url(name).await {
+            return queue::existing(at, url).await;
         }
-        if let Some(refusal) = self.unknown_dead_letter_queue(at) {
-            return Some(refusal);
-        }
-        if !exists(at, queue).await {
-            self.created.note(key.to_owned());
-            self.tagged.note(key.to_owned());
-            self.counts.lock().unwrap().remove(key);
-            self.attributes.lock().unwrap().remove(key);
-            at.begin(&[S3, S15, S23, T1, M2]);
-            return None;
-        }
-        if !at.is_on(S2) {
-            return None;
-        }
-        at.strike(S2);
-        let url = json!(at.ask("sqs", "GetQueueUrl", &json!({ "QueueName": queue })).await.json()["QueueUrl"]);
-        let all = json!({"QueueUrl": url, "AttributeNames": ["All"]});
-        let found = at.ask("sqs", "GetQueueAttributes", &all).await.json();
-        let wanted = at.call.json["Attributes"].as_object();
-        let differs = wanted.into_iter().flatten().find(|(name, value)| {
-            let found = match &found["Attributes"][name.as_str()] {
-                Value::Null if *name == "SqsManagedSseEnabled" => json!("true"),
-                Value::Null => json!(""),
-                found => found.clone(),
-            };
-            document(value) != document(&found)
-        });
-        Some(match differs {
-            Some((name, _)) => {
-                let why = "A queue already exists with the same name and a different value for attribute";
-                Reply::sqs_error(400, "QueueNameExists", "QueueAlreadyExists", &format!("{why} {name}"))
-            }
-            None => Reply::success(&json!({ "QueueUrl": url })),
-        })
+        at.note(QueueCreated, key, &[S3, S23, T1, M2]);
+        at.note(QueueTagged, key, &[S15]);
+        at.stop_showing(S4, key);
+        self.counts.lock().unwrap().insert(key.to_owned(), Default::default());
+        None
     }
 
-    /// The refusal of a redrive policy whose dead-letter queue is new.
-    fn unknown_dead_letter_queue(&self, at: &At<'_>) -> Option<Reply> {
-        let redrive = at.call.json["Attributes"]["RedrivePolicy"].as_str()?;
-        let target: Value = serde_json::from_str(redrive).ok()?;
-        let queue = target["deadLetterTargetArn"].as_str()?.rsplit(':').next()?;
-        at.strikes_since(S23, self.created.of(&at.call.key(queue))).then(|| {
-            let why = format!(
-                "Value {redrive} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
-            );
-            Reply::sqs_error(400, "InvalidParameterValue", "InvalidParameterValue", &why)
-        })
-    }
-
-    async fn delete(&self, at: &At<'_>, key: &str, queue: &str) -> Option<Reply> {
+    async fn delete(&self, at: &At<'_>, key: &str, name: &str) -> Option<Reply> {
         if self.ghosts.lock().unwrap().contains_key(key) {
-            return Some(no_queue());
+            return Some(no_queue(at));
         }
-        if !exists(at, queue).await {
-            return None;
-        }
+        at.queue_url(name).await?;
         if at.is_on(T1) {
-            let mapping = tag_mapping(at, queue).await;
-            self.remembered.lock().unwrap().insert(key.to_owned(), mapping);
+            at.keep_showing(T1, key, queue::listed(at, name).await);
         }
-        self.deleted.note(key.to_owned());
-        at.begin(&[S1, T1]);
-        let on: Vec<_> = [S9, S22].into_iter().filter(|behavior| at.is_on(*behavior)).collect();
+        at.note(QueueDeleted, key, &[S1]);
+        let on: Vec<_> = [S9, S22].into_iter().filter(|behavior| at.strikes_if(*behavior, true)).collect();
         let lasts = on.iter().map(|behavior| behavior.time()).max()?;
-        on.into_iter().for_each(|behavior| at.strike(behavior));
         let ghost = Ghost { since: Instant::now(), calls: 0, connections: Vec::new() };
         self.ghosts.lock().unwrap().insert(key.to_owned(), ghost);
         let (like, request, key) = (at.like.clone(), at.request.clone(), key.to_owned());
@@ -194,155 +108,96 @@ impl Sqs {
         Some(Reply::success(&json!({})))
     }
 
-    /// Calls to a queue that is being deleted. With S9, the first half of the time all succeed, then every other one; with
-    /// S22 those on every other connection, beginning with the second that asks.
-    fn ghost(&self, at: &At<'_>, key: &str) -> Option<Reply> {
+    /// Whether a call does not find a queue that is being deleted. With S9, the first half of the time all find it, then every other
+    /// one; with S22 those on every other connection, beginning with the second that asks.
+    fn is_gone(&self, at: &At<'_>, key: &str) -> bool {
         let mut ghosts = self.ghosts.lock().unwrap();
-        let ghost = ghosts.get_mut(key)?;
-        if at.is_on(S9) {
-            at.strike(S9);
-            if at.is_held(ghost.since) || ghost.since.elapsed() < S9.time() / 2 {
-                return None;
-            }
+        let Some(ghost) = ghosts.get_mut(key) else {
+            return false;
+        };
+        if at.strikes_if(S9, true) && (at.is_held(ghost.since) || ghost.since.elapsed() < S9.time() / 2) {
+            return false;
         }
         ghost.calls += 1;
         let mut turn = ghost.calls - 1;
-        if at.is_on(S22) {
-            at.strike(S22);
+        if at.strikes_if(S22, true) {
             let known = ghost.connections.iter().position(|known| *known == at.call.connection);
             turn = known.unwrap_or(ghost.connections.len());
             if known.is_none() {
                 ghost.connections.push(at.call.connection);
             }
         }
-        (turn % 2 == 0).then(no_queue)
+        turn % 2 == 0
     }
 
     pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
-        let Some(queue) = at.call.queue().filter(|_| reply.status.is_success()) else {
+        let Some(name) = at.call.queue() else {
             return;
         };
-        let key = at.call.key(queue);
+        let key = at.call.key(name);
         match at.call.operation.as_str() {
             "GetQueueAttributes" => {
-                message_size::lower(at, reply);
-                self.late_attributes(at, &key, reply);
-                self.late_counts(at, key, reply);
+                let mut body = reply.json();
+                if let Some(attributes) = body["Attributes"].as_object_mut() {
+                    queue::lower_size(at, attributes);
+                    late_attributes(at, &key, attributes);
+                    self.late_counts(at, key, attributes);
+                    reply.set_json(&body);
+                }
             }
-            "ReceiveMessage" if at.is_on(S28) && at.call.json["VisibilityTimeout"] == 0 => copies(at, reply),
+            "ReceiveMessage" if at.call.json["VisibilityTimeout"] == 0 => copies(at, reply),
             _ => {}
         }
     }
 
-    async fn remember_attributes(&self, at: &At<'_>, key: String) {
-        let question = json!({"QueueUrl": at.call.text("QueueUrl"), "AttributeNames": ["All"]});
-        let before = at.ask("sqs", "GetQueueAttributes", &question).await.json()["Attributes"].clone();
-        at.begin(&[S4]);
-        let mut all = self.attributes.lock().unwrap();
-        // What is shown is older than changes that are late themselves.
-        let is_late = at.is_late(S4, all.get(&key).map(|(_, since)| *since));
-        let before = if is_late { all[&key].0.clone() } else { before };
-        all.insert(key, (before, Instant::now()));
-    }
-
-    fn late_attributes(&self, at: &At<'_>, key: &str, reply: &mut Reply) {
-        let all = self.attributes.lock().unwrap();
-        let Some((before, _)) = all.get(key).filter(|(_, since)| at.strikes_since(S4, Some(*since))) else {
-            return;
-        };
-        let mut body = reply.json();
-        let (Some(attributes), Some(before)) = (body["Attributes"].as_object_mut(), before.as_object()) else {
-            return;
-        };
-        let asked = at.call.json["AttributeNames"].as_array().cloned().unwrap_or_default();
-        let is_asked = |name: &String| asked.iter().any(|asked| asked == "All" || asked == name);
-        let is_count = |name: &String| name.starts_with("Approximate");
-        attributes.retain(|name, _| is_count(name));
-        let older = before.iter().filter(|(name, _)| is_asked(name) && !is_count(name));
-        attributes.extend(older.map(|(name, value)| (name.clone(), value.clone())));
-        reply.set_json(&body);
-    }
-
-    fn late_counts(&self, at: &At<'_>, key: String, reply: &mut Reply) {
-        let mut body = reply.json();
-        let Some(attributes) = body["Attributes"].as_object_mut() else {
-            return;
-        };
-        let are_counts = |name: &String| name.starts_with("ApproximateNumberOfMessages");
-        let actual: BTreeMap<_, _> = attributes
-            .iter()
-            .filter(|(name, _)| are_counts(name))
-            .map(|(name, count)| (name.clone(), count.clone()))
-            .collect();
-        let is_new = self.created.of(&key).is_some();
+    fn late_counts(&self, at: &At<'_>, key: String, attributes: &mut Map<String, Value>) {
+        let are_counts = |(name, _): &(&String, &Value)| name.starts_with("ApproximateNumberOfMessages");
+        let actual: Map<_, _> = attributes.iter().filter(are_counts).map(|(k, v)| (k.clone(), v.clone())).collect();
         let mut all = self.counts.lock().unwrap();
-        let counts = all
-            .entry(key)
-            .or_insert_with(|| Counts { shown: if is_new { BTreeMap::new() } else { actual.clone() }, newer: None });
-        let since = match &counts.newer {
-            Some((newer, since)) if *newer == actual => *since,
-            // Later changes do not delay the first one.
-            Some((_, since)) => *since,
-            None => Instant::now(),
-        };
-        let shown = |name: &String| counts.shown.get(name).cloned().unwrap_or_else(|| json!("0"));
-        if !at.is_on(S12) || actual.keys().all(|name| shown(name) == actual[name]) || since.elapsed() >= S12.time() {
-            counts.shown.extend(actual);
-            counts.newer = None;
-            return;
+        let (shown, since) = all.entry(key).or_insert_with(|| (actual.clone(), None));
+        let old = |name: &String| shown.get(name).cloned().unwrap_or_else(|| json!("0"));
+        // Later changes do not delay the first one.
+        let first = since.unwrap_or_else(Instant::now);
+        let is_late = first.elapsed() < S12.time() && actual.iter().any(|(name, count)| old(name) != *count);
+        if at.strikes_if(S12, is_late) {
+            at.begin(&[S12]);
+            attributes.extend(actual.keys().map(|name| (name.clone(), old(name))));
+            *since = Some(first);
+        } else {
+            shown.extend(actual);
+            *since = None;
         }
-        at.strike(S12);
-        at.begin(&[S12]);
-        for name in actual.keys() {
-            attributes.insert(name.clone(), shown(name));
-        }
-        counts.newer = Some((actual, since));
-        reply.set_json(&body);
     }
+}
+
+fn late_attributes(at: &At<'_>, key: &str, attributes: &mut Map<String, Value>) {
+    let Some(Value::Object(before)) = at.still_shown(S4, key) else {
+        return;
+    };
+    let asked = at.call.json["AttributeNames"].as_array().cloned().unwrap_or_default();
+    let is_asked = |name: &String| asked.iter().any(|asked| asked == "All" || asked == name);
+    let is_count = |name: &String| name.starts_with("Approximate");
+    attributes.retain(|name, _| is_count(name));
+    attributes.extend(before.into_iter().filter(|(name, _)| is_asked(name) && !is_count(name)));
 }
 
 /// Fills an answer with copies of its messages, each with a receive count of its own.
 fn copies(at: &At<'_>, reply: &mut Reply) {
     let mut body = reply.json();
-    let Some(messages) = body["Messages"].as_array_mut().filter(|messages| !messages.is_empty()) else {
+    let has_messages = body["Messages"].as_array().is_some_and(|messages| !messages.is_empty());
+    if !at.strikes_if(S28, has_messages) {
         return;
-    };
-    at.strike(S28);
+    }
     let most = at.call.json["MaxNumberOfMessages"].as_u64().unwrap_or(1);
-    let copies = messages.iter().cycle().cloned().zip(1..=most).map(|(mut copy, count)| {
+    let copies = body["Messages"].as_array().into_iter().flatten().cycle().cloned().zip(1..=most);
+    let copies = copies.map(|(mut copy, count)| {
         copy["Attributes"]["ApproximateReceiveCount"] = count.to_string().into();
         copy
     });
-    *messages = copies.collect();
+    body["Messages"] = copies.collect();
     reply.set_json(&body);
 }
 
-async fn exists(at: &At<'_>, queue: &str) -> bool {
-    let question = json!({ "QueueName": queue });
-    at.ask("sqs", "GetQueueUrl", &question).await.status.is_success()
-}
-
-/// A queue as the tagging API lists it.
-async fn tag_mapping(at: &At<'_>, queue: &str) -> Value {
-    let question = json!({ "QueueUrl": at.call.text("QueueUrl") });
-    let answer = at.ask("sqs", "ListQueueTags", &question).await.json();
-    let tags = answer["Tags"].as_object().into_iter().flatten();
-    let tags: Vec<_> = tags.map(|(key, value)| json!({"Key": key, "Value": value})).collect();
-    json!({"ResourceARN": arn(at, queue), "Tags": tags})
-}
-
-/// The ARN of a queue in the account and Region of a call.
-pub(super) fn arn(at: &At<'_>, queue: &str) -> String {
-    format!("arn:aws:sqs:{}:{}:{queue}", at.call.region, at.call.account)
-}
-
-fn no_queue() -> Reply {
-    let code = "AWS.SimpleQueueService.NonExistentQueue";
-    Reply::sqs_error(400, "QueueDoesNotExist", code, "The specified queue does not exist.")
-}
-
-/// A document in an attribute, or its text.
-fn document(value: &Value) -> Value {
-    let text = value.as_str().unwrap_or_default();
-    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+fn no_queue(at: &At<'_>) -> Reply {
+    at.refuse(400, "AWS.SimpleQueueService.NonExistentQueue", "The specified queue does not exist.")
 }

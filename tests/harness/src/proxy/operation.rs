@@ -6,6 +6,8 @@ use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::Value;
 
+use crate::call::{Call, Caller};
+
 /// An operation, and what it is about. Displayed as recordings of writes have it.
 #[derive(Clone, Debug)]
 pub struct Operation {
@@ -18,31 +20,15 @@ pub struct Operation {
 impl Operation {
     /// The operation of a request, by its signature and its protocol.
     pub fn of(request: &Request<Bytes>) -> Self {
-        let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap());
-        let mut scope = header("authorization").unwrap_or_default().split('/').skip(2);
-        let region = scope.next().unwrap_or_default().to_owned();
-        let service = scope.next().unwrap_or("unsigned");
-        if let Some(target) = header("x-amz-target") {
-            let operation = target.rsplit('.').next().unwrap();
-            let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-            return Self { name: format!("{service}:{operation}"), region, subject: subject(|key| text(&body[key])) };
+        let call = Call::read(request, Caller::Client);
+        let service = if call.service.is_empty() { "unsigned" } else { &call.service };
+        let field = |name: &str| text(&call.json[name]).or_else(|| call.text(name).map(str::to_owned));
+        let is_rest = call.operation.contains(' ');
+        Self {
+            name: format!("{service}:{}", call.operation.replacen(' ', "/", 1)),
+            subject: if is_rest { String::new() } else { subject(field) },
+            region: call.region.clone(),
         }
-        if header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded")) {
-            let form = String::from_utf8_lossy(request.body());
-            let field = |key: &str| {
-                let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
-                pairs.find(|(k, _)| *k == key).map(|(_, value)| value.to_owned())
-            };
-            let name = format!("{service}:{}", field("Action").unwrap_or_default());
-            return Self { name, region, subject: subject(field) };
-        }
-        let path = request.uri().path().replace("%3A", ":");
-        let path = path.trim_matches('/');
-        let path = match service {
-            "eks" | "fis" => path,
-            _ => path.split_once('/').map_or("", |(_date, path)| path),
-        };
-        Self { name: format!("{service}:{}/{path}", request.method()), region, subject: String::new() }
     }
 
     pub fn service(&self) -> &str {

@@ -18,23 +18,23 @@ pub enum Caller {
 }
 
 /// One call, with its parameters decoded.
-pub(super) struct Call {
-    pub(super) caller: Caller,
+pub(crate) struct Call {
+    pub(crate) caller: Caller,
     /// `None` for a call that came over none.
-    pub(super) connection: Option<Connection>,
-    pub(super) service: String,
+    pub(crate) connection: Option<Connection>,
+    pub(crate) service: String,
     /// Like `CreateQueue`; for REST services the method and the path, like `POST functions`.
-    pub(super) operation: String,
-    pub(super) account: String,
-    pub(super) region: String,
+    pub(crate) operation: String,
+    pub(crate) account: String,
+    pub(crate) region: String,
     /// The body of a JSON protocol.
-    pub(super) json: Value,
+    pub(crate) json: Value,
     /// The body of a query protocol, or the query of a REST call.
     form: BTreeMap<String, String>,
 }
 
 impl Call {
-    pub(super) fn read(request: &Request<Bytes>, caller: Caller) -> Self {
+    pub(crate) fn read(request: &Request<Bytes>, caller: Caller) -> Self {
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let mut scope = scope(request);
         let account = scope.next().unwrap_or_default().to_owned();
@@ -53,7 +53,11 @@ impl Call {
             action.clone()
         } else {
             let path = decoded(request.uri().path());
-            let path = path.trim_matches('/').split_once('/').map_or("", |(_date, path)| path);
+            let path = path.trim_matches('/');
+            let path = match service.as_str() {
+                "eks" | "fis" => path,
+                _ => path.split_once('/').map_or("", |(_date, path)| path),
+            };
             format!("{} {path}", request.method())
         };
         Self {
@@ -69,36 +73,50 @@ impl Call {
     }
 
     /// A text parameter, of any protocol.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.json[name].as_str().or_else(|| self.form.get(name).map(String::as_str))
     }
 
     /// The queue that an SQS call names.
-    pub(super) fn queue(&self) -> Option<&str> {
+    pub(crate) fn queue(&self) -> Option<&str> {
         let name = self.text("QueueName").or_else(|| self.text("QueueUrl"))?;
         name.rsplit('/').next()
     }
 
+    /// The name of what a call is about.
+    pub(crate) fn subject(&self) -> Option<&str> {
+        match self.service.as_str() {
+            "sqs" => self.queue(),
+            "iam" => self.text("RoleName"),
+            "events" => {
+                let of_arn = || Some(self.text("ResourceARN")?.split_once(":rule/")?.1);
+                self.text("Rule").or_else(|| self.text("Name")).or_else(of_arn)
+            }
+            "lambda" => self.path().1.get(1).copied().or_else(|| self.text("FunctionName")),
+            _ => self.text("Name"),
+        }
+    }
+
     /// The method and the parts of the path of a REST call.
-    pub(super) fn path(&self) -> (&str, Vec<&str>) {
+    pub(crate) fn path(&self) -> (&str, Vec<&str>) {
         let (method, path) = self.operation.split_once(' ').unwrap_or_default();
         (method, path.split('/').filter(|part| !part.is_empty()).collect())
     }
 
     /// A resource of this name in the account and Region of the call; roles are in no Region.
-    pub(super) fn key(&self, name: &str) -> String {
+    pub(crate) fn key(&self, name: &str) -> String {
         let region = if self.service == "iam" { "" } else { &self.region };
         format!("{}/{region}/{name}", self.account)
     }
 
     /// The role with this ARN in the account of the call.
-    pub(super) fn role_key(&self, arn: &str) -> String {
+    pub(crate) fn role_key(&self, arn: &str) -> String {
         format!("{}//{}", self.account, arn.rsplit('/').next().unwrap_or_default())
     }
 }
 
 /// The key id, the date, the Region and the service in the signature of a request.
-pub(super) fn scope(request: &Request<Bytes>) -> std::str::Split<'_, char> {
+pub(crate) fn scope(request: &Request<Bytes>) -> std::str::Split<'_, char> {
     let signature = request.headers().get("authorization").and_then(|value| value.to_str().ok());
     let credential = signature.and_then(|text| text.split_once("Credential="));
     credential.map_or("", |(_, rest)| rest).split('/')
@@ -110,7 +128,7 @@ fn pairs(form: &str) -> BTreeMap<String, String> {
 }
 
 /// Decodes a part of a URL or a form.
-pub(super) fn decoded(text: &str) -> String {
+pub(crate) fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
