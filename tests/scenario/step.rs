@@ -33,14 +33,6 @@ impl Scenario {
         }
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         match *words.as_slice() {
-            ["times", times, service, operation, ..] => {
-                for number in 1..=times.parse().unwrap() {
-                    let number: usize = number;
-                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
-                    self.account.call(service, operation, &parameters).await;
-                }
-                String::new()
-            }
             ["tries", service, operation, ..] => {
                 let account = Account { server: self.proxy.port, ..self.account.clone() };
                 let parameters = words[3..].join(" ");
@@ -60,34 +52,7 @@ impl Scenario {
                 let twice = taken.values().filter(|times| **times > 1).count();
                 format!("{} messages, {twice} of them more than once", taken.len())
             }
-            [
-                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns" | "cloudwatch"),
-                operation,
-                ..,
-            ] => {
-                let parameters = words[2..].join(" ");
-                self.account.call(service, operation, &parameters).await;
-                if operation == "SendMessage" {
-                    // Kibus shows messages by the millisecond of their send.
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-                String::new()
-            }
-            ["in", region, service, operation, ..] => {
-                assert!(REGIONS.contains(&region), "{region}");
-                let account = self.account.in_region(region);
-                let answer = account.call(service, operation, &words[4..].join(" ")).await;
-                if (service, operation) == ("kms", "CreateKey") {
-                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
-                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
-                }
-                String::new()
-            }
-            ["aws-like", "settled"] => {
-                self.proxy.like.settle().await;
-                String::new()
-            }
-            ["aws-like", ..] => {
+            ["aws-like", id, ..] if id != "settled" => {
                 self.proxy.like.switch(&words[1..].join(" "));
                 self.explain(&words[1..])
             }
@@ -110,10 +75,6 @@ impl Scenario {
                 let words = self.explain(&struck);
                 format!("{}\n{words}", struck.join(" "))
             }
-            ["partition", partition] => {
-                self.proxy.speak_of(partition);
-                String::new()
-            }
             ["partitions"] => self.proxy.take_partitions().join("\n"),
             ["writes", ..] => {
                 let mut writes = self.proxy.take_writes();
@@ -122,26 +83,65 @@ impl Scenario {
                 }
                 if writes.is_empty() { "none".to_owned() } else { writes.join("\n") }
             }
+            ["compare"] => differences(&self.saved, &account::dump(&self.account).await),
+            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
+            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
+                none if none.is_empty() => "none".to_owned(),
+                some => some,
+            },
+            _ => {
+                self.act(&words).await;
+                String::new()
+            }
+        }
+    }
+
+    /// A step that writes nothing.
+    async fn act(&mut self, words: &[&str]) {
+        match *words {
+            ["times", times, service, operation, ..] => {
+                for number in 1..=times.parse().unwrap() {
+                    let number: usize = number;
+                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
+                    self.account.call(service, operation, &parameters).await;
+                }
+            }
+            [
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns" | "cloudwatch"),
+                operation,
+                ..,
+            ] => {
+                let parameters = words[2..].join(" ");
+                self.account.call(service, operation, &parameters).await;
+                if operation == "SendMessage" {
+                    // Kibus shows messages by the millisecond of their send.
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            }
+            ["in", region, service, operation, ..] => {
+                assert!(REGIONS.contains(&region), "{region}");
+                let account = self.account.in_region(region);
+                let answer = account.call(service, operation, &words[4..].join(" ")).await;
+                if (service, operation) == ("kms", "CreateKey") {
+                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
+                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
+                }
+            }
+            ["aws-like", "settled"] => self.proxy.like.settle().await,
+            ["partition", partition] => self.proxy.speak_of(partition),
             ["mark", queue, seconds] => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
                 let since = since - Duration::from_secs(seconds.parse().unwrap());
                 let mark = json!({"QueueUrl": queue, "Tags": {DELETING: since.as_secs().to_string()}});
                 self.account.call("sqs", "TagQueue", &mark.to_string()).await;
-                String::new()
             }
             ["in", "full"] => {
                 self.in_full = true;
-                String::new()
             }
             ["remember"] => {
                 self.saved = account::dump(&self.account).await;
-                String::new()
             }
-            ["compare"] => differences(&self.saved, &account::dump(&self.account).await),
-            ["refuse", "nothing"] => {
-                self.proxy.take_interferences();
-                String::new()
-            }
+            ["refuse", "nothing"] => drop(self.proxy.take_interferences()),
             ["refuse", operation, times, status, code, ..] => {
                 let refusal = Interference::Refuse(
                     times.parse().unwrap(),
@@ -150,80 +150,47 @@ impl Scenario {
                     words[5..].join(" "),
                 );
                 self.proxy.interfere(operation, refusal);
-                String::new()
             }
-            ["pass", operation, times] => {
-                self.proxy.interfere(operation, Interference::Pass(times.parse().unwrap()));
-                String::new()
-            }
-            ["lose", operation, times] => {
-                self.proxy.interfere(operation, Interference::Lose(times.parse().unwrap()));
-                String::new()
-            }
+            ["pass", operation, times] => self.proxy.interfere(operation, Interference::Pass(times.parse().unwrap())),
+            ["lose", operation, times] => self.proxy.interfere(operation, Interference::Lose(times.parse().unwrap())),
             ["answer", operation, times, ..] => {
                 let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
                 self.proxy.interfere(operation, answer);
-                String::new()
             }
             ["before", call, service, operation, ..] => {
                 let made = [service.to_owned(), operation.to_owned(), words[4..].join(" ")];
                 let before = Interference::Before(self.account.clone(), made);
                 self.proxy.interfere(call, before);
-                String::new()
             }
-            ["say", "the", "truth"] => {
-                self.proxy.say_the_truth();
-                String::new()
-            }
+            ["say", "the", "truth"] => self.proxy.say_the_truth(),
             ["say", operation, member, time, "ago"] => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
                 let then = now - parse_duration(time).unwrap();
                 self.proxy.say(operation, member, &then.to_string());
-                String::new()
             }
-            ["say", operation, member, ..] => {
-                self.proxy.say(operation, member, &words[3..].join(" "));
-                String::new()
-            }
+            ["say", operation, member, ..] => self.proxy.say(operation, member, &words[3..].join(" ")),
             [signal, "when", "slowed"] => {
                 self.signals = Some(Signals::when_it_says(signal, "slowed down by "));
-                String::new()
             }
             [signal, "during", operation, ..] => {
                 let says = words[3..].join(" ").replace("once it says ", "");
                 let (signals, hold) = Signals::when_held(signal, &says);
                 self.proxy.interfere(operation, hold);
                 self.signals = Some(signals);
-                String::new()
             }
-            ["file", name, what] => {
-                std::fs::write(self.directory.path().join(name), no_router(what)).unwrap();
-                String::new()
-            }
+            ["file", name, what] => std::fs::write(self.directory.path().join(name), no_router(what)).unwrap(),
             ["profile", name, account] => {
                 let keys = format!("[{name}]\naws_access_key_id = {account}\naws_secret_access_key = test\n");
                 std::fs::create_dir(self.directory.path().join(".aws")).unwrap();
                 std::fs::write(self.directory.path().join(".aws/credentials"), keys).unwrap();
-                String::new()
             }
             ["upload", name] => {
                 let router = std::fs::read(self.directory.path().join(name)).unwrap();
                 account::upload(&self.account, &router).await;
-                String::new()
             }
-            ["publish"] => {
-                account::publish(&self.account).await;
-                String::new()
-            }
-            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
-            ["settle"] => {
-                self.account.settle("kibus-hub").await;
-                String::new()
-            }
-            ["settle", queue] => {
-                self.account.settle(queue).await;
-                String::new()
-            }
+            ["publish"] => account::publish(&self.account).await,
+            ["settle"] => self.account.settle("kibus-hub").await,
+            ["settle", queue] => self.account.settle(queue).await,
             ["launch", cluster, pool, ..] => {
                 let market = if words.contains(&"on-demand") { "" } else { "InstanceMarketOptions.MarketType=spot " };
                 let tags = [
@@ -245,7 +212,6 @@ impl Scenario {
                 self.instances.push(id.to_owned());
                 // The newest is known by the second of its launch.
                 tokio::time::sleep(Duration::from_millis(1_100)).await;
-                String::new()
             }
             ["karpenter", queue, ..] => {
                 let (account, queue) = (self.account.clone(), (*queue).to_owned());
@@ -259,17 +225,9 @@ impl Scenario {
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 });
-                String::new()
             }
-            ["visible", queue] => {
-                self.account.until_visible(queue).await;
-                String::new()
-            }
-            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
-                none if none.is_empty() => "none".to_owned(),
-                some => some,
-            },
-            _ => panic!("what is `{line}`?"),
+            ["visible", queue] => self.account.until_visible(queue).await,
+            _ => panic!("what is `{}`?", words.join(" ")),
         }
     }
 }
