@@ -12,7 +12,7 @@
 use std::sync::Mutex;
 
 use super::shown::Shown;
-use super::{ALL, Scenario, directory};
+use super::{Scenario, all, directory};
 use crate::aws_like::Server;
 
 /// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
@@ -43,7 +43,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
 pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
-    let names = ALL.iter().filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
+    let names = all().filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
     let names = Mutex::new(names);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
