@@ -8,7 +8,6 @@ crate::scenario::scenarios! {
     faulty_hub
     interrupted_redrive
     many_clusters
-    no_tag_conditions
     probes
     records
     settings

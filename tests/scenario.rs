@@ -32,7 +32,7 @@
 //! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
 //!   `% publish`: they publish it as kibus describes a version, and make it live
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
-//! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
+//! - `% in REGION SERVICE OPERATION PARAMETERS`, `% in REGION karpenter QUEUE`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/harness/src/aws_like`), for kibus and for the functions;
 //!   `% aws-like rates`: from now on it throttles calls at its own rates;
@@ -119,6 +119,7 @@ scenarios! {
     new_roles
     no_answer
     no_hub
+    no_tag_conditions
     no_tagging_api
     notices
     not_ours

@@ -118,6 +118,7 @@ impl Scenario {
                     tokio::time::sleep(Duration::from_millis(2)).await;
                 }
             }
+            ["in", region, "karpenter", queue] => self.read(&self.account.in_region(region), queue, None),
             ["in", region, service, operation, ..] => {
                 assert!(REGIONS.contains(&region), "{region}");
                 let account = self.account.in_region(region);
@@ -213,18 +214,9 @@ impl Scenario {
                 // The newest is known by the second of its launch.
                 tokio::time::sleep(Duration::from_millis(1_100)).await;
             }
-            ["karpenter", queue, ..] => {
-                let (account, queue) = (self.account.clone(), (*queue).to_owned());
-                let holds = words.get(2).map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
-                self.karpenters.spawn(async move {
-                    loop {
-                        match holds {
-                            Some(time) => account.hold_messages(&queue, time).await,
-                            None => drop(account.take_messages(&queue).await),
-                        }
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                });
+            ["karpenter", queue] => self.read(&self.account.clone(), queue, None),
+            ["karpenter", queue, seconds] => {
+                self.read(&self.account.clone(), queue, Some(Duration::from_secs(seconds.parse().unwrap())));
             }
             ["visible", queue] => self.account.until_visible(queue).await,
             _ => panic!("what is `{}`?", words.join(" ")),
@@ -233,6 +225,20 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// Receives the messages of a queue until the scenario ends, and deletes them, or does so after a time.
+    fn read(&mut self, account: &Account, queue: &str, holds: Option<Duration>) {
+        let (account, queue) = (account.clone(), queue.to_owned());
+        self.karpenters.spawn(async move {
+            loop {
+                match holds {
+                    Some(time) => account.hold_messages(&queue, time).await,
+                    None => drop(account.take_messages(&queue).await),
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+    }
+
     /// What each of these behaviors is, where the scenario names it for the first time.
     fn explain(&mut self, ids: &[&str]) -> String {
         let behaviors = ids.iter().filter_map(|id| id.parse::<Behavior>().ok());
