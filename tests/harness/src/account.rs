@@ -132,8 +132,7 @@ impl Account {
 
     /// Waits until a queue has no messages, including those in flight.
     pub async fn settle(&self, queue: &str) {
-        let all = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
-        self.until_none(queue, &all).await;
+        self.until_none(queue, &["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]).await;
     }
 
     /// Waits until no message of a queue is in flight.

@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use hyper::Request;
-use hyper::body::Bytes;
-
 use super::{AwsLike, Caller};
 use crate::call::scope;
-use crate::proxy::{Answer, Broken, Port, Upstream};
+use crate::proxy::{Port, Upstream};
 
 /// A proxy in front of an emulator, for Rust tests.
 pub struct Proxy {
@@ -34,48 +31,38 @@ impl Proxy {
 
 /// A proxy for the calls of an emulator's functions, whose URL must be in `AWS_ENDPOINT_URL` of the emulator. It knows
 /// the account of a function by its key, as long as the emulator does not check permissions.
-#[derive(Clone)]
 pub struct FunctionProxy {
     /// Its endpoint URL.
     pub url: String,
-    calls: FunctionCalls,
-}
-
-/// Where the calls of functions go.
-#[derive(Clone, Default)]
-struct FunctionCalls {
     server: Upstream,
     accounts: Arc<Mutex<HashMap<String, AwsLike>>>,
-}
-
-impl FunctionCalls {
-    async fn pass(self, request: Request<Bytes>) -> Result<Answer, Broken> {
-        let account = scope(&request).next().unwrap_or_default();
-        let like = self.accounts.lock().unwrap().get(account).cloned();
-        match like {
-            Some(like) => like.pass(request, Caller::Function).await,
-            None => self.server.forward(request).await,
-        }
-    }
 }
 
 impl FunctionProxy {
     /// Listens on a free port. Until [`Self::forward_to`], every call fails.
     pub async fn listen() -> Self {
-        let calls = FunctionCalls::default();
-        let passes = calls.clone();
-        let url = Port::open().await.serve(move |request| passes.clone().pass(request));
-        Self { url, calls }
+        let (server, accounts) = (Upstream::default(), Arc::<Mutex<HashMap<String, AwsLike>>>::default());
+        let (to, of) = (server.clone(), accounts.clone());
+        let url = Port::open().await.serve(move |request| {
+            let account = scope(&request).next().unwrap_or_default();
+            let (to, like) = (to.clone(), of.lock().unwrap().get(account).cloned());
+            async move {
+                match like {
+                    Some(like) => like.pass(request, Caller::Function).await,
+                    None => to.forward(request).await,
+                }
+            }
+        });
+        Self { url, server, accounts }
     }
 
     /// Sets the port of the emulator.
     pub fn forward_to(&self, server: u16) {
-        self.calls.server.set(server);
+        self.server.set(server);
     }
 
     /// From now on, the functions of this account call these behaviors.
     pub fn route(&self, account: &str, like: &AwsLike) {
-        let mut accounts = self.calls.accounts.lock().unwrap();
-        accounts.insert(account.to_owned(), like.clone());
+        self.accounts.lock().unwrap().insert(account.to_owned(), like.clone());
     }
 }
