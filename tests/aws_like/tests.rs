@@ -141,10 +141,10 @@ impl Row {
             Some(Value::Array(list)) => list.len().to_string(),
             Some(other) => other.to_string(),
         };
-        let words: Vec<_> = seen.splitn(3, ' ').collect();
-        let is_seen = match *words.as_slice() {
+        let named = &mut self.named;
+        let mut is_seen = |seen: &str| match *seen.splitn(3, ' ').collect::<Vec<_>>().as_slice() {
             ["let", name, pointer] => {
-                self.named.insert(format!("${name}"), value(pointer));
+                named.insert(format!("${name}"), value(pointer));
                 value(pointer) != "none"
             }
             ["not", other] => code != other,
@@ -152,7 +152,10 @@ impl Row {
             [wanted, ..] => code == wanted && message.contains(seen[wanted.len()..].trim_start()),
             [] => false,
         };
-        if is_seen { Ok(()) } else { Err(format!("{code} {message} {body}")) }
+        match seen.split(" & ").find(|seen| !is_seen(seen)) {
+            Some(missed) => Err(format!("not {missed}: {code} {message} {body}")),
+            None => Ok(()),
+        }
     }
 
     /// A text with what its names stand for.

@@ -1,11 +1,12 @@
-//! The behaviors that are on, what they do, the calls that show it, and what is seen of each: `ok` if nothing is said.
+//! The behaviors that are on, what they do, the calls that show it, and what is seen of each: `ok` if nothing is said. `&` is between
+//! several things that are seen.
 
 pub(super) const TABLE: &str = r##"
 # none: nothing strikes
     sqs CreateQueue QueueName=q
     sqs GetQueueAttributes QueueUrl=q
 
-# S1: a name is refused after a delete
+# held S1: a name is refused after a delete
     sqs CreateQueue QueueName=q
     sqs DeleteQueue QueueUrl=q
     sqs CreateQueue QueueName=q -> AWS.SimpleQueueService.QueueDeletedRecently
@@ -19,13 +20,13 @@ pub(super) const TABLE: &str = r##"
     sqs CreateQueue QueueName=q tags={"a":"another"}
     sqs ListQueueTags QueueUrl=q -> /Tags/a 30
 
-# S3: a new queue is not found
+# held S3: a new queue is not found
     sqs CreateQueue QueueName=q
     sqs GetQueueAttributes QueueUrl=q -> AWS.SimpleQueueService.NonExistentQueue
     settle
     sqs GetQueueAttributes QueueUrl=q
 
-# S4: attributes are late
+# held S4: attributes are late
     sqs CreateQueue QueueName=q Attributes={"VisibilityTimeout":"30"}
     sqs SetQueueAttributes QueueUrl=q Attributes={"VisibilityTimeout":"60"}
     sqs GetQueueAttributes QueueUrl=q AttributeNames=["All"] -> /Attributes/VisibilityTimeout 30
@@ -39,7 +40,7 @@ pub(super) const TABLE: &str = r##"
     sqs SendMessage QueueUrl=q MessageBody=lost
     sqs CreateQueue QueueName=q
     sqs ListQueues -> /QueueUrls 1
-    wait 1200
+    wait 1000
     sqs GetQueueAttributes QueueUrl=q -> AWS.SimpleQueueService.NonExistentQueue
     sqs GetQueueAttributes QueueUrl=q
     sqs GetQueueAttributes QueueUrl=q -> AWS.SimpleQueueService.NonExistentQueue
@@ -110,12 +111,11 @@ pub(super) const TABLE: &str = r##"
 # S28: a receive without a visibility timeout gives copies of one message
     sqs CreateQueue QueueName=q
     sqs SendMessage QueueUrl=q MessageBody=m -> let id /MessageId
-    sqs ReceiveMessage QueueUrl=q MaxNumberOfMessages=10 VisibilityTimeout=0 -> /Messages 10
-    sqs ReceiveMessage QueueUrl=q MaxNumberOfMessages=10 VisibilityTimeout=0 -> /Messages/9/MessageId $id
+    sqs ReceiveMessage QueueUrl=q MaxNumberOfMessages=10 VisibilityTimeout=0 -> /Messages 10 & /Messages/9/MessageId $id
     sqs ReceiveMessage QueueUrl=q MaxNumberOfMessages=10 VisibilityTimeout=1 -> /Messages 1
-    struck S28 -> 2
+    struck S28 -> 1
 
-# T1: the tagging API learns and forgets late
+# held T1: the tagging API learns and forgets late
     sqs CreateQueue QueueName=q tags={"a":"b"}
     tagging GetResources -> /ResourceTagMappingList 0
     settle
@@ -136,7 +136,7 @@ pub(super) const TABLE: &str = r##"
     wait 1000
     sqs ListQueueTags QueueUrl=q
 
-# E6: a rule is not deleted with targets, nor right after
+# held E6: a rule is not deleted with targets, nor right after
     events PutRule Name=u EventPattern="{\"source\":[\"a\"]}"
     events PutTargets Rule=u Targets=[{"Id":"1","Arn":"$queue"}]
     events DeleteRule Name=u -> ValidationException Rule can't be deleted since it has targets.
@@ -167,20 +167,20 @@ pub(super) const TABLE: &str = r##"
     function ec2 DescribeTags
     lambda POST event-source-mappings FunctionName=f EventSourceArn=$queue
 
-# I2: a trust policy with a new role is refused
+# held I2: a trust policy with a new role is refused
     iam CreateRole RoleName=r AssumeRolePolicyDocument=$trust
     iam CreateRole RoleName=other AssumeRolePolicyDocument={"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"$role"},"Action":"sts:AssumeRole"}]} -> MalformedPolicyDocument
     settle
     iam CreateRole RoleName=other AssumeRolePolicyDocument={"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"$role"},"Action":"sts:AssumeRole"}]}
 
-# I3: a new role is not found
+# held I3: a new role is not found
     iam CreateRole RoleName=r AssumeRolePolicyDocument=$trust
     iam PutRolePolicy RoleName=r PolicyName=p PolicyDocument=$policy -> NoSuchEntity
     iam GetRole RoleName=r -> NoSuchEntity
     settle
     iam PutRolePolicy RoleName=r PolicyName=p PolicyDocument=$policy
 
-# I4: deleted policies linger
+# held I4: deleted policies linger
     iam CreateRole RoleName=r AssumeRolePolicyDocument=$trust
     iam PutRolePolicy RoleName=r PolicyName=p PolicyDocument=$policy
     iam DeleteRolePolicy RoleName=r PolicyName=p
@@ -262,7 +262,7 @@ pub(super) const TABLE: &str = r##"
     settle
     lambda GET functions/f/aliases/a -> /RoutingConfig/AdditionalVersionWeights/7 none
 
-# L14: a deleted function keeps its name for a while
+# held L14: a deleted function keeps its name for a while
     lambda POST functions $function
     lambda DELETE functions/f
     lambda GET functions/f -> /Configuration/State Deleting
@@ -294,11 +294,12 @@ pub(super) const TABLE: &str = r##"
     lambda PUT functions/f/aliases/a Description=d RevisionId=$alias -> PreconditionFailedException
     struck L22 -> 4
 
-# M1 M2 M5 M7 M10 M14: a mapping is in transition
+# held M1 M2 M5 M7 M10 M14: a mapping is in transition
     sqs CreateQueue QueueName=q
     lambda POST functions $function
     lambda POST event-source-mappings FunctionName=f EventSourceArn=$queue ScalingConfig={"MaximumConcurrency":10} -> InvalidParameterValueException
     settle
+    switch held M1 M2 M5 M7 M10 M14
     lambda POST event-source-mappings FunctionName=f EventSourceArn=$queue ScalingConfig={"MaximumConcurrency":10} -> let uuid /UUID
     lambda DELETE event-source-mappings/$uuid -> ResourceInUseException
     lambda GET event-source-mappings/$uuid -> ResourceNotFoundException
@@ -308,6 +309,7 @@ pub(super) const TABLE: &str = r##"
     lambda GET event-source-mappings/$uuid -> /LastProcessingResult none
     lambda PUT functions/f/concurrency ReservedConcurrentExecutions=5
     struck M10 -> 1
+    switch held M1 M2 M5 M7 M10 M14
     lambda DELETE event-source-mappings/$uuid
     lambda GET event-source-mappings/$uuid -> /State Deleting
     lambda GET event-source-mappings/?FunctionName=f -> /EventSourceMappings 1
@@ -326,7 +328,7 @@ pub(super) const TABLE: &str = r##"
     struck N1 -> 4
     ssm PutParameter Name=/kibus/x/clusters/a Type=String Value=a -> /Version 1
 
-# N3: the name of a deleted parameter is refused for a while, of one that did not exist not
+# held N3: the name of a deleted parameter is refused for a while, of one that did not exist not
     ssm PutParameter Name=/kibus/x Type=String Value=a
     ssm DeleteParameter Name=/kibus/x
     ssm GetParameter Name=/kibus/x -> ParameterNotFound
@@ -378,11 +380,9 @@ pub(super) const TABLE: &str = r##"
     ssm PutParameter Name=/kibus2/d Type=String Value=a
     switch held N4
     ssm DeleteParameters Names=["/kibus/a","/kibus/b/clusters/c","/kibus2/d","/kibus/y"] -> /InvalidParameters/0 /kibus/y
-    ssm GetParametersByPath Path=/kibus -> /Parameters 2
-    ssm GetParametersByPath Path=/kibus -> /Parameters/0/Name /kibus/a
+    ssm GetParametersByPath Path=/kibus -> /Parameters 2 & /Parameters/0/Name /kibus/a
     ssm GetParametersByPath Path=/kibus/ -> /Parameters 2
-    ssm GetParametersByPath Path=/kibus Recursive=true -> /Parameters 3
-    ssm GetParametersByPath Path=/kibus Recursive=true -> /Parameters/2/Name /kibus/b/clusters/c
+    ssm GetParametersByPath Path=/kibus Recursive=true -> /Parameters 3 & /Parameters/2/Name /kibus/b/clusters/c
     ssm GetParametersByPath Path=/kibus/b -> /Parameters 0
     ssm GetParametersByPath Path=/kibus/b/clusters -> /Parameters/0/Name /kibus/b/clusters/c
     ssm GetParameter Name=/kibus/a -> /Parameter/Value a
@@ -392,39 +392,28 @@ pub(super) const TABLE: &str = r##"
 # none: a list has short pages and an empty one, of one level
     times 12 ssm PutParameter Name=/kibus/x/clusters/NUMBER Type=String Value=a
     switch N5
-    ssm GetParametersByPath Path=/kibus/x/clusters -> /Parameters 10
-    ssm GetParametersByPath Path=/kibus/x/clusters -> let next /NextToken
-    ssm GetParametersByPath Path=/kibus/x/clusters NextToken="$next" -> /Parameters 2
-    ssm GetParametersByPath Path=/kibus/x/clusters NextToken="$next" -> /Parameters/1/Name /kibus/x/clusters/11
-    ssm GetParametersByPath Path=/kibus/x/clusters NextToken="$next" -> /NextToken none
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 -> /Parameters 5
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 -> let next /NextToken
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 NextToken="$next" -> /Parameters/0/Name /kibus/x/clusters/05
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 NextToken="$next" -> let next /NextToken
+    ssm GetParametersByPath Path=/kibus/x/clusters -> /Parameters 10 & let next /NextToken
+    ssm GetParametersByPath Path=/kibus/x/clusters NextToken="$next" -> /Parameters 2 & /Parameters/1/Name /kibus/x/clusters/11 & /NextToken none
+    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 -> /Parameters 5 & let next /NextToken
+    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 NextToken="$next" -> /Parameters/0/Name /kibus/x/clusters/05 & let next /NextToken
     ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=5 NextToken="$next" -> /Parameters 2
     ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=11 -> ValidationException
     ssm GetParametersByPath Path=/kibus/x/clusters NextToken=x -> InvalidNextToken
-    ssm GetParametersByPath Path=/kibus -> /Parameters 0
-    ssm GetParametersByPath Path=/kibus -> /NextToken none
+    ssm GetParametersByPath Path=/kibus -> /Parameters 0 & /NextToken none
     switch N5 N8
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 -> /Parameters 0
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 -> let next /NextToken
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> /Parameters/5/Name /kibus/x/clusters/05
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> let next /NextToken
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> /Parameters 6
-    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> /NextToken none
+    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 -> /Parameters 0 & let next /NextToken
+    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> /Parameters/5/Name /kibus/x/clusters/05 & let next /NextToken
+    ssm GetParametersByPath Path=/kibus/x/clusters MaxResults=6 NextToken="$next" -> /Parameters 6 & /NextToken none
     switch N8
     ssm GetParametersByPath Path=/kibus -> let next /NextToken
-    ssm GetParametersByPath Path=/kibus NextToken="$next" -> /Parameters 0
-    ssm GetParametersByPath Path=/kibus NextToken="$next" -> /NextToken none
+    ssm GetParametersByPath Path=/kibus NextToken="$next" -> /Parameters 0 & /NextToken none
 
 # N7: a call names ten parameters, and reports the absent ones
     ssm PutParameter Name=/kibus/x Type=String Value=a
     ssm GetParameters Names=["/0","/1","/2","/3","/4","/5","/6","/7","/8","/9","/10"] -> ValidationException
     ssm GetParameters Names=[] -> ValidationException
     ssm GetParameters Names=["/1","/2","/3","/4","/5","/6","/7","/8","/9","/10"] -> /InvalidParameters 10
-    ssm GetParameters Names=["/0","/kibus/x"] -> /Parameters/0/Value a
-    ssm GetParameters Names=["/0","/kibus/x"] -> /InvalidParameters/0 /0
+    ssm GetParameters Names=["/0","/kibus/x"] -> /Parameters/0/Value a & /InvalidParameters/0 /0
     ssm DeleteParameters Names=["/0","/1","/2","/3","/4","/5","/6","/7","/8","/9","/10"] -> ValidationException
     ssm DeleteParameters Names=[] -> ValidationException
     ssm DeleteParameters Names=["/1","/2","/3","/4","/5","/6","/7","/8","/9","/10"] -> /InvalidParameters 10
