@@ -1,6 +1,7 @@
 //! Runs kibus without a terminal.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -70,7 +71,7 @@ impl Signals {
         let (hold, held) = hold();
         let held = Some(held);
         let signals = Self::when_it_says(what, says);
-        (Self { held, ..signals }, Interference::Hold(hold))
+        (Self { held, ..signals }, Interference::Hold(Arc::new(Mutex::new(Some(hold)))))
     }
 
     /// The signals to send once the command says this.

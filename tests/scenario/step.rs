@@ -144,24 +144,19 @@ impl Scenario {
             }
             ["refuse", "nothing"] => drop(self.proxy.take_interferences()),
             ["refuse", operation, times, status, code, ..] => {
-                let refusal = Interference::Refuse(
-                    times.parse().unwrap(),
-                    status.parse().unwrap(),
-                    code.to_owned(),
-                    words[5..].join(" "),
-                );
-                self.proxy.interfere(operation, refusal);
+                let (status, message) = (status.parse().unwrap(), words[5..].join(" "));
+                let refusal = Interference::Refuse(status, code.to_owned(), message);
+                self.proxy.interfere(operation, times.parse().unwrap(), refusal);
             }
-            ["pass", operation, times] => self.proxy.interfere(operation, Interference::Pass(times.parse().unwrap())),
-            ["lose", operation, times] => self.proxy.interfere(operation, Interference::Lose(times.parse().unwrap())),
+            ["pass", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Pass),
+            ["lose", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Lose),
             ["answer", operation, times, ..] => {
-                let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
-                self.proxy.interfere(operation, answer);
+                let answer = Interference::Answer(words[3..].join(" "));
+                self.proxy.interfere(operation, times.parse().unwrap(), answer);
             }
             ["before", call, service, operation, ..] => {
                 let made = [service.to_owned(), operation.to_owned(), words[4..].join(" ")];
-                let before = Interference::Before(self.account.clone(), made);
-                self.proxy.interfere(call, before);
+                self.proxy.interfere(call, 1, Interference::Before(self.account.clone(), made));
             }
             ["say", "the", "truth"] => self.proxy.say_the_truth(),
             ["say", operation, member, time, "ago"] => {
@@ -176,7 +171,7 @@ impl Scenario {
             [signal, "during", operation, ..] => {
                 let says = words[3..].join(" ").replace("once it says ", "");
                 let (signals, hold) = Signals::when_held(signal, &says);
-                self.proxy.interfere(operation, hold);
+                self.proxy.interfere(operation, 1, hold);
                 self.signals = Some(signals);
             }
             ["file", name, what] => std::fs::write(self.directory.path().join(name), no_router(what)).unwrap(),
