@@ -1,6 +1,7 @@
 //! All integration tests, in one binary: laws over a fake cloud, and kibus against local AWS emulators.
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod a_long_scenario;
 mod aws_like;
 mod cloud_on_emulators;
 mod completion;
@@ -28,7 +29,6 @@ mod permissions;
 mod questions;
 mod queue_policies;
 mod real_account;
-mod recorded;
 mod reliability;
 mod sandbox;
 mod scenario;

@@ -32,9 +32,9 @@
 //! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
 //!   `% publish`: they publish it as kibus describes a version, and make it live
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
-//! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
+//! - `% in REGION SERVICE OPERATION PARAMETERS`, `% in REGION karpenter QUEUE`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
-//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/harness/src/aws_like`), for kibus and for the functions;
 //!   `% aws-like rates`: from now on it throttles calls at its own rates;
 //!   `% aws-like held ID...`: so, and what changes from now on is late until it is settled;
 //!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
@@ -59,8 +59,10 @@ mod shown;
 mod step;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::PathBuf;
 
+use futures_util::FutureExt;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -76,46 +78,40 @@ const ACCOUNT: &str = "111122223333";
 
 macro_rules! scenarios {
     ($($name:ident)*) => {
-        const ALL: &[&str] = &[$(stringify!($name)),*];
-        $(#[test] fn $name() { play(stringify!($name)); })*
+        pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { crate::scenario::play(stringify!($name)); })*
     };
 }
+pub(crate) use scenarios;
 
 scenarios! {
-    adopt
     alarms
     aws_like
     bad_input
     changed_router
     clusters
     controller_roles
-    dead_letters
     deleted_clusters
     deleted_hubs
     denied
     discover
     drift_of_a_cluster
     drift_of_the_hub
-    drill
     eks
     events
-    events_of_clusters
     eventual_consistency
     export
     external
     failed_states
-    faulty_hub
     first_hub
     foreign_version
     found_rules
     function_policy
     interrupted
-    interrupted_redrive
     json
     killed
     killed_removal
     killed_teardown
-    many_clusters
     marked_queues
     message_size
     names
@@ -131,15 +127,12 @@ scenarios! {
     other_mappings
     partition
     policy
-    probes
-    records
     redrive
     reserve_used_up
     retagged
     revisions
     router_binaries
     self_test
-    settings
     settings_race
     status
     teardown
@@ -148,12 +141,17 @@ scenarios! {
     two_regions
 }
 
+/// The names of all scenarios.
+fn all() -> impl Iterator<Item = &'static str> {
+    crate::a_long_scenario::NAMES.iter().chain(NAMES).copied()
+}
+
 #[test]
 fn every_scenario_file_has_a_test() {
     let files = std::fs::read_dir(directory()).unwrap();
     let mut files: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
-    let mut names: Vec<_> = ALL.iter().map(|name| format!("{name}.txt")).collect();
+    let mut names: Vec<_> = all().map(|name| format!("{name}.txt")).collect();
     names.sort();
     assert_eq!(files, names);
 }
@@ -175,11 +173,11 @@ fn two_hundred_clusters_are_throttled() {
 /// The actual output of a scenario, in the account of a way to play it.
 fn played(name: &str, way: usize, text: &str) -> String {
     let server = Server::shared();
-    server.runtime.block_on(async { Scenario::new(name, server, way).await.play(text).await })
+    server.runtime.block_on(async { Scenario::new(name, server, way).await.played(text).await })
 }
 
 /// Runs a scenario and compares its output with the file.
-fn play(name: &str) {
+pub(crate) fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
     let got = played(name, 0, &wanted);
@@ -221,7 +219,7 @@ struct Scenario {
 impl Scenario {
     /// A scenario in an account of its own; each way to play it is another account.
     async fn new(name: &str, server: &Server, way: usize) -> Self {
-        let at = ALL.iter().position(|other| *other == name).unwrap();
+        let at = all().position(|other| other == name).unwrap();
         let port = server.port();
         let id = format!("{:012}", 100_000_000_000 + way * 1_000 + at);
         let proxy = Proxy::start(port).await;
@@ -241,6 +239,16 @@ impl Scenario {
             explained: BTreeSet::new(),
             karpenters: JoinSet::new(),
         }
+    }
+
+    /// Plays it, and deletes the functions that it leaves on the shared emulator, also if it fails.
+    async fn played(self, text: &str) -> String {
+        let (account, proxy) = (self.account.clone(), self.proxy.clone());
+        let played = AssertUnwindSafe(self.play(text)).catch_unwind().await;
+        for region in proxy.regions() {
+            account.in_region(&region).delete_functions().await;
+        }
+        played.unwrap_or_else(|failed| resume_unwind(failed))
     }
 
     async fn play(mut self, text: &str) -> String {

@@ -1,6 +1,5 @@
 //! What tests share: emulators and clouds on them, one proxy library, and calls that bypass kibus.
 
-pub(crate) mod account;
 pub(crate) mod behaving_cloud;
 pub(crate) mod corrected_emulator;
 pub(crate) mod create_tags;
@@ -10,6 +9,6 @@ pub(crate) mod kms_key;
 pub(crate) mod policy_simulator;
 pub(crate) mod proxy;
 pub(crate) mod stage;
-pub(crate) mod tls;
-pub(crate) mod transcript;
 pub(crate) mod workbench;
+
+pub(crate) use kibus_harness::{account, tls, transcript};

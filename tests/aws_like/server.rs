@@ -3,9 +3,10 @@
 use std::sync::OnceLock;
 
 use kibus::sandbox::SandboxServer;
+use kibus_harness::aws_like::FunctionProxy;
 use tokio::runtime::Runtime;
 
-use super::{AwsLike, FunctionProxy};
+use super::AwsLike;
 use crate::support::emulator::private_server;
 
 /// The one server of this process, which stops with it.

@@ -1,4 +1,4 @@
-//! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/aws_like`).
+//! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/harness/src/aws_like`).
 //!
 //! Before each step, all that is late arrives: a person who types the next command is slower than AWS. Within a command
 //! nothing helps. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
@@ -10,10 +10,9 @@
 //! - empty lines
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use super::shown::Shown;
-use super::{ALL, Scenario, command, directory};
+use super::{Scenario, all, directory};
 use crate::aws_like::Server;
 
 /// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
@@ -32,7 +31,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
         scenario.is_patient = true;
         scenario.shown.is_whole = true;
         scenario.proxy.like.switch("all");
-        scenario.play(&wanted).await
+        scenario.played(&wanted).await
     });
     let whole = Shown::nothing_of(name).whole(&wanted);
     let (wanted, got) = (lasting(&whole), lasting(&got));
@@ -44,7 +43,7 @@ pub(crate) fn differences(name: &str) -> Option<String> {
 pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
-    let names = ALL.iter().filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
+    let names = all().filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
     let names = Mutex::new(names);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -68,40 +67,6 @@ pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String
 
 fn text(name: &str) -> String {
     std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap()
-}
-
-/// One command: its line, how it ended, and how long it took.
-pub(crate) struct Run {
-    /// What was run.
-    pub(crate) line: &'static str,
-    /// What it wrote, and its exit code.
-    pub(crate) came: command::Came,
-    /// The wall time.
-    pub(crate) took: Duration,
-}
-
-/// The life of a first hub with every behavior on; another account for each number. Each command follows at once.
-pub(crate) fn first_hub(number: usize) -> Vec<Run> {
-    const LINES: [&str; 5] = [
-        "kibus bootstrap-hub --yes",
-        "kibus add-cluster base --no-controller-role --yes",
-        "kibus verify",
-        "kibus remove-cluster base --yes",
-        "kibus teardown --yes",
-    ];
-    let server = Server::shared();
-    server.runtime.block_on(async {
-        let mut scenario = Scenario::new("aws_like", server, 2 + number).await;
-        scenario.proxy.like.switch("all");
-        let mut runs = Vec::new();
-        for line in LINES {
-            let begun = Instant::now();
-            let came = command::run(line, &mut scenario).await;
-            let took = begun.elapsed();
-            runs.push(Run { line, came, took });
-        }
-        runs
-    })
 }
 
 /// What the comparison does not ignore.

@@ -1,6 +1,7 @@
 //! Runs kibus without a terminal.
 
 use std::process::Stdio;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::process::{Child, Command};
@@ -19,14 +20,14 @@ use crate::support::workbench::sha256;
 const LONGEST: Duration = Duration::from_secs(240);
 
 /// What a command wrote, and how it ended.
-pub(crate) struct Came {
+pub(super) struct Came {
     lines: Vec<Line>,
     ending: String,
 }
 
 impl Came {
     /// Whether the exit code is 0.
-    pub(crate) fn succeeded(&self) -> bool {
+    pub(super) fn succeeded(&self) -> bool {
         self.ending == "exit 0"
     }
 
@@ -70,7 +71,7 @@ impl Signals {
         let (hold, held) = hold();
         let held = Some(held);
         let signals = Self::when_it_says(what, says);
-        (Self { held, ..signals }, Interference::Hold(hold))
+        (Self { held, ..signals }, Interference::Hold(Arc::new(Mutex::new(Some(hold)))))
     }
 
     /// The signals to send once the command says this.
@@ -230,4 +231,24 @@ fn quoted_words(line: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// Both streams of `sh` keep their order, and a line may come in parts.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_order_of_both_streams_is_kept() {
+    const SCRIPT: &str =
+        "for n in 1 2 3; do echo out $n; echo err $n >&2; done; printf pa >&2; echo out 4; printf 'rt\\nend' >&2";
+    let (transcript, output, error) = Transcript::open();
+    let mut command = tokio::process::Command::new("sh");
+    command.args(["-c", SCRIPT]).stdout(output).stderr(error);
+    let status = command.status().await.unwrap();
+    assert!(status.success());
+    let lines: Vec<_> = transcript
+        .end()
+        .await
+        .into_iter()
+        .map(|line| format!("{}{}", if line.is_error { "! " } else { "" }, line.text))
+        .collect();
+    let expected = ["out 1", "! err 1", "out 2", "! err 2", "out 3", "! err 3", "out 4", "! part", "! end"];
+    assert_eq!(lines, expected);
 }

@@ -12,19 +12,20 @@ use crate::aws_like::{AwsLike, Caller};
 use crate::support::account::Account;
 use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_router, change_json, refusal};
 
-/// What the proxy does with the requests of an operation.
+/// What the proxy does with a request of an operation.
+#[derive(Clone)]
 pub(super) enum Interference {
-    /// Passes this many requests before the next interference.
-    Pass(usize),
-    /// Rejects this many requests with a status, a code and a message.
-    Refuse(usize, u16, String, String),
-    /// Answers this many requests with a body.
-    Answer(usize, String),
-    /// Executes this many requests and closes the connection without a response.
-    Lose(usize),
-    /// Holds the response of the next request.
-    Hold(Hold),
-    /// Someone else makes a call just before the next request: a service, an operation and its parameters.
+    /// Passes it: what follows is about later requests.
+    Pass,
+    /// Rejects it with a status, a code and a message.
+    Refuse(u16, String, String),
+    /// Answers it with a body.
+    Answer(String),
+    /// Executes it and closes the connection without a response.
+    Lose,
+    /// Holds its response.
+    Hold(Arc<Mutex<Option<Hold>>>),
+    /// Someone else makes a call just before it: a service, an operation and its parameters.
     Before(Account, [String; 3]),
 }
 
@@ -39,8 +40,11 @@ struct Untruth {
 #[derive(Default)]
 struct State {
     writes: Vec<String>,
-    interferences: Vec<(String, Interference)>,
+    /// The operations, how many of their requests, and what happens to each.
+    interferences: Vec<(String, usize, Interference)>,
     untruths: Vec<Untruth>,
+    /// The Regions with functions.
+    regions: BTreeSet<String>,
     /// The partition of kibus, if not the server's.
     partition: Option<String>,
     /// The partitions in requests of kibus.
@@ -67,9 +71,9 @@ impl Proxy {
         proxy
     }
 
-    /// Sets an interference for an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
-    pub(super) fn interfere(&self, operation: &str, interference: Interference) {
-        self.state.lock().unwrap().interferences.push((operation.to_owned(), interference));
+    /// Sets an interference with so many requests of an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
+    pub(super) fn interfere(&self, operation: &str, times: usize, interference: Interference) {
+        self.state.lock().unwrap().interferences.push((operation.to_owned(), times, interference));
     }
 
     /// From now on, responses of this operation have this text in this member, where it is, and beside every `State`.
@@ -101,7 +105,12 @@ impl Proxy {
     /// The interferences that were not used.
     pub(super) fn take_interferences(&self) -> Vec<String> {
         let left = std::mem::take(&mut self.state.lock().unwrap().interferences);
-        left.into_iter().map(|(operation, _)| operation).collect()
+        left.into_iter().map(|(operation, ..)| operation).collect()
+    }
+
+    /// The Regions in which kibus has created functions.
+    pub(super) fn regions(&self) -> BTreeSet<String> {
+        self.state.lock().unwrap().regions.clone()
     }
 
     async fn pass(self, mut request: Request<Bytes>) -> Result<Answer, Broken> {
@@ -113,6 +122,9 @@ impl Proxy {
             }
             if !operation.is_reading() && !asks_live_router(&request) {
                 state.writes.push(operation.to_string());
+            }
+            if operation.name == "lambda:POST/functions" {
+                state.regions.insert(operation.region.clone());
             }
             let untruths = state.untruths.iter().filter(|untruth| is(&operation, &untruth.operation));
             let untruths: Vec<_> = untruths.cloned().collect();
@@ -139,10 +151,10 @@ impl Proxy {
         operation: &Operation,
     ) -> Result<Answer, Broken> {
         let interference = match interference {
-            Some(Interference::Refuse(_, status, code, message)) => {
+            Some(Interference::Refuse(status, code, message)) => {
                 return Ok(refusal(operation, status, &code, &message));
             }
-            Some(Interference::Answer(_, body)) => return Ok(Response::new(body.into())),
+            Some(Interference::Answer(body)) => return Ok(Response::new(body.into())),
             Some(Interference::Before(account, [service, operation, parameters])) => {
                 account.call(&service, &operation, &parameters).await;
                 None
@@ -153,11 +165,14 @@ impl Proxy {
         match interference {
             // A call that AWS does not accept yet is repeated; what happens to it happens then.
             Some(interference) if !answer.status().is_success() => {
-                let again = (operation.name.clone(), interference);
+                let again = (operation.name.clone(), 1, interference);
                 self.state.lock().unwrap().interferences.insert(0, again);
             }
-            Some(Interference::Lose(_)) => return Err("lost".into()),
-            Some(Interference::Hold(hold)) => hold.here().await,
+            Some(Interference::Lose) => return Err("lost".into()),
+            Some(Interference::Hold(hold)) => {
+                let hold = hold.lock().unwrap().take();
+                hold.unwrap().here().await;
+            }
             _ => {}
         }
         Ok(answer)
@@ -187,25 +202,9 @@ fn is(operation: &Operation, meant: &str) -> bool {
 }
 
 /// Takes the next interference with an operation.
-fn next(all: &mut Vec<(String, Interference)>, operation: &Operation) -> Option<Interference> {
-    let at = all.iter().position(|(of, _)| is(operation, of))?;
-    match &mut all[at].1 {
-        Interference::Refuse(times, status, code, message) if *times > 1 => {
-            *times -= 1;
-            Some(Interference::Refuse(1, *status, code.clone(), message.clone()))
-        }
-        Interference::Answer(times, body) if *times > 1 => {
-            *times -= 1;
-            Some(Interference::Answer(1, body.clone()))
-        }
-        Interference::Lose(times) if *times > 1 => {
-            *times -= 1;
-            Some(Interference::Lose(1))
-        }
-        Interference::Pass(times) if *times > 1 => {
-            *times -= 1;
-            Some(Interference::Pass(1))
-        }
-        _ => Some(all.remove(at).1),
-    }
+fn next(all: &mut Vec<(String, usize, Interference)>, operation: &Operation) -> Option<Interference> {
+    let at = all.iter().position(|(of, ..)| is(operation, of))?;
+    let (_, times, interference) = &mut all[at];
+    *times -= 1;
+    Some(if *times == 0 { all.remove(at).2 } else { interference.clone() })
 }

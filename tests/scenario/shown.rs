@@ -124,7 +124,7 @@ impl Shown {
             let length = number.parse::<usize>().unwrap() + 2;
             let text = self.places().find(|(name, _)| name == place).unwrap_or_else(|| panic!("no scenario {line}")).1;
             let (first, last) = (&shown[at - 1], &shown[at + 1]);
-            let these = text.windows(length).find(|these| these[0] == *first && these[length - 1] == *last);
+            let these = meant(text, length, first, last);
             let these = these.unwrap_or_else(|| panic!("`{first}` and {line} were not shown"));
             lines.extend(these[1..length - 1].iter().cloned());
         }
@@ -132,7 +132,8 @@ impl Shown {
     }
 }
 
-/// How many of these lines, from the first on, were shown in this text. Not more than a paragraph of one kind.
+/// How many of these lines, from the first on, the first and the last of them stand for in this text. Not more than a paragraph of one
+/// kind.
 fn repeated(lines: &[String], text: &[String]) -> usize {
     let kind = |line: &String| (line.starts_with("! "), is_progress(line));
     let is_same = |line: &&String| !line.is_empty() && kind(line) == kind(&lines[0]);
@@ -141,7 +142,14 @@ fn repeated(lines: &[String], text: &[String]) -> usize {
         let pairs = paragraph.iter().zip(&text[begin..]);
         pairs.take_while(|(a, b)| a == b).count()
     };
-    (0..text.len()).map(same).max().unwrap_or_default()
+    let length = (0..text.len()).map(same).max().unwrap_or_default();
+    let stands = |length: &usize| meant(text, *length, &lines[0], &lines[length - 1]) == Some(&lines[..*length]);
+    (1..=length).rev().find(stands).unwrap_or_default()
+}
+
+/// The first lines in a text that a first and a last one stand for.
+fn meant<'a>(text: &'a [String], length: usize, first: &str, last: &str) -> Option<&'a [String]> {
+    text.windows(length).find(|these| these[0] == first && these[length - 1] == last)
 }
 
 /// Documents of JSON in fewer lines.

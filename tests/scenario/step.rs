@@ -7,6 +7,7 @@ use kibus::model::{parse_duration, tags::DELETING};
 use serde_json::json;
 
 use super::Scenario;
+use super::account::{self, REGIONS};
 use super::command::{self, Signals};
 use super::interference::Interference;
 use crate::aws_like::Behavior;
@@ -32,14 +33,6 @@ impl Scenario {
         }
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         match *words.as_slice() {
-            ["times", times, service, operation, ..] => {
-                for number in 1..=times.parse().unwrap() {
-                    let number: usize = number;
-                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
-                    self.account.call(service, operation, &parameters).await;
-                }
-                String::new()
-            }
             ["tries", service, operation, ..] => {
                 let account = Account { server: self.proxy.port, ..self.account.clone() };
                 let parameters = words[3..].join(" ");
@@ -59,33 +52,7 @@ impl Scenario {
                 let twice = taken.values().filter(|times| **times > 1).count();
                 format!("{} messages, {twice} of them more than once", taken.len())
             }
-            [
-                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns" | "cloudwatch"),
-                operation,
-                ..,
-            ] => {
-                let parameters = words[2..].join(" ");
-                self.account.call(service, operation, &parameters).await;
-                if operation == "SendMessage" {
-                    // Kibus shows messages by the millisecond of their send.
-                    tokio::time::sleep(Duration::from_millis(2)).await;
-                }
-                String::new()
-            }
-            ["in", region, service, operation, ..] => {
-                let account = self.account.in_region(region);
-                let answer = account.call(service, operation, &words[4..].join(" ")).await;
-                if (service, operation) == ("kms", "CreateKey") {
-                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
-                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
-                }
-                String::new()
-            }
-            ["aws-like", "settled"] => {
-                self.proxy.like.settle().await;
-                String::new()
-            }
-            ["aws-like", ..] => {
+            ["aws-like", id, ..] if id != "settled" => {
                 self.proxy.like.switch(&words[1..].join(" "));
                 self.explain(&words[1..])
             }
@@ -108,10 +75,6 @@ impl Scenario {
                 let words = self.explain(&struck);
                 format!("{}\n{words}", struck.join(" "))
             }
-            ["partition", partition] => {
-                self.proxy.speak_of(partition);
-                String::new()
-            }
             ["partitions"] => self.proxy.take_partitions().join("\n"),
             ["writes", ..] => {
                 let mut writes = self.proxy.take_writes();
@@ -120,108 +83,110 @@ impl Scenario {
                 }
                 if writes.is_empty() { "none".to_owned() } else { writes.join("\n") }
             }
+            ["compare"] => differences(&self.saved, &account::dump(&self.account).await),
+            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
+            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
+                none if none.is_empty() => "none".to_owned(),
+                some => some,
+            },
+            _ => {
+                self.act(&words).await;
+                String::new()
+            }
+        }
+    }
+
+    /// A step that writes nothing.
+    async fn act(&mut self, words: &[&str]) {
+        match *words {
+            ["times", times, service, operation, ..] => {
+                for number in 1..=times.parse().unwrap() {
+                    let number: usize = number;
+                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
+                    self.account.call(service, operation, &parameters).await;
+                }
+            }
+            [
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2" | "eks" | "ssm" | "sns" | "cloudwatch"),
+                operation,
+                ..,
+            ] => {
+                let parameters = words[2..].join(" ");
+                self.account.call(service, operation, &parameters).await;
+                if operation == "SendMessage" {
+                    // Kibus shows messages by the millisecond of their send.
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            }
+            ["in", region, "karpenter", queue] => self.read(&self.account.in_region(region), queue, None),
+            ["in", region, service, operation, ..] => {
+                assert!(REGIONS.contains(&region), "{region}");
+                let account = self.account.in_region(region);
+                let answer = account.call(service, operation, &words[4..].join(" ")).await;
+                if (service, operation) == ("kms", "CreateKey") {
+                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
+                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
+                }
+            }
+            ["aws-like", "settled"] => self.proxy.like.settle().await,
+            ["partition", partition] => self.proxy.speak_of(partition),
             ["mark", queue, seconds] => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
                 let since = since - Duration::from_secs(seconds.parse().unwrap());
                 let mark = json!({"QueueUrl": queue, "Tags": {DELETING: since.as_secs().to_string()}});
                 self.account.call("sqs", "TagQueue", &mark.to_string()).await;
-                String::new()
             }
             ["in", "full"] => {
                 self.in_full = true;
-                String::new()
             }
             ["remember"] => {
-                self.saved = self.account.dump().await;
-                String::new()
+                self.saved = account::dump(&self.account).await;
             }
-            ["compare"] => differences(&self.saved, &self.account.dump().await),
-            ["refuse", "nothing"] => {
-                self.proxy.take_interferences();
-                String::new()
-            }
+            ["refuse", "nothing"] => drop(self.proxy.take_interferences()),
             ["refuse", operation, times, status, code, ..] => {
-                let refusal = Interference::Refuse(
-                    times.parse().unwrap(),
-                    status.parse().unwrap(),
-                    code.to_owned(),
-                    words[5..].join(" "),
-                );
-                self.proxy.interfere(operation, refusal);
-                String::new()
+                let (status, message) = (status.parse().unwrap(), words[5..].join(" "));
+                let refusal = Interference::Refuse(status, code.to_owned(), message);
+                self.proxy.interfere(operation, times.parse().unwrap(), refusal);
             }
-            ["pass", operation, times] => {
-                self.proxy.interfere(operation, Interference::Pass(times.parse().unwrap()));
-                String::new()
-            }
-            ["lose", operation, times] => {
-                self.proxy.interfere(operation, Interference::Lose(times.parse().unwrap()));
-                String::new()
-            }
+            ["pass", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Pass),
+            ["lose", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Lose),
             ["answer", operation, times, ..] => {
-                let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
-                self.proxy.interfere(operation, answer);
-                String::new()
+                let answer = Interference::Answer(words[3..].join(" "));
+                self.proxy.interfere(operation, times.parse().unwrap(), answer);
             }
             ["before", call, service, operation, ..] => {
                 let made = [service.to_owned(), operation.to_owned(), words[4..].join(" ")];
-                let before = Interference::Before(self.account.clone(), made);
-                self.proxy.interfere(call, before);
-                String::new()
+                self.proxy.interfere(call, 1, Interference::Before(self.account.clone(), made));
             }
-            ["say", "the", "truth"] => {
-                self.proxy.say_the_truth();
-                String::new()
-            }
+            ["say", "the", "truth"] => self.proxy.say_the_truth(),
             ["say", operation, member, time, "ago"] => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
                 let then = now - parse_duration(time).unwrap();
                 self.proxy.say(operation, member, &then.to_string());
-                String::new()
             }
-            ["say", operation, member, ..] => {
-                self.proxy.say(operation, member, &words[3..].join(" "));
-                String::new()
-            }
+            ["say", operation, member, ..] => self.proxy.say(operation, member, &words[3..].join(" ")),
             [signal, "when", "slowed"] => {
                 self.signals = Some(Signals::when_it_says(signal, "slowed down by "));
-                String::new()
             }
             [signal, "during", operation, ..] => {
                 let says = words[3..].join(" ").replace("once it says ", "");
                 let (signals, hold) = Signals::when_held(signal, &says);
-                self.proxy.interfere(operation, hold);
+                self.proxy.interfere(operation, 1, hold);
                 self.signals = Some(signals);
-                String::new()
             }
-            ["file", name, what] => {
-                std::fs::write(self.directory.path().join(name), no_router(what)).unwrap();
-                String::new()
-            }
+            ["file", name, what] => std::fs::write(self.directory.path().join(name), no_router(what)).unwrap(),
             ["profile", name, account] => {
                 let keys = format!("[{name}]\naws_access_key_id = {account}\naws_secret_access_key = test\n");
                 std::fs::create_dir(self.directory.path().join(".aws")).unwrap();
                 std::fs::write(self.directory.path().join(".aws/credentials"), keys).unwrap();
-                String::new()
             }
             ["upload", name] => {
                 let router = std::fs::read(self.directory.path().join(name)).unwrap();
-                self.account.upload(&router).await;
-                String::new()
+                account::upload(&self.account, &router).await;
             }
-            ["publish"] => {
-                self.account.publish().await;
-                String::new()
-            }
-            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
-            ["settle"] => {
-                self.account.settle("kibus-hub").await;
-                String::new()
-            }
-            ["settle", queue] => {
-                self.account.settle(queue).await;
-                String::new()
-            }
+            ["publish"] => account::publish(&self.account).await,
+            ["settle"] => self.account.settle("kibus-hub").await,
+            ["settle", queue] => self.account.settle(queue).await,
             ["launch", cluster, pool, ..] => {
                 let market = if words.contains(&"on-demand") { "" } else { "InstanceMarketOptions.MarketType=spot " };
                 let tags = [
@@ -243,36 +208,32 @@ impl Scenario {
                 self.instances.push(id.to_owned());
                 // The newest is known by the second of its launch.
                 tokio::time::sleep(Duration::from_millis(1_100)).await;
-                String::new()
             }
-            ["karpenter", queue, ..] => {
-                let (account, queue) = (self.account.clone(), (*queue).to_owned());
-                let holds = words.get(2).map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
-                self.karpenters.spawn(async move {
-                    loop {
-                        match holds {
-                            Some(time) => account.hold_messages(&queue, time).await,
-                            None => drop(account.take_messages(&queue).await),
-                        }
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                });
-                String::new()
+            ["karpenter", queue] => self.read(&self.account.clone(), queue, None),
+            ["karpenter", queue, seconds] => {
+                self.read(&self.account.clone(), queue, Some(Duration::from_secs(seconds.parse().unwrap())));
             }
-            ["visible", queue] => {
-                self.account.until_visible(queue).await;
-                String::new()
-            }
-            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
-                none if none.is_empty() => "none".to_owned(),
-                some => some,
-            },
-            _ => panic!("what is `{line}`?"),
+            ["visible", queue] => self.account.until_visible(queue).await,
+            _ => panic!("what is `{}`?", words.join(" ")),
         }
     }
 }
 
 impl Scenario {
+    /// Receives the messages of a queue until the scenario ends, and deletes them, or does so after a time.
+    fn read(&mut self, account: &Account, queue: &str, holds: Option<Duration>) {
+        let (account, queue) = (account.clone(), queue.to_owned());
+        self.karpenters.spawn(async move {
+            loop {
+                match holds {
+                    Some(time) => account.hold_messages(&queue, time).await,
+                    None => drop(account.take_messages(&queue).await),
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+    }
+
     /// What each of these behaviors is, where the scenario names it for the first time.
     fn explain(&mut self, ids: &[&str]) -> String {
         let behaviors = ids.iter().filter_map(|id| id.parse::<Behavior>().ok());

@@ -1,16 +1,17 @@
 //! Local AWS emulators. Tests share them, and each test has an account of its own ([`free_account`]). Everything is installed
 //! into the build directory.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex};
 
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use kibus::sandbox::{Endpoint, Sandbox, SandboxServer};
+use kibus_harness::proxy::keep_secret;
+pub(crate) use kibus_harness::proxy::secret;
 use tokio::runtime::Runtime;
 
 use super::proxy::Upstream;
@@ -84,16 +85,9 @@ pub(crate) fn sandbox() -> Sandbox {
 pub(crate) async fn private_server(extra: &[(&str, &str)]) -> SandboxServer {
     let server = sandbox().start(extra, &|_| {}).await.unwrap();
     let Endpoint { port, secret, .. } = server.endpoint();
-    SECRETS.lock().unwrap().insert(*port, secret.as_str().to_owned());
+    keep_secret(*port, secret.as_str());
     server
 }
-
-/// The secret of the emulator at this port, if it requires one.
-pub(crate) fn secret(port: u16) -> Option<String> {
-    SECRETS.lock().unwrap().get(&port).cloned()
-}
-
-static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
 
 /// An HTTP client of the SDK for servers of the tests.
 pub(crate) fn plain_http() -> SharedHttpClient {

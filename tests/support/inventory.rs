@@ -52,6 +52,19 @@ impl Inventory {
         }
     }
 
+    /// What is in an account, on its emulator.
+    pub(crate) fn of(account: &Account) -> Self {
+        let credentials = Credentials::new(&account.id, "test", secret(account.server), None, "test");
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new(account.region.clone()))
+            .http_client(plain_http())
+            .endpoint_url(format!("http://127.0.0.1:{}", account.server))
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build();
+        Self::new(&config)
+    }
+
     fn json(&self, service: JsonService) -> JsonClient {
         JsonClient::new(&self.config, service, StaticRuntimePlugin::new())
     }
@@ -187,82 +200,67 @@ async fn pages(
     }
 }
 
-impl Account {
-    /// What is in it, on its emulator.
-    pub(crate) fn inventory(&self) -> Inventory {
-        let credentials = Credentials::new(&self.id, "test", secret(self.server), None, "test");
-        let config = SdkConfig::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new(self.region.clone()))
-            .http_client(plain_http())
-            .endpoint_url(format!("http://127.0.0.1:{}", self.server))
-            .credentials_provider(SharedCredentialsProvider::new(credentials))
-            .build();
-        Inventory::new(&config)
-    }
-
-    /// All that the emulator says about one resource that kibus could change, and does not change by itself.
-    pub(crate) async fn all_about(&self, Found { kind, name, id }: &Found) -> Vec<String> {
-        match kind {
-            Kind::Parameter | Kind::Record => {
-                let tags = json!({ "ResourceType": "Parameter", "ResourceId": id });
-                let of_name = json!({ "Name": id });
-                vec![
-                    self.call("ssm", "GetParameter", &of_name.to_string()).await,
-                    self.call("ssm", "ListTagsForResource", &tags.to_string()).await,
-                ]
+/// All that the emulator says about one resource that kibus could change, and does not change by itaccount.
+pub(crate) async fn all_about(account: &Account, Found { kind, name, id }: &Found) -> Vec<String> {
+    match kind {
+        Kind::Parameter | Kind::Record => {
+            let tags = json!({ "ResourceType": "Parameter", "ResourceId": id });
+            let of_name = json!({ "Name": id });
+            vec![
+                account.call("ssm", "GetParameter", &of_name.to_string()).await,
+                account.call("ssm", "ListTagsForResource", &tags.to_string()).await,
+            ]
+        }
+        Kind::Queue => {
+            let all = json!({ "QueueUrl": name, "AttributeNames": ["All"] });
+            let mut queue = account.json("sqs", "GetQueueAttributes", &all.to_string()).await;
+            if name.ends_with("-probe") {
+                // The messages of self-tests.
+                without(&mut queue["Attributes"], "Approximate");
             }
-            Kind::Queue => {
-                let all = json!({ "QueueUrl": name, "AttributeNames": ["All"] });
-                let mut queue = self.json("sqs", "GetQueueAttributes", &all.to_string()).await;
-                if name.ends_with("-probe") {
-                    // The messages of self-tests.
-                    without(&mut queue["Attributes"], "Approximate");
-                }
-                let tags = json!({ "QueueUrl": name }).to_string();
-                vec![queue.to_string(), self.call("sqs", "ListQueueTags", &tags).await]
+            let tags = json!({ "QueueUrl": name }).to_string();
+            vec![queue.to_string(), account.call("sqs", "ListQueueTags", &tags).await]
+        }
+        Kind::Role => {
+            let (name, mut all) = (format!("RoleName={id}"), Vec::new());
+            for operation in ["GetRole", "ListRoleTags", "ListAttachedRolePolicies"] {
+                all.push(without_request_id(&account.call("iam", operation, &name).await));
             }
-            Kind::Role => {
-                let (name, mut all) = (format!("RoleName={id}"), Vec::new());
-                for operation in ["GetRole", "ListRoleTags", "ListAttachedRolePolicies"] {
-                    all.push(without_request_id(&self.call("iam", operation, &name).await));
-                }
-                all
+            all
+        }
+        Kind::RolePolicy => {
+            let of_role = format!("RoleName={name} PolicyName={id}");
+            vec![without_request_id(&account.call("iam", "GetRolePolicy", &of_role).await)]
+        }
+        Kind::LogGroup => {
+            let named = json!({ "logGroupNamePrefix": id });
+            let mut groups = account.json("logs", "DescribeLogGroups", &named.to_string()).await;
+            for group in groups["logGroups"].as_array_mut().into_iter().flatten() {
+                without(group, "storedBytes");
             }
-            Kind::RolePolicy => {
-                let of_role = format!("RoleName={name} PolicyName={id}");
-                vec![without_request_id(&self.call("iam", "GetRolePolicy", &of_role).await)]
-            }
-            Kind::LogGroup => {
-                let named = json!({ "logGroupNamePrefix": id });
-                let mut groups = self.json("logs", "DescribeLogGroups", &named.to_string()).await;
-                for group in groups["logGroups"].as_array_mut().into_iter().flatten() {
-                    without(group, "storedBytes");
-                }
-                vec![groups.to_string()]
-            }
-            Kind::Function => vec![self.settled(&format!("functions/{id}/configuration")).await],
-            Kind::Alias => vec![self.call("lambda", "GET", &format!("functions/{name}/aliases/{id}")).await],
-            Kind::EventSourceMapping => {
-                vec![self.call("lambda", "GET", &format!("event-source-mappings/{id}")).await]
-            }
-            Kind::Alarm => {
-                let of_name = format!("AlarmNames.member.1={id}");
-                vec![without_request_id(&self.call("monitoring", "DescribeAlarms", &of_name).await)]
-            }
-            Kind::Dashboard => {
-                let of_name = format!("DashboardName={id}");
-                vec![without_request_id(&self.call("monitoring", "GetDashboard", &of_name).await)]
-            }
-            Kind::Rule => {
-                let rule = self.json("events", "DescribeRule", &json!({ "Name": id }).to_string()).await;
-                let (of_rule, of_arn) = (json!({ "Rule": id }), json!({ "ResourceARN": rule["Arn"] }));
-                vec![
-                    rule.to_string(),
-                    self.call("events", "ListTargetsByRule", &of_rule.to_string()).await,
-                    self.call("events", "ListTagsForResource", &of_arn.to_string()).await,
-                ]
-            }
+            vec![groups.to_string()]
+        }
+        Kind::Function => vec![account.settled(&format!("functions/{id}/configuration")).await],
+        Kind::Alias => vec![account.call("lambda", "GET", &format!("functions/{name}/aliases/{id}")).await],
+        Kind::EventSourceMapping => {
+            vec![account.call("lambda", "GET", &format!("event-source-mappings/{id}")).await]
+        }
+        Kind::Alarm => {
+            let of_name = format!("AlarmNames.member.1={id}");
+            vec![without_request_id(&account.call("monitoring", "DescribeAlarms", &of_name).await)]
+        }
+        Kind::Dashboard => {
+            let of_name = format!("DashboardName={id}");
+            vec![without_request_id(&account.call("monitoring", "GetDashboard", &of_name).await)]
+        }
+        Kind::Rule => {
+            let rule = account.json("events", "DescribeRule", &json!({ "Name": id }).to_string()).await;
+            let (of_rule, of_arn) = (json!({ "Rule": id }), json!({ "ResourceARN": rule["Arn"] }));
+            vec![
+                rule.to_string(),
+                account.call("events", "ListTargetsByRule", &of_rule.to_string()).await,
+                account.call("events", "ListTagsForResource", &of_arn.to_string()).await,
+            ]
         }
     }
 }

@@ -1,87 +1,12 @@
-//! The one local server of the tests. It reads each request whole and passes it to a handler: a function that answers,
-//! forwards the request to an emulator, holds it back, or breaks the connection with an error.
+//! The proxy library, and what only tests of kibus ask it.
 
-mod answer;
-mod forward;
-mod hold;
-mod operation;
+use hyper::Request;
+use hyper::body::Bytes;
+use kibus::model::{router_function, scope::LIVE};
+pub(crate) use kibus_harness::proxy::*;
 
-use std::net::Ipv4Addr;
-
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
-
-pub(crate) use answer::{JSON, answer, change_json, document, json_answer, refusal};
-pub(crate) use forward::{Upstream, forward};
-pub(crate) use hold::{Held, Hold, hold};
-pub(crate) use operation::{Operation, asks_live_router};
-
-/// A whole answer.
-pub(crate) type Answer = Response<Bytes>;
-
-/// Why a connection breaks.
-pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
-
-/// The number of the connection that a request comes over, as an extension of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Connection(pub(crate) usize);
-
-/// A port of this machine that was free. Until it is served, requests wait; once this is dropped, nothing listens.
-pub(crate) struct Port(TcpListener);
-
-impl Port {
-    pub(crate) async fn open() -> Self {
-        Self(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap())
-    }
-
-    pub(crate) fn number(&self) -> u16 {
-        self.0.local_addr().unwrap().port()
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.number())
-    }
-
-    /// Passes every request to this handler, for the rest of the test. Gives the URL.
-    pub(crate) fn serve<F>(self, handler: impl Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static) -> String
-    where
-        F: Future<Output = Result<Answer, Broken>> + Send + 'static,
-    {
-        let url = self.url();
-        tokio::spawn(async move {
-            for connection in (0..).map(Connection) {
-                let Ok((stream, _)) = self.0.accept().await else {
-                    return;
-                };
-                let handler = handler.clone();
-                let service = service_fn(move |request: Request<Incoming>| {
-                    let handler = handler.clone();
-                    async move {
-                        let (mut parts, body) = request.into_parts();
-                        parts.extensions.insert(connection);
-                        let answer = handler(Request::from_parts(parts, body.collect().await?.to_bytes())).await;
-                        answer.map(with_length)
-                    }
-                });
-                let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                // A connection breaks if the client was killed, or on purpose.
-                tokio::spawn(connection);
-            }
-        });
-        url
-    }
-}
-
-/// An answer with the length of its body, whatever its headers say.
-fn with_length(answer: Answer) -> Response<Full<Bytes>> {
-    let (mut parts, body) = answer.into_parts();
-    parts.headers.remove(TRANSFER_ENCODING);
-    parts.headers.insert(CONTENT_LENGTH, body.len().into());
-    Response::from_parts(parts, Full::new(body))
+/// Whether `verify` asks the live version for its self-test, which changes no resource.
+pub(crate) fn asks_live_router(request: &Request<Bytes>) -> bool {
+    let live = format!("Qualifier={LIVE}");
+    request.uri().query() == Some(live.as_str()) && *request.body() == router_function::self_test_request().to_string()
 }

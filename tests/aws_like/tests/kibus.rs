@@ -1,0 +1,82 @@
+//! What kibus makes of behaviors of Parameter Store.
+
+use std::sync::Mutex;
+
+use kibus::cloud::{Fault, FaultKind, Read, Waiting, Write};
+use kibus::model::{HubOptions, Parameter, Resource, ResourceId, Settings, Tags};
+use kibus::plan::{Change, diff};
+
+use crate::aws_like::{Behavior, Server};
+use crate::support::behaving_cloud::BehavingCloud;
+
+/// The settings of a hub of this cloud.
+fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
+    let scope = cloud.cloud.scope();
+    let options = HubOptions { memory: Some(memory.parse().unwrap()), ..HubOptions::default() };
+    Resource::Parameter(Parameter {
+        name: scope.settings_parameter(),
+        settings: Ok(options.into()),
+        version: 0,
+        tags_of_new: Tags::of_bus(&scope.bus),
+    })
+}
+
+async fn settings(cloud: &BehavingCloud) -> Option<Settings> {
+    let id = ResourceId::Parameter(cloud.cloud.scope().settings_parameter());
+    let found = cloud.cloud.read(&id).await.unwrap()?;
+    found.as_parameter()?.settings().cloned()
+}
+
+async fn written(cloud: &BehavingCloud, change: &Change, waits: &Mutex<Vec<String>>) -> Result<(), Fault> {
+    let (_stop, stop) = tokio::sync::watch::channel(false);
+    let report = |reason: &str| waits.lock().unwrap().push(reason.to_owned());
+    Box::pin(cloud.cloud.write(change, Waiting::new(&report, &stop))).await
+}
+
+/// Right after a teardown, the settings of a new hub wait for the name.
+#[test]
+fn n3_kibus_waits_for_the_name_of_deleted_settings() {
+    Server::shared().runtime.block_on(async {
+        let cloud = BehavingCloud::of("200000000053").await;
+        cloud.proxy.like.switch("N3");
+        let waits = Mutex::default();
+        let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
+        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
+        written(&cloud, &Change::delete(None, old), &waits).await.unwrap();
+        assert_eq!(*waits.lock().unwrap(), [""; 0]);
+        written(&cloud, &Change::create(None, new.clone()), &waits).await.unwrap();
+        let reason = "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
+        assert!(waits.lock().unwrap().iter().all(|wait| wait == reason), "{waits:?}");
+        assert!(!std::mem::take(&mut *waits.lock().unwrap()).is_empty());
+        assert!(cloud.proxy.like.strikes(Behavior::N3) > 0);
+        assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
+        // What exists is not waited for.
+        let fault = written(&cloud, &Change::create(None, new), &waits).await.unwrap_err();
+        assert_eq!((fault.kind, waits.into_inner().unwrap().len()), (FaultKind::Exists, 0));
+    });
+}
+
+/// An old answer shows the same change again, and making it again changes nothing.
+#[test]
+fn n4_an_old_answer_repeats_a_change() {
+    Server::shared().runtime.block_on(async {
+        let cloud = BehavingCloud::of("200000000054").await;
+        cloud.proxy.like.switch("held N4");
+        let waits = Mutex::default();
+        let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
+        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
+        assert_eq!(settings(&cloud).await, None);
+        cloud.proxy.like.settle().await;
+        cloud.proxy.like.switch("held N4");
+        for _ in 0..2 {
+            let from = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
+            let fields = diff(&new, &from, &Default::default());
+            assert_eq!(fields.len(), 1, "{fields:?}");
+            let update = Change::update(None, from, new.clone(), fields);
+            written(&cloud, &update, &waits).await.unwrap();
+        }
+        cloud.proxy.like.settle().await;
+        assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
+        assert!(cloud.proxy.like.strikes(Behavior::N4) > 0);
+    });
+}

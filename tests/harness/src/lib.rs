@@ -1,0 +1,11 @@
+//! What the tests share that is not about kibus: one local server, an AWS that answers late and throttles, calls to an account
+//! without kibus, answers of AWS in files, what a command wrote, and servers with TLS.
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+pub mod account;
+pub mod aws_like;
+mod call;
+pub mod proxy;
+pub mod recorded;
+pub mod tls;
+pub mod transcript;
