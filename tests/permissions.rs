@@ -33,7 +33,7 @@ use denied::not_denied;
 
 use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
-use crate::support::inventory::Inventory;
+use crate::support::inventory;
 use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
@@ -117,8 +117,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let call = iam.attach_role_policy().role_name("KarpenterControllerRole-base");
     call.policy_arn(&old).send().await.unwrap();
     denied::create_foreign(&account).await;
-    let inventory = Inventory::new(&root);
-    let before = inventory.all("").await.unwrap();
+    let before = inventory::all(&account.calls()).await;
     let key = account.key().await;
     let document = account.document(&format!("policy operator --kms-key {key}")).await;
     let clusters = format!("policy operator --for clusters base --controller-role {generated} --kms-key {key}");
@@ -189,7 +188,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     queues_of_others_are_recorded(&mut operator).await;
 
     operator.removes("base", &own).await;
-    assert_eq!(inventory.all("").await.unwrap(), before, "nothing is left");
+    assert_eq!(inventory::all(&account.calls()).await, before, "nothing is left");
 
     let called: BTreeSet<_> = operator.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
     let documents = &(&actions(&document) | &actions(&clusters)) | &actions(&alarms);

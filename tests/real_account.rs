@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::aws_like::{Proxy, Server};
 use crate::support::account::Account;
 use crate::support::emulator::installed_moto;
-use crate::support::inventory::{Found, Inventory};
+use crate::support::inventory::{self, Found};
 use kibus_harness::recorded::Recording;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -75,7 +75,7 @@ impl Emulated {
     /// Everything in the account.
     async fn left(&self) -> Vec<Found> {
         self.proxy.like.settle().await;
-        Inventory::of(&Account::new(self.account, Server::shared().port(), "us-west-2")).all("").await.unwrap()
+        inventory::all(&Account::new(self.account, Server::shared().port(), "us-west-2")).await
     }
 }
 

@@ -17,7 +17,7 @@ use super::process::{Ran, command, kibus};
 use super::shown::check;
 use crate::aws_like::{AwsLike, Caller, Server};
 use crate::support::account::Account;
-use crate::support::inventory::{Found, Inventory};
+use crate::support::inventory::{self, Found};
 use crate::support::proxy::{Answer, Broken, Operation, Port, asks_live_router};
 
 /// The commands that write, in the order in which they are run.
@@ -137,7 +137,7 @@ impl Interruptible {
     }
 
     async fn inventory(&self) -> Vec<Found> {
-        Inventory::of(&self.account).all("").await.unwrap()
+        inventory::all(&self.account).await
     }
 
     /// Cuts each command once, at the write that is chosen for it, and runs it again.

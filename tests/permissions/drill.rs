@@ -23,7 +23,7 @@ use super::{ASSUME_NOBODY, NEEDS_NO_LEAVE, Operator, ROUTER_ROLE, actions, arn, 
 use crate::support::account;
 use crate::support::create_tags::list_of_tags;
 use crate::support::emulator::ACCOUNT;
-use crate::support::inventory::Inventory;
+use crate::support::inventory;
 use crate::support::policy_simulator::allows;
 use crate::support::proxy::{Answer, Broken, Operation, Port, document, forward, refusal};
 
@@ -206,8 +206,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
     let root = account.root();
     hub_and_cluster(&account).await;
     let (first, second) = (launch(&root).await, launch(&root).await);
-    let inventory = Inventory::new(&root);
-    let before = inventory.all("").await.unwrap();
+    let before = inventory::all(&account.calls()).await;
     let reads = account.document("policy operator --read-only").await;
     let drill = account.document("policy operator --for drill").await;
     let own = emulators_own::of_reader(arn);
@@ -226,7 +225,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
         }
         operator.kibus_ends("drill --clean", 1).await;
     }
-    assert_eq!(inventory.all("").await.unwrap(), before);
+    assert_eq!(inventory::all(&account.calls()).await, before);
 
     let of_bounded = emulators_own::of_bounded(ROLE);
     let mut operator = fis.operator(&account, "operator", &[&reads, &own, &drill, &of_bounded]).await;
@@ -243,7 +242,7 @@ async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() 
     for step in ["✓ taken by Karpenter", "✓ instance terminated"] {
         assert!(story.contains(step), "{story}");
     }
-    assert_eq!(inventory.all("").await.unwrap(), before);
+    assert_eq!(inventory::all(&account.calls()).await, before);
     let removed = operator.kibus("drill --clean --yes").await;
     assert!(removed.contains("no drill has left anything"), "{removed}");
 

@@ -8,7 +8,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::support::account::Account;
-use crate::support::inventory::{Found, Inventory, all_about};
+use crate::support::inventory::{self, Found, all_about};
 use crate::support::workbench::sha256;
 
 /// The version of the router.
@@ -47,7 +47,7 @@ pub(super) async fn dump(account: &Account) -> BTreeMap<String, String> {
     let mut dump = BTreeMap::new();
     for region in REGIONS {
         let there = account.in_region(region);
-        for found in Inventory::of(&there).all("").await.unwrap() {
+        for found in inventory::all(&there).await {
             let all = all_about(&there, &found).await;
             let Found { kind, name, id } = found;
             // The URL of a queue has the port of the server.

@@ -1,206 +1,124 @@
-//! What there is in an account, of each kind that kibus creates, found without kibus. The only list of the kinds for what looks
-//! for leftovers: a run in a real account, the scenarios that compare an account, and the test of permissions.
+//! What there is in an account of an emulator, of each kind that kibus creates, found without kibus. The only list of the kinds for
+//! what looks for leftovers: the scenarios that compare an account, and the tests of permissions and of interrupted commands.
 
-use std::error::Error;
-
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::{Kind, resource::SETTINGS_PATH};
-use kibus::wire::aws_json::{JsonClient, JsonService, LOGS, METRICS, PARAMETERS};
 use serde_json::{Value, json};
 
 use super::account::Account;
-use super::emulator::{plain_http, secret};
-
-const LOG_GROUPS: &str = "/aws/lambda/";
-
-type Failed = Box<dyn Error + Send + Sync>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     pub(crate) kind: Kind,
-    /// The name, without the path that all of its kind have; of what is part of something else, the name of that.
+    /// Its name, without the path that all of its kind have; of what is part of something else, the name of that.
     pub(crate) name: String,
     /// What a call names it by.
     pub(crate) id: String,
 }
 
-impl Found {
-    fn new(kind: Kind, name: &str, id: impl Into<String>) -> Self {
-        Self { kind, name: name.to_owned(), id: id.into() }
+/// Everything; what needs something else comes before it.
+pub(crate) async fn all(account: &Account) -> Vec<Found> {
+    let mut all = Vec::new();
+    for kind in Kind::ALL.iter().rev() {
+        all.extend(of_kind(account, *kind).await);
     }
+    all
 }
 
-/// What the caller of a configuration finds in its account and Region.
-pub(crate) struct Inventory {
-    events: aws_sdk_eventbridge::Client,
-    iam: aws_sdk_iam::Client,
-    lambda: aws_sdk_lambda::Client,
-    sqs: aws_sdk_sqs::Client,
-    config: SdkConfig,
-}
-
-impl Inventory {
-    pub(crate) fn new(config: &SdkConfig) -> Self {
-        Self {
-            events: aws_sdk_eventbridge::Client::new(config),
-            iam: aws_sdk_iam::Client::new(config),
-            lambda: aws_sdk_lambda::Client::new(config),
-            sqs: aws_sdk_sqs::Client::new(config),
-            config: config.clone(),
+async fn of_kind(account: &Account, kind: Kind) -> Vec<Found> {
+    let path = match kind {
+        Kind::Parameter | Kind::Record => SETTINGS_PATH,
+        Kind::LogGroup => "/aws/lambda/",
+        _ => "",
+    };
+    let whole = |id: &str| Found { kind, name: id.strip_prefix(path).unwrap_or(id).to_owned(), id: id.to_owned() };
+    let named = |items: Vec<Value>, member: &str| -> Vec<Found> {
+        items.iter().map(|item| whole(item[member].as_str().unwrap())).collect()
+    };
+    let everything = json!({ "Path": "/", "Recursive": true });
+    match kind {
+        Kind::Parameter | Kind::Record => {
+            let mut all = named(pages(account, "ssm", "GetParametersByPath", "Parameters", everything).await, "Name");
+            all.retain(|found| found.id.contains("/clusters/") == (kind == Kind::Record));
+            all
         }
-    }
-
-    /// What is in an account, on its emulator.
-    pub(crate) fn of(account: &Account) -> Self {
-        let credentials = Credentials::new(&account.id, "test", secret(account.server), None, "test");
-        let config = SdkConfig::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new(account.region.clone()))
-            .http_client(plain_http())
-            .endpoint_url(format!("http://127.0.0.1:{}", account.server))
-            .credentials_provider(SharedCredentialsProvider::new(credentials))
-            .build();
-        Self::new(&config)
-    }
-
-    fn json(&self, service: JsonService) -> JsonClient {
-        JsonClient::new(&self.config, service, StaticRuntimePlugin::new())
-    }
-
-    /// Everything whose name begins like this; what needs something else comes before it.
-    pub(crate) async fn all(&self, prefix: &str) -> Result<Vec<Found>, Failed> {
-        let mut all = Vec::new();
-        for kind in Kind::ALL.iter().rev() {
-            all.extend(self.of_kind(*kind, prefix).await?);
+        Kind::Queue => {
+            let urls = pages(account, "sqs", "ListQueues", "QueueUrls", json!({ "MaxResults": 1000 })).await;
+            let queue = |url: &str| Found { kind, name: url.rsplit('/').next().unwrap().to_owned(), id: url.to_owned() };
+            urls.iter().map(|url| queue(url.as_str().unwrap())).collect()
         }
-        all.retain(|found| found.name.starts_with(prefix));
-        Ok(all)
-    }
-
-    /// All of a kind, or those whose names begin like this.
-    async fn of_kind(&self, kind: Kind, prefix: &str) -> Result<Vec<Found>, Failed> {
-        let mut all = Vec::new();
-        match kind {
-            Kind::Parameter | Kind::Record => {
-                // One elsewhere would be a mistake of kibus.
-                let path = if prefix.is_empty() { "/" } else { SETTINGS_PATH };
-                let input = json!({ "Path": path, "Recursive": true });
-                let list = ("GetParametersByPath", "Parameters", "NextToken");
-                for parameter in pages(&self.json(PARAMETERS), list, input).await? {
-                    let name = parameter["Name"].as_str().unwrap_or_default();
-                    if name.contains("/clusters/") == (kind == Kind::Record) {
-                        all.push(Found::new(kind, name.trim_start_matches(SETTINGS_PATH), name));
-                    }
-                }
-            }
-            Kind::Queue => {
-                let list = self.sqs.list_queues().queue_name_prefix(prefix).max_results(1000);
-                let mut urls = list.into_paginator().items().send();
-                while let Some(url) = urls.try_next().await? {
-                    all.push(Found::new(kind, url.rsplit('/').next().unwrap_or_default(), &url));
-                }
-            }
-            Kind::Role => {
-                let mut roles = self.iam.list_roles().into_paginator().items().send();
-                while let Some(role) = roles.try_next().await? {
-                    all.push(Found::new(kind, &role.role_name, &role.role_name));
-                }
-            }
-            Kind::RolePolicy => {
-                let roles = Box::pin(self.of_kind(Kind::Role, prefix)).await?;
-                for role in roles.iter().filter(|role| role.name.starts_with(prefix)) {
-                    let policies = self.iam.list_role_policies().role_name(&role.name);
-                    let mut names = policies.into_paginator().items().send();
-                    while let Some(policy) = names.try_next().await? {
-                        all.push(Found::new(kind, &role.name, policy));
-                    }
-                }
-            }
-            Kind::LogGroup => {
-                let path = if prefix.is_empty() { "" } else { LOG_GROUPS };
-                let named = Some(format!("{path}{prefix}")).filter(|named| !named.is_empty());
-                let input = json!({ "logGroupNamePrefix": named });
-                let list = ("DescribeLogGroups", "logGroups", "nextToken");
-                for group in pages(&self.json(LOGS), list, input).await? {
-                    let name = group["logGroupName"].as_str().unwrap_or_default();
-                    all.push(Found::new(kind, name.trim_start_matches(LOG_GROUPS), name));
-                }
-            }
-            Kind::Function => {
-                let mut functions = self.lambda.list_functions().into_paginator().items().send();
-                while let Some(function) = functions.try_next().await? {
-                    let name = function.function_name.unwrap_or_default();
-                    all.push(Found::new(kind, &name, &name));
-                }
-            }
-            Kind::Alias => {
-                let functions = Box::pin(self.of_kind(Kind::Function, prefix)).await?;
-                for function in functions.iter().filter(|function| function.name.starts_with(prefix)) {
-                    let aliases = self.lambda.list_aliases().function_name(&function.name).send();
-                    let names = aliases.await?.aliases.unwrap_or_default().into_iter();
-                    all.extend(names.filter_map(|alias| Some(Found::new(kind, &function.name, alias.name?))));
-                }
-            }
-            Kind::EventSourceMapping => {
-                let mut mappings = self.lambda.list_event_source_mappings().into_paginator().items().send();
-                while let Some(mapping) = mappings.try_next().await? {
-                    let function = mapping.function_arn().and_then(|arn| arn.split(':').nth(6));
-                    let function = function.unwrap_or_default().to_owned();
-                    all.push(Found::new(kind, &function, mapping.uuid.unwrap_or_default()));
-                }
-            }
-            Kind::Alarm => {
-                let input = json!({ "AlarmNamePrefix": given(prefix) });
-                let list = ("DescribeAlarms", "MetricAlarms", "NextToken");
-                for alarm in pages(&self.json(METRICS), list, input).await? {
-                    let name = alarm["AlarmName"].as_str().unwrap_or_default();
-                    all.push(Found::new(kind, name, name));
-                }
-            }
-            Kind::Dashboard => {
-                let input = json!({ "DashboardNamePrefix": prefix });
-                let list = ("ListDashboards", "DashboardEntries", "NextToken");
-                for dashboard in pages(&self.json(METRICS), list, input).await? {
-                    let name = dashboard["DashboardName"].as_str().unwrap_or_default();
-                    all.push(Found::new(kind, name, name));
-                }
-            }
-            Kind::Rule => {
-                let rules = self.events.list_rules().set_name_prefix(given(prefix)).send().await?;
-                let names = rules.rules().iter().filter_map(|rule| rule.name());
-                all.extend(names.map(|name| Found::new(kind, name, name)));
-            }
+        Kind::Role => {
+            let roles = account.call("iam", "ListRoles", "MaxItems=1000").await;
+            texts(&roles, "RoleName").map(whole).collect()
         }
-        Ok(all)
+        Kind::RolePolicy => {
+            let mut all = Vec::new();
+            for role in Box::pin(of_kind(account, Kind::Role)).await {
+                let policies = account.call("iam", "ListRolePolicies", &format!("RoleName={}", role.name)).await;
+                all.extend(texts(&policies, "member").map(|id| Found { kind, name: role.name.clone(), id: id.to_owned() }));
+            }
+            all
+        }
+        Kind::LogGroup => named(pages(account, "logs", "DescribeLogGroups", "logGroups", json!({})).await, "logGroupName"),
+        Kind::Function => {
+            let mut functions = account.json("lambda", "GET", "functions?MaxItems=10000").await;
+            named(items(&mut functions, "Functions"), "FunctionName")
+        }
+        Kind::Alias => {
+            let mut all = Vec::new();
+            for function in Box::pin(of_kind(account, Kind::Function)).await {
+                let mut aliases = account.json("lambda", "GET", &format!("functions/{}/aliases", function.name)).await;
+                let aliases = named(items(&mut aliases, "Aliases"), "Name").into_iter();
+                all.extend(aliases.map(|alias| Found { name: function.name.clone(), ..alias }));
+            }
+            all
+        }
+        Kind::EventSourceMapping => {
+            let mut mappings = account.json("lambda", "GET", "event-source-mappings").await;
+            let mappings = items(&mut mappings, "EventSourceMappings").into_iter();
+            let mapping = |mapping: Value| Found {
+                kind,
+                name: mapping["FunctionArn"].as_str().unwrap().split(':').nth(6).unwrap().to_owned(),
+                id: mapping["UUID"].as_str().unwrap().to_owned(),
+            };
+            mappings.map(mapping).collect()
+        }
+        Kind::Alarm => named(pages(account, "cloudwatch", "DescribeAlarms", "MetricAlarms", json!({})).await, "AlarmName"),
+        Kind::Dashboard => {
+            named(pages(account, "cloudwatch", "ListDashboards", "DashboardEntries", json!({})).await, "DashboardName")
+        }
+        Kind::Rule => named(pages(account, "events", "ListRules", "Rules", json!({})).await, "Name"),
     }
 }
 
-fn given(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// All items of a list, by the name of the operation, of its items, and of what names the next page.
-async fn pages(
-    client: &JsonClient,
-    (operation, items, next): (&'static str, &str, &str),
-    mut input: Value,
-) -> Result<Vec<Value>, Failed> {
+/// All items of a list of a JSON protocol.
+async fn pages(account: &Account, service: &str, operation: &str, list: &str, mut input: Value) -> Vec<Value> {
+    let next = if service == "logs" { "nextToken" } else { "NextToken" };
     let mut all = Vec::new();
     loop {
-        let mut page: Value = client.call(operation, input.clone()).await?;
-        if let Value::Array(more) = page[items].take() {
-            all.extend(more);
-        }
+        let mut page = account.json(service, operation, &input.to_string()).await;
+        all.extend(items(&mut page, list));
         input[next] = page[next].take();
-        if input[next].is_null() {
-            return Ok(all);
+        if input[next].as_str().is_none_or(str::is_empty) {
+            return all;
         }
     }
 }
 
-/// All that the emulator says about one resource that kibus could change, and does not change by itaccount.
+fn items(page: &mut Value, list: &str) -> Vec<Value> {
+    match page[list].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    }
+}
+
+/// The texts of all elements of this name in an answer of IAM.
+fn texts<'a>(answer: &'a str, element: &str) -> impl Iterator<Item = &'a str> {
+    let (begin, end) = (format!("<{element}>"), format!("</{element}>"));
+    let elements: Vec<&str> = answer.split(&begin).skip(1).map(|rest| rest.split(&end).next().unwrap()).collect();
+    elements.into_iter()
+}
+
+/// All that the emulator says about one resource that kibus could change, and does not change by itself.
 pub(crate) async fn all_about(account: &Account, Found { kind, name, id }: &Found) -> Vec<String> {
     match kind {
         Kind::Parameter | Kind::Record => {
