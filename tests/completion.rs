@@ -53,7 +53,7 @@ fn typed(program: &Path, kibus: &Command, config: &Path, lines: &[String]) -> Ve
 
 #[tokio::test]
 async fn bash_completes_names() {
-    let stage = Stage::open().await;
+    let stage = Stage::new().await;
     for line in [
         "bootstrap-hub --yes",
         "bootstrap-hub --bus second --yes",

@@ -1,7 +1,6 @@
 //! Kibus finds the credentials that the AWS CLI would use, and every call has them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -22,147 +21,97 @@ use crate::support::proxy::{Answer, Port, answer, forward, json_answer};
 const KEY: &str = "300000000078";
 const LATER: &str = "2999-01-01T00:00:00Z";
 
-/// One way to get credentials: the files and variables that set it up, where `URL` is the server and `HOME` the home directory, the calls
-/// that get them, and the session token that every call to AWS has then.
-struct Source {
-    name: &'static str,
-    arguments: &'static str,
-    config: &'static str,
-    variables: &'static [(&'static str, &'static str)],
-    asked: &'static [&'static str],
-    token: &'static str,
-}
+/// The profiles; `HOME` is the home directory of kibus.
+const CONFIG: &str = "
+[profile keys]
+aws_access_key_id = 300000000078
+aws_secret_access_key = test
+aws_session_token = of-profile
+[profile base]
+aws_access_key_id = source
+aws_secret_access_key = test
+[profile admin]
+source_profile = base
+role_arn = arn:aws:iam::111122223333:role/admin
+[profile over]
+source_profile = admin
+role_arn = arn:aws:iam::111122223333:role/over
+[profile of-environment]
+credential_source = Environment
+role_arn = arn:aws:iam::111122223333:role/admin
+[profile ci]
+role_arn = arn:aws:iam::111122223333:role/ci
+web_identity_token_file = HOME/a-token
+[profile process]
+credential_process = cat HOME/of-a-process
+[sso-session corp]
+sso_start_url = https://kibus.awsapps.com/start
+sso_region = us-west-2
+[profile corp]
+sso_session = corp
+sso_account_id = 111122223333
+sso_role_name = Admin
+[profile former]
+sso_start_url = https://kibus.awsapps.com/start
+sso_region = us-west-2
+sso_account_id = 111122223333
+sso_role_name = Admin
+";
 
-const OTHER_KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "source"), ("AWS_SECRET_ACCESS_KEY", "test")];
+const OTHER_KEYS: &str = "AWS_ACCESS_KEY_ID=source AWS_SECRET_ACCESS_KEY=test";
 
-const SOURCES: [Source; 14] = [
-    Source {
-        name: "environment",
-        arguments: "",
-        config: "[default]\naws_access_key_id = other\naws_secret_access_key = test\n",
-        variables: &[("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", "test"), ("AWS_SESSION_TOKEN", "given")],
-        asked: &[],
-        token: "given",
-    },
-    Source {
-        name: "profile",
-        arguments: "",
-        config: "[profile p]\naws_access_key_id = 300000000078\naws_secret_access_key = test\naws_session_token = of-p\n",
-        variables: &[("AWS_PROFILE", "p")],
-        asked: &[],
-        token: "of-p",
-    },
-    Source {
-        name: "profile that is given, over keys of the environment",
-        arguments: "--profile p",
-        config: "[profile p]\naws_access_key_id = 300000000078\naws_secret_access_key = test\naws_session_token = of-p\n",
-        variables: &OTHER_KEYS,
-        asked: &[],
-        token: "of-p",
-    },
-    Source {
-        name: "role of another profile",
-        arguments: "--profile admin",
-        config: "[profile base]\naws_access_key_id = source\naws_secret_access_key = test\n\
-                 [profile admin]\nsource_profile = base\nrole_arn = arn:aws:iam::111122223333:role/admin\n",
-        variables: &[],
-        asked: &["AssumeRole by source"],
-        token: "AssumeRole",
-    },
-    Source {
-        name: "role, from keys of the environment",
-        arguments: "--profile admin",
-        config: "[profile admin]\ncredential_source = Environment\nrole_arn = arn:aws:iam::111122223333:role/admin\n",
-        variables: &OTHER_KEYS,
-        asked: &["AssumeRole by source"],
-        token: "AssumeRole",
-    },
-    Source {
-        name: "web identity of a service account",
-        arguments: "",
-        config: "",
-        variables: &[
-            ("AWS_ROLE_ARN", "arn:aws:iam::111122223333:role/ci"),
-            ("AWS_WEB_IDENTITY_TOKEN_FILE", "HOME/web-identity"),
-        ],
-        asked: &["AssumeRoleWithWebIdentity of a-token"],
-        token: "AssumeRoleWithWebIdentity",
-    },
-    Source {
-        name: "web identity of a profile",
-        arguments: "--profile ci",
-        config: "[profile ci]\nrole_arn = arn:aws:iam::111122223333:role/ci\nweb_identity_token_file = HOME/web-identity\n",
-        variables: &[],
-        asked: &["AssumeRoleWithWebIdentity of a-token"],
-        token: "AssumeRoleWithWebIdentity",
-    },
-    Source {
-        name: "container",
-        arguments: "",
-        config: "",
-        variables: &[
-            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "URL/container"),
-            ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "a-token"),
-        ],
-        asked: &["container of a-token"],
-        token: "container",
-    },
-    Source {
-        name: "EKS Pod Identity",
-        arguments: "",
-        config: "",
-        variables: &[
-            ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "URL/container"),
-            ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "HOME/web-identity"),
-        ],
-        asked: &["container of a-token"],
-        token: "container",
-    },
-    Source {
-        name: "process",
-        arguments: "--profile p",
-        config: "[profile p]\ncredential_process = cat HOME/of-a-process\n",
-        variables: &[],
-        asked: &[],
-        token: "process",
-    },
-    Source {
-        name: "IAM Identity Center",
-        arguments: "--profile corp",
-        config: "[sso-session corp]\nsso_start_url = https://kibus.awsapps.com/start\nsso_region = us-west-2\n\
-                 [profile corp]\nsso_session = corp\nsso_account_id = 111122223333\nsso_role_name = Admin\n",
-        variables: &[],
-        asked: &["sso of a-token"],
-        token: "sso",
-    },
-    Source {
-        name: "IAM Identity Center, in the former form",
-        arguments: "--profile corp",
-        config: "[profile corp]\nsso_start_url = https://kibus.awsapps.com/start\nsso_region = us-west-2\n\
-                 sso_account_id = 111122223333\nsso_role_name = Admin\n",
-        variables: &[],
-        asked: &["sso of a-token"],
-        token: "sso",
-    },
-    Source {
-        name: "instance metadata",
-        arguments: "",
-        config: "",
-        variables: &[("AWS_EC2_METADATA_SERVICE_ENDPOINT", "URL"), ("AWS_EC2_METADATA_DISABLED", "false")],
-        asked: &["token of instance", "role of instance", "instance"],
-        token: "instance",
-    },
-    Source {
-        name: "a role over two others",
-        arguments: "--profile c",
-        config: "[profile a]\naws_access_key_id = source\naws_secret_access_key = test\n\
-                 [profile b]\nsource_profile = a\nrole_arn = arn:aws:iam::111122223333:role/b\n\
-                 [profile c]\nsource_profile = b\nrole_arn = arn:aws:iam::111122223333:role/c\n",
-        variables: &[],
-        asked: &["AssumeRole by source", "AssumeRole by 300000000078"],
-        token: "AssumeRole",
-    },
+/// Ways to get credentials: the name, arguments, variables, the calls that get them, and the session token that every call to AWS has
+/// then. `URL` is the server.
+const SOURCES: [[&str; 5]; 14] = [
+    [
+        "environment",
+        "",
+        "AWS_ACCESS_KEY_ID=300000000078 AWS_SECRET_ACCESS_KEY=test AWS_SESSION_TOKEN=given",
+        "",
+        "given",
+    ],
+    ["profile of a variable", "", "AWS_PROFILE=keys", "", "of-profile"],
+    ["given profile, over keys of the environment", "--profile keys", OTHER_KEYS, "", "of-profile"],
+    ["role of another profile", "--profile admin", "", "AssumeRole by source", "AssumeRole"],
+    ["role of a role", "--profile over", "", "AssumeRole by source, AssumeRole by 300000000078", "AssumeRole"],
+    ["role of the environment", "--profile of-environment", OTHER_KEYS, "AssumeRole by source", "AssumeRole"],
+    [
+        "web identity of a service account",
+        "",
+        "AWS_ROLE_ARN=arn:aws:iam::111122223333:role/ci AWS_WEB_IDENTITY_TOKEN_FILE=HOME/a-token",
+        "AssumeRoleWithWebIdentity of a-token",
+        "AssumeRoleWithWebIdentity",
+    ],
+    ["web identity", "--profile ci", "", "AssumeRoleWithWebIdentity of a-token", "AssumeRoleWithWebIdentity"],
+    [
+        "container",
+        "",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN=a-token",
+        "container of a-token",
+        "container",
+    ],
+    [
+        "EKS Pod Identity",
+        "",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI=URL/container AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=HOME/a-token",
+        "container of a-token",
+        "container",
+    ],
+    ["process", "--profile process", "", "", "process"],
+    ["IAM Identity Center", "--profile corp", "", "sso of a-token", "sso"],
+    ["IAM Identity Center, in its former form", "--profile former", "", "sso of a-token", "sso"],
+    [
+        "instance metadata",
+        "",
+        "AWS_EC2_METADATA_SERVICE_ENDPOINT=URL AWS_EC2_METADATA_DISABLED=false",
+        "token of instance, role of instance, instance",
+        "instance",
+    ],
 ];
+
+fn source(name: &str) -> &'static [&'static str; 5] {
+    SOURCES.iter().find(|source| source[0] == name).unwrap()
+}
 
 /// What plays everything that gives credentials, in front of an emulator.
 #[derive(Clone)]
@@ -262,8 +211,8 @@ fn key_of(signature: &str) -> String {
     key.unwrap_or_default().to_owned()
 }
 
-/// A home directory with everything that a row may name, and one command in it.
-async fn run(source: &Source, givers: &Givers, sso_until: &str) -> Output {
+/// One command with a home directory in which everything is that a source may name.
+async fn run([_, arguments, variables, ..]: &[&str; 5], givers: &Givers, sso_until: &str) -> Output {
     let home = TempDir::new().unwrap();
     let passes = givers.clone();
     let url = Port::open().await.serve(move |request| {
@@ -276,8 +225,8 @@ async fn run(source: &Source, givers: &Givers, sso_until: &str) -> Output {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
     };
-    write(".aws/config", &filled(source.config));
-    write("web-identity", "a-token");
+    write(".aws/config", &filled(CONFIG));
+    write("a-token", "a-token");
     let process = json!({"Version": 1, "AccessKeyId": KEY, "SecretAccessKey": "test", "SessionToken": "process"});
     write("of-a-process", &process.to_string());
     let start = "https://kibus.awsapps.com/start";
@@ -286,50 +235,42 @@ async fn run(source: &Source, givers: &Givers, sso_until: &str) -> Output {
     for name in ["ee0bfd2552fbd840c02cc48b6e823320543c450f", "6ce5a154020518793cbf81d8ffa05fc28c3ccc26"] {
         write(&format!(".aws/sso/cache/{name}.json"), &login.to_string());
     }
-    kibus(home.path(), &url)
-        .args(source.arguments.split_whitespace())
-        .envs(source.variables.iter().map(|(name, value)| (name, filled(value))))
+    Command::new(env!("CARGO_BIN_EXE_kibus"))
+        .args(["list", "--region", "us-west-2"])
+        .args(arguments.split_whitespace())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home.path())
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_ENDPOINT_URL", &url)
+        .envs(variables.split_whitespace().filter_map(|set| set.split_once('=')).map(|(name, set)| (name, filled(set))))
+        .stdin(Stdio::null())
         .output()
         .await
         .unwrap()
 }
 
-fn kibus(home: &Path, url: &str) -> Command {
-    let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
-    kibus
-        .args(["list", "--region", "us-west-2"])
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .env("AWS_EC2_METADATA_DISABLED", "true")
-        .env("AWS_ENDPOINT_URL", url)
-        .stdin(Stdio::null());
-    kibus
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_has_the_credentials_that_the_aws_cli_would_use() {
-    for source in &SOURCES {
+    for source @ [name, .., asked, token] in &SOURCES {
         let givers = Givers::new().await;
         let output = run(source, &givers, LATER).await;
         let said = String::from_utf8_lossy(&output.stderr);
         let seen = givers.seen.lock().unwrap();
-        assert!(output.status.success(), "{}: {said}", source.name);
-        assert_eq!(seen.asked, source.asked, "{}", source.name);
-        assert!(seen.used.len() > 1, "{}: {:?}", source.name, seen.used);
-        let expected = (KEY.to_owned(), source.token.to_owned());
-        assert!(seen.used.iter().all(|used| *used == expected), "{}: {:?}", source.name, seen.used);
+        assert!(output.status.success(), "{name}: {said}");
+        assert_eq!(seen.asked.join(", "), *asked, "{name}");
+        let expected = (KEY.to_owned(), (*token).to_owned());
+        assert!(seen.used.len() > 1 && seen.used.iter().all(|used| *used == expected), "{name}: {:?}", seen.used);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_that_expire_meanwhile_are_asked_for_again() {
-    let container = SOURCES.iter().find(|source| source.name == "container").unwrap();
     let givers = Givers::new().await;
     // The SDK asks again once they are about to expire.
     givers.seen.lock().unwrap().expiration =
         Some(DateTime::from(SystemTime::now() + Duration::from_secs(5)).fmt(Format::DateTime).unwrap());
-    let output = run(container, &givers, LATER).await;
+    let output = run(source("container"), &givers, LATER).await;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let seen = givers.seen.lock().unwrap();
     let used: BTreeSet<_> = seen.used.iter().map(|(_, token)| token.as_str()).collect();
@@ -340,59 +281,24 @@ async fn credentials_that_expire_meanwhile_are_asked_for_again() {
 async fn credentials_that_nobody_gives_are_an_error_with_the_next_step() {
     let denied =
         "<ErrorResponse><Error><Code>AccessDenied</Code><Message>not authorized</Message></Error></ErrorResponse>";
-    let gone = r#"{"message": "Session token not found or invalid"}"#;
-    let (past, refused) = ("2020-01-01T00:00:00Z", "the AWS credentials cannot be loaded");
-    for (name, sso_until, refusal, expected, reason, step) in [
-        ("container", LATER, Some((403, "")), refused, "403", "aws sso login"),
-        (
-            "role of another profile",
-            LATER,
-            Some((403, denied)),
-            refused,
-            "AccessDenied: not authorized",
-            "--profile admin",
-        ),
-        (
-            "web identity of a profile",
-            LATER,
-            Some((403, denied)),
-            refused,
-            "AccessDenied: not authorized",
-            "--profile ci",
-        ),
-        (
-            "IAM Identity Center",
-            past,
-            None,
-            "the AWS credentials have expired",
-            "SSO token",
-            "aws sso login --profile corp",
-        ),
-        (
-            "IAM Identity Center",
-            LATER,
-            Some((401, gone)),
-            refused,
-            "not found or invalid",
-            "aws sso login --profile corp",
-        ),
-        (
-            "IAM Identity Center, in the former form",
-            past,
-            Some((401, gone)),
-            refused,
-            "not found",
-            "aws sso login --profile corp",
-        ),
+    let (gone, past) = (r#"{"message": "Session token not found or invalid"}"#, "2020-01-01T00:00:00Z");
+    for (name, sso_until, refusal, reason) in [
+        ("container", LATER, Some((403, "")), "403"),
+        ("role of another profile", LATER, Some((403, denied)), "AccessDenied: not authorized"),
+        ("web identity", LATER, Some((403, denied)), "AccessDenied: not authorized"),
+        ("IAM Identity Center", past, None, "SSO token has expired"),
+        ("IAM Identity Center", LATER, Some((401, gone)), "not found or invalid"),
+        ("IAM Identity Center, in its former form", past, Some((401, gone)), "not found or invalid"),
     ] {
-        let source = SOURCES.iter().find(|source| source.name == name).unwrap();
-        let givers = Givers::new().await;
+        let (source, givers) = (source(name), Givers::new().await);
         givers.seen.lock().unwrap().refusal = refusal;
         let output = run(source, &givers, sso_until).await;
         let said = String::from_utf8_lossy(&output.stderr);
+        let happened = if refusal.is_some() { "cannot be loaded" } else { "have expired" };
+        let step = format!("aws sso login {}", source[1]);
         assert_eq!(output.status.code(), Some(1), "{name}: {said}");
-        assert!(said.starts_with(&format!("error: {expected}\n")), "{name}: {said}");
-        assert!(said.contains(reason) && said.contains(step) && !said.contains(" { "), "{name}: {said}");
+        assert!(said.starts_with(&format!("error: the AWS credentials {happened}\n")), "{name}: {said}");
+        assert!(said.contains(reason) && said.contains(step.trim()) && !said.contains(" { "), "{name}: {said}");
         assert_eq!(givers.seen.lock().unwrap().used, [], "{name}: a call was sent without credentials");
     }
 }

@@ -59,7 +59,7 @@ fn document(line: &str, output: &Output) -> Value {
 
 #[tokio::test]
 async fn every_command_writes_one_document_or_is_refused() {
-    let stage = Stage::open().await;
+    let stage = Stage::new().await;
     let home = TempDir::new().unwrap();
     for (line, members) in COMMANDS {
         let mut command = stage.kibus(line);

@@ -38,17 +38,14 @@ fn providers() -> Option<PathBuf> {
 /// A hub on an emulator, and the role of a controller.
 struct Bench {
     stage: Stage,
-    account: Account,
 }
 
 impl Bench {
     async fn open() -> Self {
-        let stage = Stage::open().await;
-        let account = Account::new("000000000000", stage.port(), "us-west-2");
-        let bench = Self { stage, account };
+        let bench = Self { stage: Stage::new().await };
         bench.kibus("bootstrap-hub --yes", 0);
         let role = format!("RoleName={ROLE} AssumeRolePolicyDocument={{}}");
-        bench.account.call("iam", "CreateRole", &role).await;
+        bench.stage.account.call("iam", "CreateRole", &role).await;
         bench
     }
 
@@ -85,7 +82,7 @@ impl Bench {
         // CloudFormation has some of its own.
         queue.tags.0.retain(|key, _| !key.starts_with("aws:"));
         let policy = format!("RoleName={ROLE} PolicyName={QUEUE}.us-west-2");
-        let policy = self.account.call("iam", "GetRolePolicy", &policy).await;
+        let policy = self.stage.account.call("iam", "GetRolePolicy", &policy).await;
         let document = |text: &str| {
             let (_, rest) = text.split_once("<PolicyDocument>").unwrap();
             let encoded = rest.split('<').next().unwrap();
@@ -112,7 +109,7 @@ impl Bench {
         let actions = ["kms:Decrypt", "kms:GenerateDataKey"];
         let statement = json!({ "Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*" });
         let policy = json!({ "Policy": json!({ "Statement": [statement] }).to_string() }).to_string();
-        let key = self.account.json("kms", "CreateKey", &policy).await;
+        let key = self.stage.account.json("kms", "CreateKey", &policy).await;
         let key = key["KeyMetadata"]["Arn"].as_str().unwrap();
         self.kibus(&format!("bootstrap-hub --kms-key {key} --yes"), 0);
         let verified = self.json("verify base", 2);
@@ -132,24 +129,24 @@ impl Bench {
         const INSTANCE: &str = "i-0000000000000000a";
         let tags = "Tag.1.Key=eks:eks-cluster-name Tag.1.Value=base Tag.2.Key=karpenter.sh/nodepool Tag.2.Value=spot";
         let tags = format!("ResourceId.1={INSTANCE} {tags}");
-        self.account.call("ec2", "CreateTags", &tags).await;
+        self.stage.account.call("ec2", "CreateTags", &tags).await;
         let event = json!({
             "version": "0",
             "id": "1",
             "source": "aws.ec2",
             "detail-type": "EC2 Spot Instance Interruption Warning",
-            "account": self.account.id,
+            "account": self.stage.account.id,
             "region": "us-west-2",
             "time": "2126-11-21T20:00:00Z",
             "resources": [],
             "detail": { "instance-id": INSTANCE, "instance-action": "terminate" },
         });
         let message = json!({ "QueueUrl": "kibus-hub", "MessageBody": event }).to_string();
-        self.account.call("sqs", "SendMessage", &message).await;
+        self.stage.account.call("sqs", "SendMessage", &message).await;
         let receive = json!({ "QueueUrl": QUEUE, "WaitTimeSeconds": 1 }).to_string();
         let began = Instant::now();
         loop {
-            let received = self.account.json("sqs", "ReceiveMessage", &receive).await;
+            let received = self.stage.account.json("sqs", "ReceiveMessage", &receive).await;
             if let Some(message) = received.pointer("/Messages/0") {
                 assert!(message["Body"].as_str().unwrap().contains(INSTANCE), "{message}");
                 return;
@@ -160,20 +157,20 @@ impl Bench {
     }
 }
 
-struct Configuration {
+struct Configuration<'a> {
     folder: TempDir,
-    port: u16,
+    account: &'a Account,
 }
 
-impl Configuration {
-    fn new(port: u16, files: &[(&str, &str)]) -> Self {
+impl<'a> Configuration<'a> {
+    fn new(account: &'a Account, files: &[(&str, &str)]) -> Self {
         let folder = TempDir::new().unwrap();
         for (name, text) in files {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        Self { folder, port }
+        Self { folder, account }
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -186,11 +183,11 @@ impl Configuration {
             .env("HOME", self.folder.path())
             .env("CHECKPOINT_DISABLE", "1")
             .env("TF_IN_AUTOMATION", "1")
-            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_ACCESS_KEY_ID", &self.account.id)
             .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_SESSION_TOKEN", secret(self.port).unwrap())
+            .env("AWS_SESSION_TOKEN", secret(self.account.server).unwrap())
             .env("AWS_EC2_METADATA_DISABLED", "true")
-            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port));
+            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.account.server));
         command.output().unwrap()
     }
 
@@ -217,7 +214,7 @@ async fn a_cluster_of_terraform_is_on_the_bus() {
     let bench = Bench::open().await;
     let texts: Vec<_> = super::texts().into_iter().enumerate().map(|(at, text)| (format!("{at}.tf"), text)).collect();
     let files: Vec<_> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    Configuration::new(bench.stage.port(), &files).succeeds(&["fmt", "-check", "-diff"]);
+    Configuration::new(&bench.stage.account, &files).succeeds(&["fmt", "-check", "-diff"]);
     let own = bench.kibus(&format!("export cluster base --controller-role {ROLE}"), 0);
     let module = bench.kibus("export cluster base --module", 0);
     let hub = bench.kibus("export hub", 0);
@@ -234,7 +231,7 @@ async fn a_cluster_of_terraform_is_on_the_bus() {
         ("hub/main.tf", &hub),
         ("main.tf", &format!("{PROVIDER}{call}")),
     ];
-    let terraform = Configuration::new(bench.stage.port(), &files);
+    let terraform = Configuration::new(&bench.stage.account, &files);
     terraform.init(&providers);
     terraform.succeeds(&["apply", "-auto-approve", "-input=false", "-no-color"]);
     let names = terraform.run(&["output", "-json", "names"]).stdout;
@@ -258,12 +255,12 @@ async fn a_cluster_of_cloud_formation_is_on_the_bus() {
         "Action=CreateStack&StackName=base&Capabilities.member.1=CAPABILITY_IAM&TemplateBody={}",
         urlencoding::encode(&template)
     );
-    let answer = bench.account.form_request("cloudformation", form).await;
+    let answer = bench.stage.account.form_request("cloudformation", form).await;
     assert!(answer.status().is_success(), "{:?}", answer.body());
-    wait_for(&bench.account, "CREATE_COMPLETE").await;
+    wait_for(&bench.stage.account, "CREATE_COMPLETE").await;
     bench.assert_on_the_bus(&bench.wanted(Format::CloudFormation)).await;
-    bench.account.call("cloudformation", "DeleteStack", "StackName=base").await;
-    wait_for(&bench.account, "DELETE_COMPLETE").await;
+    bench.stage.account.call("cloudformation", "DeleteStack", "StackName=base").await;
+    wait_for(&bench.stage.account, "DELETE_COMPLETE").await;
     assert_eq!(bench.queue().await, None);
 }
 
@@ -292,7 +289,7 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
         said.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let own = format!("export cluster base --controller-role {ROLE}");
-    let url = format!("http://127.0.0.1:{}/000000000000/{QUEUE}", bench.stage.port());
+    let url = format!("http://127.0.0.1:{}/{}/{QUEUE}", bench.stage.port(), bench.stage.account.id);
     let record = "/kibus/kibus/clusters/base";
     for (line, inside) in [(own.clone(), ""), ("export cluster base --module".to_owned(), "module.interruptions.")] {
         for (address, id) in [
@@ -317,7 +314,7 @@ async fn a_queue_that_exists_is_handed_over_or_released() {
         };
         let mut input = json!({ "Name": record });
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        bench.account.call("ssm", call, &input.to_string()).await;
+        bench.stage.account.call("ssm", call, &input.to_string()).await;
         let warned = said(&own).contains("something else manages it: two owners");
         assert_eq!(warned, warns, "{}", said(&own));
     }

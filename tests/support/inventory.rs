@@ -43,7 +43,8 @@ async fn of_kind(account: &Account, kind: Kind) -> Vec<Found> {
         }
         Kind::Queue => {
             let urls = pages(account, "sqs", "ListQueues", "QueueUrls", json!({ "MaxResults": 1000 })).await;
-            let queue = |url: &str| Found { kind, name: url.rsplit('/').next().unwrap().to_owned(), id: url.to_owned() };
+            let queue =
+                |url: &str| Found { kind, name: url.rsplit('/').next().unwrap().to_owned(), id: url.to_owned() };
             urls.iter().map(|url| queue(url.as_str().unwrap())).collect()
         }
         Kind::Role => {
@@ -54,11 +55,17 @@ async fn of_kind(account: &Account, kind: Kind) -> Vec<Found> {
             let mut all = Vec::new();
             for role in Box::pin(of_kind(account, Kind::Role)).await {
                 let policies = account.call("iam", "ListRolePolicies", &format!("RoleName={}", role.name)).await;
-                all.extend(texts(&policies, "member").map(|id| Found { kind, name: role.name.clone(), id: id.to_owned() }));
+                all.extend(texts(&policies, "member").map(|id| Found {
+                    kind,
+                    name: role.name.clone(),
+                    id: id.to_owned(),
+                }));
             }
             all
         }
-        Kind::LogGroup => named(pages(account, "logs", "DescribeLogGroups", "logGroups", json!({})).await, "logGroupName"),
+        Kind::LogGroup => {
+            named(pages(account, "logs", "DescribeLogGroups", "logGroups", json!({})).await, "logGroupName")
+        }
         Kind::Function => {
             let mut functions = account.json("lambda", "GET", "functions?MaxItems=10000").await;
             named(items(&mut functions, "Functions"), "FunctionName")
@@ -82,7 +89,9 @@ async fn of_kind(account: &Account, kind: Kind) -> Vec<Found> {
             };
             mappings.map(mapping).collect()
         }
-        Kind::Alarm => named(pages(account, "cloudwatch", "DescribeAlarms", "MetricAlarms", json!({})).await, "AlarmName"),
+        Kind::Alarm => {
+            named(pages(account, "cloudwatch", "DescribeAlarms", "MetricAlarms", json!({})).await, "AlarmName")
+        }
         Kind::Dashboard => {
             named(pages(account, "cloudwatch", "ListDashboards", "DashboardEntries", json!({})).await, "DashboardName")
         }

@@ -3,11 +3,10 @@
 use std::process::{Command, Stdio};
 
 use kibus::aws::{AwsCloud, Connect, Session};
-use kibus::sandbox::SandboxServer;
 
 use super::account::Account;
 use super::corrected_emulator;
-use super::emulator::{Kind, SharedServer, free_account, in_background, moto, private_server, secret};
+use super::emulator::{Kind, SharedServer, free_account, in_background, moto, secret};
 
 const REGION: &str = "us-west-2";
 
@@ -21,7 +20,6 @@ pub(crate) struct Stage {
     pub(crate) endpoint: String,
     pub(crate) kind: Kind,
     _functions: Option<Functions>,
-    _private: Option<SandboxServer>,
 }
 
 impl Stage {
@@ -30,14 +28,6 @@ impl Stage {
         let server = SharedServer::plain();
         let account = Account::new(&free_account(), server.port(), REGION);
         Self::of(account, server.endpoint.clone(), Kind::Ministack).await
-    }
-
-    /// Account 000000000000 on a ministack of its own.
-    pub(crate) async fn open() -> Self {
-        let server = private_server(&[]).await;
-        let account = Account::new("000000000000", server.endpoint().port, REGION);
-        let stage = Self::of(account, server.endpoint().url(), Kind::Ministack).await;
-        Self { _private: Some(server), ..stage }
     }
 
     /// A free account on a shared emulator, behind a proxy that corrects it and answers the self-tests of routers.
@@ -59,7 +49,7 @@ impl Stage {
     async fn of(account: Account, endpoint: String, kind: Kind) -> Self {
         let cloud = cloud(&connect(&account, &endpoint)).await;
         let _functions = (kind == Kind::Ministack).then(|| Functions(account.clone()));
-        Self { cloud, account, endpoint, kind, _functions, _private: None }
+        Self { cloud, account, endpoint, kind, _functions }
     }
 
     /// This account, behind the proxy at this endpoint.
