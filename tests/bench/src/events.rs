@@ -1,6 +1,6 @@
 //! The payloads: batches of Spot warnings, each about a new instance.
 
-use bytes::Bytes;
+use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 /// A Spot warning, in the shape of the EC2 user guide.

@@ -1,21 +1,14 @@
 //! Local servers in place of EC2 and SQS. They know every instance and every queue, and answer with a set latency.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
+use hyper::body::Bytes;
+use hyper::{Method, Request};
+use kibus_harness::proxy::{Answer, JSON, Port, answer};
+use kibus_harness::tls::Authority;
 
 use crate::hub::Hub;
 
@@ -46,59 +39,32 @@ impl FakeServices {
         (calls, std::mem::take(&mut *self.messages.lock().unwrap()))
     }
 
-    /// Listens on a free port of 127.0.0.1, with TLS if there is an acceptor for it.
-    pub async fn listen(self: &Arc<Self>, tls: Option<TlsAcceptor>) -> io::Result<SocketAddr> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
+    /// Listens on a free port of 127.0.0.1, with TLS if there is an authority for it. Gives the URL.
+    pub async fn listen(self: &Arc<Self>, tls: Option<&Authority>) -> String {
+        let (port, services) = (Port::open().await, Arc::clone(self));
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let origin: Arc<str> = format!("{scheme}://{address}").into();
-        let services = Arc::clone(self);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (services, tls, origin) = (Arc::clone(&services), tls.clone(), Arc::clone(&origin));
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(async move {
-                    match tls {
-                        None => services.serve(stream, origin).await,
-                        Some(tls) => {
-                            if let Ok(stream) = tls.accept(stream).await {
-                                services.serve(stream, origin).await;
-                            }
-                        }
-                    }
-                });
-            }
-        });
-        Ok(address)
+        let origin: Arc<str> = format!("{scheme}://127.0.0.1:{}", port.number()).into();
+        port.serve_as(tls, move |request| {
+            let (services, origin) = (Arc::clone(&services), Arc::clone(&origin));
+            async move { Ok(services.answer(&request, &origin).await) }
+        })
     }
 
-    async fn serve(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin, origin: Arc<str>) {
-        let service = service_fn(|request: Request<Incoming>| {
-            let (services, origin) = (Arc::clone(&self), Arc::clone(&origin));
-            async move { services.answer(request, &origin).await }
-        });
-        // A client may close its connection at any time.
-        let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-    }
-
-    async fn answer(&self, request: Request<Incoming>, origin: &str) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    async fn answer(&self, request: &Request<Bytes>, origin: &str) -> Answer {
         if request.method() == Method::HEAD {
             // The router opens a connection without a call.
-            return Ok(Response::default());
+            return Answer::default();
         }
-        let target = request.headers().get("x-amz-target").cloned();
-        let body = request.into_body().collect().await?.to_bytes();
-        let body = std::str::from_utf8(&body).expect("a request that is text");
+        let body = std::str::from_utf8(request.body()).expect("a request that is text");
         self.calls.fetch_add(1, Ordering::Relaxed);
         let latency = self.latency_millis.load(Ordering::Relaxed);
         if latency > 0 {
             tokio::time::sleep(Duration::from_millis(latency)).await;
         }
-        let (kind, text) = match target.as_ref().and_then(|target| target.to_str().ok()) {
-            None => ("text/xml", ec2(body)),
-            Some(target) => ("application/x-amz-json-1.0", self.sqs(target, body, origin)),
-        };
-        Ok(Response::builder().header("content-type", kind).body(Full::from(text)).expect("a response"))
+        match request.headers().get("x-amz-target").and_then(|target| target.to_str().ok()) {
+            None => answer(200, "text/xml", ec2(body)),
+            Some(target) => answer(200, JSON, self.sqs(target, body, origin)),
+        }
     }
 
     fn sqs(&self, target: &str, body: &str, origin: &str) -> String {

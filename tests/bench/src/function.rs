@@ -1,7 +1,6 @@
 //! A function's process and its CPU limit.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -61,7 +60,7 @@ impl Drop for Share {
 /// Starts a function. It is killed when dropped.
 pub fn start(
     program: &Program,
-    runtime_api: SocketAddr,
+    runtime_api: &str,
     services: &Services,
     share: Option<&Share>,
 ) -> std::io::Result<Child> {
@@ -92,7 +91,7 @@ pub fn start(
             ("_HANDLER", "kibus/karpenter-{cluster}"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
         ])
-        .env("AWS_LAMBDA_RUNTIME_API", runtime_api.to_string())
+        .env("AWS_LAMBDA_RUNTIME_API", runtime_api)
         .env("SSL_CERT_FILE", &services.bundle)
         .env("AWS_CA_BUNDLE", &services.bundle)
         .stdin(Stdio::null())

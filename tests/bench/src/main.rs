@@ -3,7 +3,7 @@
 //! The router is compared with a plain router in Python. Each runs as a process against a local Runtime API and local
 //! servers in place of EC2 and SQS:
 //!
-//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- [--runs N] [--quick] [--router FILE] [--python FILE]`
+//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- [--runs N] [--router FILE] [--python FILE]`
 //!
 //! The provisioning by kibus is compared with a bare client that makes the same calls, and with a script in Python. The
 //! calls go to the local emulator:
@@ -28,7 +28,6 @@ mod provisioning;
 mod runtime_api;
 mod table;
 mod targets;
-mod tls;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,7 +49,7 @@ struct Options {
     clusters: Vec<usize>,
     /// Whether calls are throttled at the rates of AWS.
     rates: bool,
-    /// Without the slow rows: those with a CPU limit, and the script for many clusters.
+    /// Without the script for many clusters.
     quick: bool,
     /// The command line's binary; built if not given.
     kibus: Option<PathBuf>,
@@ -85,12 +84,12 @@ fn options() -> Result<Options, String> {
             }
             "--kibus" if mode != Mode::Router => options.kibus = Some(value()?.into()),
             "--rates" if mode == Mode::Provisioning => options.rates = true,
-            "--quick" => options.quick = true,
+            "--quick" if mode == Mode::Provisioning => options.quick = true,
             "--router" => options.router = Some(value()?.into()),
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
-                    "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
+                    "unknown argument `{word}`; use --runs N, --router FILE, --python FILE, or provisioning \
                      --runs N, --quick, --rates, --clusters N,..., --kibus FILE, --router FILE, --python FILE, or at-rest --runs N, \
                      --kibus FILE, --router FILE"
                 ));
@@ -141,7 +140,7 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
         }
     }
     let programs = prepare::programs(options.router, options.python)?;
-    let bench = measure::Bench::new(options.quick).await?;
+    let bench = measure::Bench::new().await?;
     let measured = bench.run(&programs, options.runs).await?;
     Ok(table::print(&programs, &measured, options.runs))
 }

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kibus_harness::tls::Authority;
 use tempfile::TempDir;
 use tokio::process::Child;
 
@@ -11,7 +12,6 @@ use crate::events::Events;
 use crate::fake_services::{CLUSTERS, FakeServices};
 use crate::function::{Program, Services, Share, resident, start};
 use crate::runtime_api::{Answered, RuntimeApi};
-use crate::tls;
 
 /// The latency of EC2 and SQS in the slow rows.
 pub const LATENCY: Duration = Duration::from_millis(40);
@@ -59,25 +59,25 @@ pub struct Bench {
     http: Services,
     https: Services,
     share: Option<Share>,
-    quick: bool,
     _files: TempDir,
 }
 
 impl Bench {
-    /// Starts the servers. A quick benchmark has no rows with a CPU limit and few with latency.
-    pub async fn new(quick: bool) -> Result<Self, Box<dyn Error>> {
+    pub async fn new() -> Result<Self, Box<dyn Error>> {
         let files = tempfile::tempdir()?;
         let bundle = files.path().join("roots.pem");
-        let acceptor = tls::acceptor(&bundle)?;
+        // Both routers use TLS with all checks. A function in Lambda loads about as many certificates as this machine has.
+        let authority = Authority::new("benchmark authority");
+        let system = std::fs::read_to_string("/etc/ssl/certs/ca-certificates.crt").unwrap_or_default();
+        std::fs::write(&bundle, format!("{system}\n{}", authority.pem()))?;
         let fakes = Arc::new(FakeServices::default());
         let services = |endpoint| Services { endpoint, bundle: bundle.clone() };
-        let http = services(format!("http://{}", fakes.listen(None).await?));
-        let https = services(format!("https://{}", fakes.listen(Some(acceptor)).await?));
-        let share = if quick { None } else { Share::new() };
-        if share.is_none() && !quick {
+        let (http, https) = (services(fakes.listen(None).await), services(fakes.listen(Some(&authority)).await));
+        let share = Share::new();
+        if share.is_none() {
             eprintln!("cannot create a control group: skipping the rows with 0.15 CPU");
         }
-        Ok(Self { fakes, http, https, share, quick, _files: files })
+        Ok(Self { fakes, http, https, share, _files: files })
     }
 
     /// Measures all programs in turns, so that a disturbance affects all of them.
@@ -99,7 +99,7 @@ impl Bench {
                     }
                 }
                 let storms = storms().filter(|_| program.name == "kibus-router");
-                for load in loads().chain(storms).filter(|load| self.takes(*load)) {
+                for load in loads().chain(storms).filter(|load| !load.small || self.share.is_some()) {
                     let warm = self.warm(program, load, &mut events).await?;
                     note(&mut measured.warm, load, warm);
                 }
@@ -108,14 +108,9 @@ impl Bench {
         Ok(measured)
     }
 
-    fn takes(&self, load: Load) -> bool {
-        let waits = !load.latency.is_zero() && (load.batch < 100 || load.tls);
-        (!load.small || self.share.is_some()) && !(self.quick && waits)
-    }
-
     fn start(&self, program: &Program, api: &RuntimeApi, tls: bool, small: bool) -> std::io::Result<Child> {
         let services = if tls { &self.https } else { &self.http };
-        start(program, api.address, services, self.share.as_ref().filter(|_| small))
+        start(program, &api.address, services, self.share.as_ref().filter(|_| small))
     }
 
     async fn cold(
@@ -125,7 +120,7 @@ impl Bench {
         small: bool,
         events: &mut Events,
     ) -> Result<f64, Box<dyn Error>> {
-        let mut api = RuntimeApi::listen().await?;
+        let mut api = RuntimeApi::listen().await;
         self.fakes.set_latency(Duration::ZERO);
         let event = events.batches(1, 1);
         let begun = Instant::now();
@@ -137,7 +132,7 @@ impl Bench {
     }
 
     async fn warm(&self, program: &Program, load: Load, events: &mut Events) -> Result<Warm, Box<dyn Error>> {
-        let mut api = RuntimeApi::listen().await?;
+        let mut api = RuntimeApi::listen().await;
         let mut child = self.start(program, &api, load.tls, load.small)?;
         self.fakes.set_latency(Duration::ZERO);
         // One large batch warms everything.

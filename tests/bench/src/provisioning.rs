@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::process::Command;
 
 use emulator::Emulator;
-use proxy::{Call, Proxy};
+use proxy::Proxy;
 
 const REGION: &str = "us-west-2";
 /// The accounts that kibus, the bare client and the script work in. They are as long, so that calls are as long.
@@ -84,33 +84,33 @@ pub async fn run(programs: &Programs, sizes: &[usize], runs: usize, quick: bool)
 
 async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<Vec<Measured>, Box<dyn Error>> {
     let clusters = names(size);
-    let emulator = Emulator::start(programs.kibus.clone())?;
+    let emulator = Emulator::start(&programs.kibus)?;
     for account in ACCOUNTS {
-        emulator.create_roles(account, &clusters).await?;
+        emulator.create_roles(account, &clusters).await;
     }
     let [ours, bare, scripts] = ACCOUNTS;
-    bootstrap(programs, &emulator, ours).await?;
-    let proxy = Proxy::start(emulator.address, &emulator.token, false).await?;
-    let endpoint = format!("http://{}", proxy.address);
+    emulator.bootstrap(ours, &programs.router).await?;
+    let proxy = Proxy::start(emulator.port, false).await;
     let mut measured = Vec::new();
     for case in CASES {
-        let mut command = process(&programs.kibus, &endpoint, ours);
+        let mut command = process(&programs.kibus, &proxy.url, ours);
         command.args(arguments(case, &clusters));
         let kibus = ran(command).await?;
         let calls = proxy.take();
         // What only reads may read in the same account.
         let account = if case == Case::Add { bare } else { ours };
-        let floor = floor::replay(proxy.address, &calls, (ours, account)).await;
-        let floor = floor.map_err(|e| e.to_string())?;
+        let floor = floor::replay(&proxy.url, &calls, (ours, account)).await.map_err(|e| e.to_string())?;
         let script = if case != Case::Verify && with_script {
-            let mut command = process(&programs.python, &endpoint, scripts);
+            let mut command = process(&programs.python, &proxy.url, scripts);
             command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py")).args(&clusters);
             Some(ran(command).await?)
         } else {
             None
         };
         proxy.take();
-        measured.push(of(size, case, kibus, &calls, floor, script));
+        let (round_trips, repeated) = (proxy::round_trips(&calls), proxy::repeated(&calls));
+        let calls = calls.len();
+        measured.push(Measured { clusters: size, case, kibus, calls, round_trips, repeated, floor, script });
     }
     for cluster in [clusters.first(), clusters.last()].into_iter().flatten() {
         let expected = emulator.state(ours, cluster).await?;
@@ -140,29 +140,20 @@ pub async fn run_with_rates(programs: &Programs, sizes: &[usize]) -> Result<bool
     for &size in sizes {
         eprintln!("{size} clusters, with rates");
         let clusters = names(size);
-        let emulator = Emulator::start(programs.kibus.clone())?;
+        let emulator = Emulator::start(&programs.kibus)?;
         let account = ACCOUNTS[0];
-        emulator.create_roles(account, &clusters).await?;
-        bootstrap(programs, &emulator, account).await?;
-        let proxy = Proxy::start(emulator.address, &emulator.token, true).await?;
-        let endpoint = format!("http://{}", proxy.address);
+        emulator.create_roles(account, &clusters).await;
+        emulator.bootstrap(account, &programs.router).await?;
+        let proxy = Proxy::start(emulator.port, true).await;
         for case in CASES_WITH_RATES {
             // The buckets are full again.
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let mut command = process(&programs.kibus, &endpoint, account);
+            let mut command = process(&programs.kibus, &proxy.url, account);
             command.args(arguments(case, &clusters));
             let kibus = ran(command).await?;
             let calls = proxy.take();
-            if std::env::var_os("KIBUS_BENCH_CALLS").is_some() {
-                eprintln!("{}", proxy::listed(&calls));
-            }
-            measured.push(Throttled {
-                clusters: size,
-                case,
-                kibus,
-                calls: calls.len(),
-                throttled: proxy.take_throttled(),
-            });
+            let throttled = calls.iter().filter(|call| call.is_throttled).count();
+            measured.push(Throttled { clusters: size, case, kibus, calls: calls.len(), throttled });
         }
     }
     Ok(table::print_with_rates(&measured))
@@ -179,30 +170,6 @@ fn arguments(case: Case, clusters: &[String]) -> Vec<String> {
         Case::Remove => &["remove-cluster", "--yes"],
     };
     words.iter().map(|word| (*word).to_owned()).chain(clusters.iter().cloned()).collect()
-}
-
-async fn bootstrap(programs: &Programs, emulator: &Emulator, account: &str) -> Result<(), Box<dyn Error>> {
-    let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), account);
-    hub.env("AWS_SESSION_TOKEN", &emulator.token);
-    hub.args(["bootstrap-hub", "--yes", "--router-binary"]).arg(&programs.router);
-    ran(hub).await?;
-    Ok(())
-}
-
-fn of(clusters: usize, case: Case, kibus: Ran, calls: &[Call], floor: Duration, script: Option<Ran>) -> Measured {
-    if std::env::var_os("KIBUS_BENCH_CALLS").is_some() {
-        eprintln!("{}", proxy::listed(calls));
-    }
-    Measured {
-        clusters,
-        case,
-        kibus,
-        calls: calls.len(),
-        round_trips: proxy::round_trips(calls),
-        repeated: proxy::repeated(calls),
-        floor,
-        script,
-    }
 }
 
 /// A process that calls the emulator in an account, which is its access key.
@@ -254,9 +221,4 @@ pub async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
         return Err(format!("{:?}: {}\n{}", command.as_std(), output.status, texts.concat()).into());
     }
     Ok(Ran { took, memory: watch.await? })
-}
-
-/// The role of a cluster's controller, named as by terraform-aws-eks.
-fn role(cluster: &str) -> String {
-    format!("KarpenterController-{cluster}")
 }

@@ -1,18 +1,12 @@
 //! A local server in place of Lambda's Runtime API. It passes one prepared event after the other to the function and
 //! records when each is answered.
 
-use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::body::Bytes;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use kibus_harness::proxy::{Answer, Port, answer};
 use tokio::sync::mpsc;
 
 /// A finished invocation.
@@ -26,7 +20,7 @@ pub struct Answered {
 /// The Runtime API of one function process.
 pub struct RuntimeApi {
     /// Its address.
-    pub address: SocketAddr,
+    pub address: String,
     events: mpsc::UnboundedSender<Bytes>,
     answers: mpsc::UnboundedReceiver<Result<Answered, String>>,
 }
@@ -39,26 +33,16 @@ struct State {
 
 impl RuntimeApi {
     /// Listens on a free port of 127.0.0.1.
-    pub async fn listen() -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
+    pub async fn listen() -> Self {
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, answers) = mpsc::unbounded_channel();
         let state =
             Arc::new(State { events: tokio::sync::Mutex::new(waiting), begun: Mutex::new(None), answers: done });
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&state);
-                let _ = stream.set_nodelay(true);
-                tokio::spawn(async move {
-                    let service = service_fn(|request| state.answer(request));
-                    let _ = hyper::server::conn::http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), service)
-                        .await;
-                });
-            }
+        let url = Port::open().await.serve(move |request| {
+            let state = Arc::clone(&state);
+            async move { Ok(state.answer(&request).await) }
         });
-        Ok(Self { address, events, answers })
+        Self { address: url.trim_start_matches("http://").to_owned(), events, answers }
     }
 
     /// Invokes the function with these events, one after the other, and waits until each succeeds.
@@ -77,15 +61,15 @@ impl RuntimeApi {
 }
 
 impl State {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    async fn answer(&self, request: &Request<Bytes>) -> Answer {
         if request.uri().path().ends_with("/next") {
             let Some(event) = self.events.lock().await.recv().await else {
-                return Ok(Response::builder().status(410).body(Full::default()).expect("a response"));
+                return answer(410, "text/plain", "");
             };
             let deadline = SystemTime::now() + Duration::from_secs(60);
             let deadline = deadline.duration_since(UNIX_EPOCH).expect("a clock after 1970").as_millis();
             *self.begun.lock().unwrap() = Some(Instant::now());
-            return Ok(Response::builder()
+            return Response::builder()
                 .header("content-type", "application/json")
                 .header("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
                 .header("lambda-runtime-deadline-ms", deadline.to_string())
@@ -93,14 +77,13 @@ impl State {
                     "lambda-runtime-invoked-function-arn",
                     "arn:aws:lambda:us-west-2:111122223333:function:kibus-router:live",
                 )
-                .body(Full::new(event))
-                .expect("a response"));
+                .body(event)
+                .expect("a response");
         }
         let succeeded = request.uri().path().ends_with("/response");
-        let body = request.into_body().collect().await?.to_bytes();
         let ended = Instant::now();
-        let text = String::from_utf8_lossy(&body);
-        let all = serde_json::from_slice::<serde_json::Value>(&body)
+        let text = String::from_utf8_lossy(request.body());
+        let all = serde_json::from_slice::<serde_json::Value>(request.body())
             .is_ok_and(|answer| answer["batchItemFailures"].as_array().is_some_and(Vec::is_empty));
         let begun = self.begun.lock().unwrap().take();
         let answered = match begun {
@@ -108,6 +91,6 @@ impl State {
             _ => Err(format!("the function answered: {text}")),
         };
         let _ = self.answers.send(answered);
-        Ok(Response::builder().status(202).body(Full::default()).expect("a response"))
+        answer(202, "text/plain", "")
     }
 }

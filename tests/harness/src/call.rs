@@ -128,7 +128,7 @@ fn pairs(form: &str) -> BTreeMap<String, String> {
 }
 
 /// Decodes a part of a URL or a form.
-pub(crate) fn decoded(text: &str) -> String {
+pub fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

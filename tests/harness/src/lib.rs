@@ -9,3 +9,5 @@ pub mod proxy;
 pub mod recorded;
 pub mod tls;
 pub mod transcript;
+
+pub use call::decoded;

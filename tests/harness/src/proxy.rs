@@ -6,6 +6,7 @@ mod forward;
 mod hold;
 mod operation;
 
+use std::io::Error;
 use std::net::Ipv4Addr;
 
 use http_body_util::{BodyExt, Full};
@@ -21,6 +22,8 @@ pub use answer::{JSON, answer, change_json, document, json_answer, refusal};
 pub use forward::{Upstream, forward, keep_secret, secret};
 pub use hold::{Held, Hold, hold};
 pub use operation::Operation;
+
+use crate::tls::Authority;
 
 /// A whole answer.
 pub type Answer = Response<Bytes>;
@@ -53,25 +56,48 @@ impl Port {
     where
         F: Future<Output = Result<Answer, Broken>> + Send + 'static,
     {
-        let url = self.url();
+        self.serve_as(None, handler)
+    }
+
+    /// The same, over TLS with a certificate of this authority, if there is one.
+    pub fn serve_as<F>(
+        self,
+        authority: Option<&Authority>,
+        handler: impl Fn(Request<Bytes>) -> F + Clone + Send + Sync + 'static,
+    ) -> String
+    where
+        F: Future<Output = Result<Answer, Broken>> + Send + 'static,
+    {
+        let tls = authority.map(|authority| authority.server(2999));
+        let url = if tls.is_some() { self.url().replacen("http", "https", 1) } else { self.url() };
         tokio::spawn(async move {
             for connection in (0..).map(Connection) {
                 let Ok((stream, _)) = self.0.accept().await else {
                     return;
                 };
-                let handler = handler.clone();
+                let _ = stream.set_nodelay(true);
+                let (tls, handler) = (tls.clone(), handler.clone());
                 let service = service_fn(move |request: Request<Incoming>| {
                     let handler = handler.clone();
                     async move {
                         let (mut parts, body) = request.into_parts();
                         parts.extensions.insert(connection);
-                        let answer = handler(Request::from_parts(parts, body.collect().await?.to_bytes())).await;
-                        answer.map(with_length)
+                        let body = body.collect().await.map_err(Error::other)?.to_bytes();
+                        let answer = handler(Request::from_parts(parts, body)).await;
+                        answer.map(with_length).map_err(Error::other)
                     }
                 });
-                let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 // A connection breaks if the client was killed, or on purpose.
-                tokio::spawn(connection);
+                tokio::spawn(async move {
+                    let server = http1::Builder::new();
+                    match tls {
+                        None => server.serve_connection(TokioIo::new(stream), service).await.ok(),
+                        Some(tls) => {
+                            let stream = TokioIo::new(tls.accept(stream).await.ok()?);
+                            server.serve_connection(stream, service).await.ok()
+                        }
+                    }
+                });
             }
         });
         url

@@ -46,7 +46,7 @@ impl Authority {
         url
     }
 
-    fn server(&self, until: i32) -> TlsAcceptor {
+    pub(crate) fn server(&self, until: i32) -> TlsAcceptor {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         params.distinguished_name.push(DnType::CommonName, "server");
         params.use_authority_key_identifier_extension = true;

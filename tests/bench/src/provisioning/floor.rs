@@ -1,27 +1,24 @@
 //! The floor: a bare client that makes the calls that kibus made, 32 at once, on open connections.
 
 use std::collections::VecDeque;
-use std::error::Error;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::HeaderValue;
+use hyper_util::rt::TokioIo;
+use kibus_harness::proxy::Broken;
+use tokio::net::TcpStream;
 
-use super::proxy::{Call, connect};
+use super::proxy::Call;
 
-/// How many calls are made at once.
-pub const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 32;
 
 /// Makes the calls in another account, in the order in which kibus made them. Gives how long that took.
-pub async fn replay(
-    proxy: SocketAddr,
-    calls: &[Call],
-    (from, to): (&str, &str),
-) -> Result<Duration, Box<dyn Error + Send + Sync>> {
+pub async fn replay(proxy: &str, calls: &[Call], (from, to): (&str, &str)) -> Result<Duration, Broken> {
     let requests = calls.iter().map(|call| in_account(call, from, to));
     let queue = Arc::new(Mutex::new(requests.collect::<Result<VecDeque<_>, _>>()?));
     let mut connections = Vec::new();
@@ -50,9 +47,17 @@ pub async fn replay(
     Ok(begun.elapsed())
 }
 
+async fn connect(server: &str) -> Result<SendRequest<Full<Bytes>>, Broken> {
+    let stream = TcpStream::connect(server.trim_start_matches("http://")).await?;
+    stream.set_nodelay(true)?;
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
 /// That call in another account: its id is as long, wherever it is.
-fn in_account(call: &Call, from: &str, to: &str) -> Result<Request<Full<Bytes>>, Box<dyn Error + Send + Sync>> {
-    let mut head = call.head.clone();
+fn in_account(call: &Call, from: &str, to: &str) -> Result<Request<Full<Bytes>>, Broken> {
+    let (mut head, body) = call.request.clone().into_parts();
     head.uri = head.uri.to_string().replace(from, to).parse()?;
     for value in head.headers.values_mut() {
         if let Ok(text) = value.to_str() {
@@ -60,9 +65,9 @@ fn in_account(call: &Call, from: &str, to: &str) -> Result<Request<Full<Bytes>>,
         }
     }
     // An archive is not text, and names no account.
-    let body = match std::str::from_utf8(&call.body) {
+    let body = match std::str::from_utf8(&body) {
         Ok(text) => Bytes::from(text.replace(from, to)),
-        Err(_) => call.body.clone(),
+        Err(_) => body,
     };
     Ok(Request::from_parts(head, Full::new(body)))
 }

@@ -7,86 +7,42 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Response;
-
-use super::proxy::Call;
+use kibus_harness::proxy::{Answer, Operation, refusal};
 
 /// The buckets of one account.
 #[derive(Default)]
-pub struct Rates {
-    buckets: BTreeMap<&'static str, (f64, Instant)>,
-    throttled: usize,
-}
-
-/// Calls that AWS counts together.
-struct Group {
-    name: &'static str,
-    per_second: f64,
-    /// The answer to a call too many: status, code, and whether it is XML.
-    refusal: (u16, &'static str, bool),
-}
+pub struct Rates(BTreeMap<&'static str, (f64, Instant)>);
 
 impl Rates {
     /// Takes a token for a call. Gives the answer to a call too many.
-    pub fn refuse(&mut self, call: &Call) -> Option<Response<Full<Bytes>>> {
-        let group = group(call)?;
+    pub fn refuse(&mut self, operation: &Operation) -> Option<Answer> {
+        let (group, per_second, (status, code)) = group(operation)?;
         let now = Instant::now();
-        let (tokens, since) = self.buckets.entry(group.name).or_insert((group.per_second, now));
-        *tokens = (*tokens + since.elapsed().as_secs_f64() * group.per_second).min(group.per_second);
+        let (tokens, since) = self.0.entry(group).or_insert((per_second, now));
+        *tokens = (*tokens + since.elapsed().as_secs_f64() * per_second).min(per_second);
         *since = now;
         if *tokens >= 1.0 {
             *tokens -= 1.0;
             return None;
         }
-        self.throttled += 1;
-        Some(refusal(group.refusal))
-    }
-
-    /// How many calls were throttled since the last time.
-    pub fn take_throttled(&mut self) -> usize {
-        std::mem::take(&mut self.throttled)
+        Some(refusal(operation, status, code, "Rate exceeded"))
     }
 }
 
-fn group(call: &Call) -> Option<Group> {
-    let (service, operation) = (call.service(), call.operation());
-    let operation = operation.rsplit('.').next().unwrap_or_default();
-    let (name, per_second, refusal) = match (service.as_str(), operation) {
-        ("iam", _) => ("iam", 20.0, (400, "Throttling", true)),
-        ("sqs", "CreateQueue") => ("create", 20.0, (403, "RequestThrottled", false)),
-        ("sqs", "ListQueueTags" | "TagQueue" | "UntagQueue") => ("tags", 30.0, (403, "RequestThrottled", false)),
-        ("sqs", "SetQueueAttributes") => ("set", 30.0, (400, "ThrottlingException", false)),
-        ("sqs", "DeleteQueue") => ("delete", 30.0, (400, "ThrottlingException", false)),
-        ("ssm", "GetParameter" | "GetParameters" | "GetParametersByPath") => {
-            ("read parameter", 40.0, (400, "ThrottlingException", false))
-        }
-        ("ssm", "PutParameter") => ("write parameter", 3.0, (400, "ThrottlingException", false)),
+/// The calls that AWS counts together, how many a second, and the status and the code of the answer to a call too many.
+fn group(operation: &Operation) -> Option<(&'static str, f64, (u16, &'static str))> {
+    let throttling = (400, "ThrottlingException");
+    Some(match operation.name.split_once(':')? {
+        ("iam", _) => ("iam", 20.0, (400, "Throttling")),
+        ("sqs", "CreateQueue") => ("create", 20.0, (403, "RequestThrottled")),
+        ("sqs", "ListQueueTags" | "TagQueue" | "UntagQueue") => ("tags", 30.0, (403, "RequestThrottled")),
+        ("sqs", "SetQueueAttributes") => ("set", 30.0, throttling),
+        ("sqs", "DeleteQueue") => ("delete", 30.0, throttling),
+        ("ssm", "GetParameter" | "GetParameters" | "GetParametersByPath") => ("read parameter", 40.0, throttling),
+        ("ssm", "PutParameter") => ("write parameter", 3.0, throttling),
         // Not documented, but reported.
-        ("ssm", "DeleteParameter" | "DeleteParameters") => {
-            ("delete parameter", 5.0, (400, "ThrottlingException", false))
-        }
-        ("lambda", _) => ("lambda", 15.0, (429, "TooManyRequestsException", false)),
+        ("ssm", "DeleteParameter" | "DeleteParameters") => ("delete parameter", 5.0, throttling),
+        ("lambda", _) => ("lambda", 15.0, (429, "TooManyRequestsException")),
         _ => return None,
-    };
-    Some(Group { name, per_second, refusal })
-}
-
-fn refusal((status, code, xml): (u16, &str, bool)) -> Response<Full<Bytes>> {
-    let (kind, body) = if xml {
-        let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>Rate exceeded</Message></Error>");
-        ("text/xml", format!("<ErrorResponse>{error}<RequestId>1</RequestId></ErrorResponse>"))
-    } else {
-        let body = format!("{{\"__type\":\"{code}\",\"message\":\"Rate exceeded\"}}");
-        ("application/x-amz-json-1.0", body)
-    };
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
-    *answer.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
-    answer.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static(kind));
-    // The SDK's error code of Lambda is in a header.
-    if let Ok(code) = code.parse() {
-        answer.headers_mut().insert("x-amzn-errortype", code);
-    }
-    answer
+    })
 }
