@@ -9,7 +9,7 @@ use kibus::plan::Change;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::aws_like::{AwsLike, Proxy};
+use crate::aws_like::AwsLike;
 use crate::support::account::Account;
 use crate::support::stage::{Stage, port_of};
 
@@ -26,9 +26,7 @@ struct Bench {
 
 impl Bench {
     async fn new() -> Self {
-        let stage = Stage::new().await;
-        let Proxy { url, like } = Proxy::start(stage.port(), "none").await;
-        let stage = stage.through(url).await;
+        let (stage, like) = Stage::like_aws().await;
         let others = Account { server: port_of(&stage.endpoint), ..stage.account.clone() };
         let queue = stage.hub(HubOptions::default()).get(&ResourceId::Queue(QUEUE.parse().unwrap())).unwrap().clone();
         let bench = Self { stage, like, others, queue };

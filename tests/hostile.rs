@@ -4,7 +4,6 @@ mod answers;
 mod arguments;
 mod bad_server;
 mod function;
-mod hub;
 mod hub_queue;
 mod interrupted;
 pub(crate) mod process;

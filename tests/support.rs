@@ -1,6 +1,5 @@
 //! What tests share: emulators and clouds on them, one proxy library, and calls that bypass kibus.
 
-pub(crate) mod behaving_cloud;
 pub(crate) mod corrected_emulator;
 pub(crate) mod create_tags;
 pub(crate) mod emulator;

@@ -2,15 +2,16 @@
 
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use hyper::body::Bytes;
 use hyper::{Request, Response};
+use kibus_harness::hub_queue::Hub;
+use kibus_harness::runtime_api::{Invocation, RuntimeApi};
 use serde_json::{Value, json};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
-use super::hub::Hub;
 use crate::support::proxy::{Answer, Broken, Port, json_answer};
 use crate::support::tls::Authority;
 
@@ -26,15 +27,12 @@ pub(crate) enum Ended {
 pub(crate) struct Function {
     process: Child,
     events: mpsc::UnboundedSender<Bytes>,
-    ended: mpsc::UnboundedReceiver<Ended>,
+    ended: mpsc::UnboundedReceiver<Invocation>,
     services: Arc<Services>,
 }
 
 struct Services {
-    /// How long an invocation may take.
-    limit: Duration,
-    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
-    ended: mpsc::UnboundedSender<Ended>,
+    runtime: RuntimeApi,
     sent: Mutex<Vec<String>>,
     hub: Mutex<Hub>,
 }
@@ -47,11 +45,10 @@ impl Function {
     /// Starts the router; if so, the servers in place of EC2 and SQS have a certificate of this authority, valid until the end of
     /// the year.
     pub(crate) async fn start_behind(tls: Option<(&Authority, i32)>, variables: &[(&str, &str)]) -> Self {
-        let ((events, waiting), (done, ended)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
-        let (sent, hub) = (Mutex::default(), Mutex::default());
         // Longer than on AWS: this is a debug build, on a machine that runs other tests. An untrusted server is tried until then.
         let limit = Duration::from_secs(if tls.is_some() { 12 } else { 60 });
-        let services = Arc::new(Services { limit, events: waiting.into(), ended: done, sent, hub });
+        let (runtime, events, ended) = RuntimeApi::new("us-east-2", limit);
+        let services = Arc::new(Services { runtime, sent: Mutex::default(), hub: Mutex::default() });
         let answering = Arc::clone(&services);
         let url = Port::open().await.serve(move |request| {
             let services = Arc::clone(&answering);
@@ -93,7 +90,12 @@ impl Function {
         self.events.send(payload.into()).unwrap();
         let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
         let exited = self.process.try_wait().unwrap();
-        ended.unwrap_or_else(|_| panic!("no answer; exited: {exited:?}")).unwrap()
+        match ended.unwrap_or_else(|_| panic!("no answer; exited: {exited:?}")).unwrap() {
+            Invocation { has_failed: true, answer, .. } => {
+                Ended::Failed(answer["errorType"].as_str().unwrap().to_owned())
+            }
+            Invocation { answer, .. } => Ended::Answered(answer),
+        }
     }
 
     /// The messages that queues took since the last time.
@@ -124,45 +126,19 @@ impl Function {
 
 impl Services {
     async fn answer(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
-        let path = request.uri().path().to_owned();
-        if path.ends_with("/next") {
-            let Some(event) = self.events.lock().await.recv().await else {
-                return Ok(Response::builder().status(410).body(Bytes::new())?);
-            };
-            let deadline = (SystemTime::now() + self.limit).duration_since(UNIX_EPOCH);
-            return Ok(Response::builder()
-                .header("lambda-runtime-aws-request-id", "request")
-                .header("lambda-runtime-deadline-ms", deadline.unwrap().as_millis().to_string())
-                .header(
-                    "lambda-runtime-invoked-function-arn",
-                    "arn:aws:lambda:us-east-2:111122223333:function:kibus-router:live",
-                )
-                .body(event)?);
+        if let Some(answer) = self.runtime.answer(&request).await {
+            return Ok(answer);
         }
-        let (target, body) = (request.headers().get("x-amz-target"), request.body());
-        let text = match (path.rsplit('/').next(), target) {
-            (Some("response"), _) => {
-                drop(self.ended.send(Ended::Answered(serde_json::from_slice(body).unwrap())));
-                String::new()
-            }
-            (Some("error"), _) => {
-                let error: Value = serde_json::from_slice(body).unwrap();
-                let kind = error["errorType"].as_str().unwrap().to_owned();
-                drop(self.ended.send(Ended::Failed(kind)));
-                String::new()
-            }
-            (_, Some(target)) => {
-                let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(body).unwrap());
-                let own = self.hub.lock().unwrap().answer(target, &input);
-                match own {
-                    Some(Some(answer)) => return Ok(json_answer(200, &answer)),
-                    Some(None) => std::future::pending().await,
-                    None => self.sqs(target, &input),
-                }
-            }
-            _ => tags(&String::from_utf8_lossy(body)),
+        let Some(target) = request.headers().get("x-amz-target") else {
+            return Ok(Response::new(tags(&String::from_utf8_lossy(request.body())).into()));
         };
-        Ok(Response::new(text.into()))
+        let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(request.body()).unwrap());
+        let own = self.hub.lock().unwrap().answer(target, &input);
+        match own {
+            Some(Some(answer)) => Ok(json_answer(200, &answer)),
+            Some(None) => std::future::pending().await,
+            None => Ok(Response::new(self.sqs(target, &input).into())),
+        }
     }
 
     fn sqs(&self, target: &str, input: &Value) -> String {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use kibus_harness::hub_queue::Hub;
+
 use super::function::Function;
-use super::hub::Hub;
 use super::router::{MEMORY, MOST, about, batch, ids, retried, spot};
 
 fn spots(names: impl Iterator<Item = usize>) -> Vec<String> {

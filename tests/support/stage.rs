@@ -7,6 +7,7 @@ use kibus::aws::{AwsCloud, Connect, Session};
 use super::account::Account;
 use super::corrected_emulator;
 use super::emulator::{Kind, SharedServer, free_account, in_background, moto, secret};
+use crate::aws_like::{AwsLike, Proxy};
 
 const REGION: &str = "us-west-2";
 
@@ -53,8 +54,15 @@ impl Stage {
     }
 
     /// This account, behind the proxy at this endpoint.
-    pub(crate) async fn through(self, endpoint: String) -> Self {
+    async fn through(self, endpoint: String) -> Self {
         Self { cloud: self.cloud_at(&endpoint).await, endpoint, ..self }
+    }
+
+    /// A free account on a shared ministack behind the AWS-like proxy, whose behaviors are off.
+    pub(crate) async fn like_aws() -> (Self, AwsLike) {
+        let stage = Self::new().await;
+        let Proxy { url, like } = Proxy::start(stage.port(), "none").await;
+        (stage.through(url).await, like)
     }
 
     /// The bus through the server at this endpoint, which passes calls on to the account.
@@ -117,12 +125,6 @@ impl Drop for Functions {
     fn drop(&mut self) {
         let account = self.0.clone();
         // The test may have failed, and the emulator with it.
-        let _ = in_background(async move || {
-            let list = account.json("lambda", "GET", "functions/").await;
-            for function in list["Functions"].as_array().into_iter().flatten() {
-                let name = function["FunctionName"].as_str().unwrap_or_default();
-                account.send("lambda", "DELETE", &format!("functions/{name}")).await;
-            }
-        });
+        let _ = in_background(async move || account.delete_functions().await);
     }
 }

@@ -6,12 +6,12 @@ use kibus::cloud::{Fault, FaultKind, Read, Waiting, Write};
 use kibus::model::{HubOptions, Parameter, Resource, ResourceId, Settings, Tags};
 use kibus::plan::{Change, diff};
 
-use crate::aws_like::{Behavior, Server};
-use crate::support::behaving_cloud::BehavingCloud;
+use crate::aws_like::Behavior;
+use crate::support::stage::Stage;
 
 /// The settings of a hub of this cloud.
-fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
-    let scope = cloud.cloud.scope();
+fn parameter(stage: &Stage, memory: &str) -> Resource {
+    let scope = stage.cloud.scope();
     let options = HubOptions { memory: Some(memory.parse().unwrap()), ..HubOptions::default() };
     Resource::Parameter(Parameter {
         name: scope.settings_parameter(),
@@ -21,62 +21,58 @@ fn parameter(cloud: &BehavingCloud, memory: &str) -> Resource {
     })
 }
 
-async fn settings(cloud: &BehavingCloud) -> Option<Settings> {
-    let id = ResourceId::Parameter(cloud.cloud.scope().settings_parameter());
-    let found = cloud.cloud.read(&id).await.unwrap()?;
+async fn settings(stage: &Stage) -> Option<Settings> {
+    let id = ResourceId::Parameter(stage.cloud.scope().settings_parameter());
+    let found = stage.cloud.read(&id).await.unwrap()?;
     found.as_parameter()?.settings().cloned()
 }
 
-async fn written(cloud: &BehavingCloud, change: &Change, waits: &Mutex<Vec<String>>) -> Result<(), Fault> {
+async fn written(stage: &Stage, change: &Change, waits: &Mutex<Vec<String>>) -> Result<(), Fault> {
     let (_stop, stop) = tokio::sync::watch::channel(false);
     let report = |reason: &str| waits.lock().unwrap().push(reason.to_owned());
-    Box::pin(cloud.cloud.write(change, Waiting::new(&report, &stop))).await
+    Box::pin(stage.cloud.write(change, Waiting::new(&report, &stop))).await
 }
 
 /// Right after a teardown, the settings of a new hub wait for the name.
-#[test]
-fn n3_kibus_waits_for_the_name_of_deleted_settings() {
-    Server::shared().runtime.block_on(async {
-        let cloud = BehavingCloud::of("200000000053").await;
-        cloud.proxy.like.switch("N3");
-        let waits = Mutex::default();
-        let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
-        written(&cloud, &Change::delete(None, old), &waits).await.unwrap();
-        assert_eq!(*waits.lock().unwrap(), [""; 0]);
-        written(&cloud, &Change::create(None, new.clone()), &waits).await.unwrap();
-        let reason = "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
-        assert!(waits.lock().unwrap().iter().all(|wait| wait == reason), "{waits:?}");
-        assert!(!std::mem::take(&mut *waits.lock().unwrap()).is_empty());
-        assert!(cloud.proxy.like.strikes(Behavior::N3) > 0);
-        assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
-        // What exists is not waited for.
-        let fault = written(&cloud, &Change::create(None, new), &waits).await.unwrap_err();
-        assert_eq!((fault.kind, waits.into_inner().unwrap().len()), (FaultKind::Exists, 0));
-    });
+#[tokio::test]
+async fn n3_kibus_waits_for_the_name_of_deleted_settings() {
+    let (stage, like) = Stage::like_aws().await;
+    like.switch("N3");
+    let waits = Mutex::default();
+    let (old, new) = (parameter(&stage, "512"), parameter(&stage, "1024"));
+    written(&stage, &Change::create(None, old.clone()), &waits).await.unwrap();
+    written(&stage, &Change::delete(None, old), &waits).await.unwrap();
+    assert_eq!(*waits.lock().unwrap(), [""; 0]);
+    written(&stage, &Change::create(None, new.clone()), &waits).await.unwrap();
+    let reason = "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
+    assert!(waits.lock().unwrap().iter().all(|wait| wait == reason), "{waits:?}");
+    assert!(!std::mem::take(&mut *waits.lock().unwrap()).is_empty());
+    assert!(like.strikes(Behavior::N3) > 0);
+    assert_eq!(settings(&stage).await.as_ref(), new.as_parameter().unwrap().settings());
+    // What exists is not waited for.
+    let fault = written(&stage, &Change::create(None, new), &waits).await.unwrap_err();
+    assert_eq!((fault.kind, waits.into_inner().unwrap().len()), (FaultKind::Exists, 0));
 }
 
 /// An old answer shows the same change again, and making it again changes nothing.
-#[test]
-fn n4_an_old_answer_repeats_a_change() {
-    Server::shared().runtime.block_on(async {
-        let cloud = BehavingCloud::of("200000000054").await;
-        cloud.proxy.like.switch("held N4");
-        let waits = Mutex::default();
-        let (old, new) = (parameter(&cloud, "512"), parameter(&cloud, "1024"));
-        written(&cloud, &Change::create(None, old.clone()), &waits).await.unwrap();
-        assert_eq!(settings(&cloud).await, None);
-        cloud.proxy.like.settle().await;
-        cloud.proxy.like.switch("held N4");
-        for _ in 0..2 {
-            let from = cloud.cloud.read(&old.id()).await.unwrap().unwrap();
-            let fields = diff(&new, &from, &Default::default());
-            assert_eq!(fields.len(), 1, "{fields:?}");
-            let update = Change::update(None, from, new.clone(), fields);
-            written(&cloud, &update, &waits).await.unwrap();
-        }
-        cloud.proxy.like.settle().await;
-        assert_eq!(settings(&cloud).await.as_ref(), new.as_parameter().unwrap().settings());
-        assert!(cloud.proxy.like.strikes(Behavior::N4) > 0);
-    });
+#[tokio::test]
+async fn n4_an_old_answer_repeats_a_change() {
+    let (stage, like) = Stage::like_aws().await;
+    like.switch("held N4");
+    let waits = Mutex::default();
+    let (old, new) = (parameter(&stage, "512"), parameter(&stage, "1024"));
+    written(&stage, &Change::create(None, old.clone()), &waits).await.unwrap();
+    assert_eq!(settings(&stage).await, None);
+    like.settle().await;
+    like.switch("held N4");
+    for _ in 0..2 {
+        let from = stage.cloud.read(&old.id()).await.unwrap().unwrap();
+        let fields = diff(&new, &from, &Default::default());
+        assert_eq!(fields.len(), 1, "{fields:?}");
+        let update = Change::update(None, from, new.clone(), fields);
+        written(&stage, &update, &waits).await.unwrap();
+    }
+    like.settle().await;
+    assert_eq!(settings(&stage).await.as_ref(), new.as_parameter().unwrap().settings());
+    assert!(like.strikes(Behavior::N4) > 0);
 }

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use hyper::body::Bytes;
 use hyper::{Method, Request};
+use kibus_harness::hub_queue::Hub;
 use kibus_harness::proxy::{Answer, JSON, Port, answer};
 use kibus_harness::tls::Authority;
-
-use crate::hub::Hub;
 
 /// How many clusters there are. The number of an instance determines its cluster.
 pub const CLUSTERS: u64 = 10;
@@ -85,9 +84,11 @@ impl FakeServices {
                 self.count(body, entries.len() as u64);
                 format!("{{\"Successful\":[{}],\"Failed\":[]}}", entries.join(","))
             }
-            "AmazonSQS.ReceiveMessage" => self.hub.lock().unwrap().receive(&read(body)).to_string(),
-            "AmazonSQS.DeleteMessageBatch" => self.hub.lock().unwrap().delete(&read(body)).to_string(),
-            other => panic!("an unexpected call: {other}"),
+            other => {
+                let input = serde_json::from_str(body).expect("a request that is JSON");
+                let answer = self.hub.lock().unwrap().answer(other, &input).flatten();
+                answer.unwrap_or_else(|| panic!("an unexpected call: {other}")).to_string()
+            }
         }
     }
 
@@ -96,10 +97,6 @@ impl FakeServices {
         let name = url.rsplit('/').next().unwrap_or_default();
         *self.messages.lock().unwrap().entry(name.to_owned()).or_default() += messages;
     }
-}
-
-fn read(body: &str) -> serde_json::Value {
-    serde_json::from_str(body).expect("a request that is JSON")
 }
 
 /// The values of a member of a JSON text, without parsing all of it, because the servers share the CPU with the measured

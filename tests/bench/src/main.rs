@@ -21,7 +21,6 @@ mod at_rest;
 mod events;
 mod fake_services;
 mod function;
-mod hub;
 mod measure;
 mod prepare;
 mod provisioning;

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use kibus_harness::hub_queue::Hub;
+use kibus_harness::runtime_api::Invocation;
 use kibus_harness::tls::Authority;
 use tempfile::TempDir;
 use tokio::process::Child;
@@ -11,7 +13,7 @@ use tokio::process::Child;
 use crate::events::Events;
 use crate::fake_services::{CLUSTERS, FakeServices};
 use crate::function::{Program, Services, Share, resident, start};
-use crate::runtime_api::{Answered, RuntimeApi};
+use crate::runtime_api::RuntimeApi;
 
 /// The latency of EC2 and SQS in the slow rows.
 pub const LATENCY: Duration = Duration::from_millis(40);
@@ -143,7 +145,7 @@ impl Bench {
         // A measurement should take seconds, so the fast program gets more events.
         let count = count(program, load);
         let batches = events.batches(count, load.batch);
-        self.fakes.hub.lock().unwrap().put(events.bodies(count * load.waiting));
+        *self.fakes.hub.lock().unwrap() = Hub { bodies: events.bodies(count * load.waiting), ..Hub::default() };
         let answered = api.invoke(&batches).await?;
         let resident = resident(&child).ok_or("the function's memory is not readable")?;
         let sent = count * (load.batch + load.waiting);
@@ -162,7 +164,8 @@ impl Bench {
     async fn ended(&self, child: &mut Child, sent: usize) -> Result<u64, Box<dyn Error>> {
         child.kill().await?;
         let (calls, queues) = self.fakes.take();
-        let left = self.fakes.hub.lock().unwrap().len();
+        let hub = std::mem::take(&mut *self.fakes.hub.lock().unwrap());
+        let left = hub.bodies.len() - hub.deleted.len();
         if left > 0 {
             return Err(format!("{left} events are still in the hub queue").into());
         }
@@ -222,7 +225,7 @@ fn note<K: PartialEq, V>(all: &mut Vec<(K, Vec<V>)>, key: K, value: V) {
     }
 }
 
-fn invocation(answered: &Answered) -> f64 {
+fn invocation(answered: &Invocation) -> f64 {
     millis(answered.ended.duration_since(answered.begun))
 }
 

@@ -5,8 +5,10 @@
 pub mod account;
 pub mod aws_like;
 mod call;
+pub mod hub_queue;
 pub mod proxy;
 pub mod recorded;
+pub mod runtime_api;
 pub mod tls;
 pub mod transcript;
 

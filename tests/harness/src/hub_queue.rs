@@ -1,26 +1,26 @@
-//! The hub queue of the local server in place of SQS.
+//! The hub queue of a local server in place of SQS.
 
 use serde_json::{Value, json};
 
 /// The hub queue, beyond what is passed in payloads. A message has its number as id, and its receipt after an `r`.
 #[derive(Default)]
-pub(super) struct Hub {
-    pub(super) bodies: Vec<String>,
+pub struct Hub {
+    pub bodies: Vec<String>,
     /// How many of them were handed out.
-    pub(super) handed_out: usize,
+    pub handed_out: usize,
     /// It hands out the messages, and the answer never arrives.
-    pub(super) loses_receives: bool,
+    pub loses_receives: bool,
     /// The last entry of each call that deletes is refused.
-    pub(super) refuses_deletes: bool,
-    pub(super) received: Vec<Value>,
-    pub(super) deleted: Vec<String>,
+    pub refuses_deletes: bool,
+    pub received: Vec<Value>,
+    pub deleted: Vec<String>,
     /// The receipts that were hidden, and for how many seconds.
-    pub(super) hidden: Vec<(String, u64)>,
+    pub hidden: Vec<(String, u64)>,
 }
 
 impl Hub {
     /// The answer to a call, if it is one to the hub queue only; nothing inside if it never comes.
-    pub(super) fn answer(&mut self, target: &str, input: &Value) -> Option<Option<Value>> {
+    pub fn answer(&mut self, target: &str, input: &Value) -> Option<Option<Value>> {
         let entries = input["Entries"].as_array().into_iter().flatten();
         let receipt = |entry: &Value| entry["ReceiptHandle"].as_str().unwrap().to_owned();
         let ids = |entries: &[Value]| entries.iter().map(|entry| json!({"Id": entry["Id"]})).collect::<Vec<_>>();
