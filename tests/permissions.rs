@@ -24,14 +24,12 @@ use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
 use clap::{Args, FromArgMatches};
-use kibus::model::{Document, GlobalOptions, HubOptions, Scope, Signal, Tags, sample_event};
-use kibus::wire::ec2;
+use kibus::model::{Document, GlobalOptions, HubOptions, Scope, Signal, sample_event};
 use serde_json::{Value, json};
 
 use account::{Account, Keys, REGION, calls};
 use denied::not_denied;
 
-use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
 use crate::support::inventory;
 use crate::support::workbench::ARCHIVES;
@@ -255,9 +253,7 @@ async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) -> Infalli
 async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     let instance = "i-0123456789abcdef0";
     let tags = [("eks:eks-cluster-name", "tenant-1"), ("karpenter.sh/nodepool", "default")];
-    let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-    let ec2 = ec2::Client::new(&account.root());
-    create_tags(&ec2, instance, &tags).await.unwrap();
+    account.calls().tag_instance(instance, tags).await;
     let event = sample_event(&scope(), Signal::SpotInterruption, &[instance]);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     // The emulator rejects events of `aws.ec2`, so it is the constant input of a rule.

@@ -1,10 +1,8 @@
 //! What tests share: emulators and clouds on them, one proxy library, and calls that bypass kibus.
 
 pub(crate) mod corrected_emulator;
-pub(crate) mod create_tags;
 pub(crate) mod emulator;
 pub(crate) mod inventory;
-pub(crate) mod kms_key;
 pub(crate) mod policy_simulator;
 pub(crate) mod proxy;
 pub(crate) mod stage;

@@ -35,12 +35,7 @@ impl Fleet {
             let role = format!("RoleName={} AssumeRolePolicyDocument={{}}", setup.role);
             fleet.account.call("iam", "CreateRole", &role).await;
             let tags = [("eks:eks-cluster-name", setup.cluster), ("karpenter.sh/nodepool", "default")];
-            let tags =
-                tags.iter().zip(1..).map(|((key, value), at)| format!("Tag.{at}.Key={key} Tag.{at}.Value={value}"));
-            let tags: Vec<String> = tags.collect();
-            let instance = fleet.instance(setup);
-            let call = format!("Version=2016-11-15 ResourceId.1={instance} {}", tags.join(" "));
-            fleet.account.call("ec2", "CreateTags", &call).await;
+            fleet.account.tag_instance(&fleet.instance(setup), tags).await;
             fleet.create(setup).await;
         }
         fleet

@@ -8,7 +8,6 @@ use kibus::model::{HubOptions, Resource, hub, policy};
 use serde_json::{Value, json};
 
 use crate::support::emulator::Kind;
-use crate::support::kms_key;
 use crate::support::stage::Stage;
 
 /// The parameter with the settings of the hub.
@@ -75,7 +74,7 @@ impl Bench {
     pub(super) async fn key(&self, allows_eventbridge: bool) -> String {
         let statement = policy::key_statement(self.0.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
-        kms_key::make(&self.0.account, policy.as_ref()).await
+        self.0.account.create_key(policy.as_ref()).await
     }
 
     /// Those of the hub's resources that exist, without its clusters.

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{parameters, queue_locks};
 use crate::hostile::process::{Ran, kibus};
+use crate::support::account;
 use crate::support::emulator::{ACCOUNT, plain_http, private_server};
 use crate::support::proxy::{Answer, Broken, Port, Upstream};
 use crate::support::workbench::sha256;
-use crate::support::{account, kms_key};
 
 pub(crate) const REGION: &str = "us-west-2";
 
@@ -160,7 +160,7 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        kms_key::make(&self.calls(), Some(&policy)).await
+        self.calls().create_key(Some(&policy)).await
     }
 
     /// Creates a topic under this key, with the policy of a new one, and returns its ARN.

@@ -6,7 +6,6 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::model::Tags;
 use kibus::wire::aws_json::{ErrorResponse, JsonClient, LOGS};
 use kibus::wire::ec2;
 use serde::de::IgnoredAny;
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
 use super::{Operator, arn, emulators_own, everything};
-use crate::support::create_tags::create_tags;
 use crate::support::emulator::ACCOUNT;
 
 /// A role that is named like a controller's role and is none.
@@ -215,8 +213,9 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let answer = to_logs(&config, "PutLogEvents", events).await;
     calls.push(Tried::new("write another's log", answer.err()));
     let ec2 = ec2::Client::new(&config);
-    let tags = Tags([("a".to_owned(), "b".to_owned())].into());
-    let answer = create_tags(&ec2, "i-0123456789abcdef0", &tags).await;
+    let tag = [("ResourceId.1", "i-0123456789abcdef0"), ("Tag.1.Key", "a"), ("Tag.1.Value", "b")];
+    let tag = tag.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let answer = ec2.call("CreateTags", &tag, |_| Ok(())).await;
     let code = answer.as_ref().err().map_or("done", |e| e.code().unwrap_or("no code"));
     calls.push(Tried {
         what: "tag an instance".to_owned(),

@@ -11,8 +11,7 @@ use aws_sdk_sqs::Client as Sqs;
 use hyper::body::Bytes;
 use hyper::{Method, Request};
 use kibus::iam::operator_policy::{self, Purpose};
-use kibus::model::{HubOptions, Tags};
-use kibus::wire::ec2;
+use kibus::model::HubOptions;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -21,7 +20,6 @@ use super::account::{Account, REGION};
 use super::denied::{Tried, not_denied, tried};
 use super::{ASSUME_NOBODY, NEEDS_NO_LEAVE, Operator, ROUTER_ROLE, actions, arn, emulators_own, everything, of, scope};
 use crate::support::account;
-use crate::support::create_tags::list_of_tags;
 use crate::support::emulator::ACCOUNT;
 use crate::support::inventory;
 use crate::support::policy_simulator::allows;
@@ -203,9 +201,8 @@ impl Fis {
 async fn the_documents_to_read_and_for_a_drill_allow_a_drill_and_nothing_else() {
     let mut account = Account::start(REGION).await;
     let fis = Fis::of(&mut account).await;
-    let root = account.root();
     hub_and_cluster(&account).await;
-    let (first, second) = (launch(&root).await, launch(&root).await);
+    let (first, second) = (launch(&account).await, launch(&account).await);
     let before = inventory::all(&account.calls()).await;
     let reads = account.document("policy operator --read-only").await;
     let drill = account.document("policy operator --for drill").await;
@@ -268,25 +265,14 @@ async fn hub_and_cluster(account: &Account) {
 }
 
 /// Launches a Spot instance as Karpenter does, and gives its id.
-async fn launch(root: &SdkConfig) -> String {
-    let tags = [("aws:eks:cluster-name", "base"), ("karpenter.sh/nodepool", "blue")];
-    let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-    let ec2 = ec2::Client::new(root);
-    let params = [
-        ("ImageId", "ami-12345678"),
-        ("InstanceType", "m5.large"),
-        ("MinCount", "1"),
-        ("MaxCount", "1"),
-        ("InstanceMarketOptions.MarketType", "spot"),
-        ("TagSpecification.1.ResourceType", "instance"),
-    ];
-    let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into_iter();
-    let params: Vec<_> = params.chain(list_of_tags("TagSpecification.1.Tag", &tags)).collect();
-    let launched = ec2.call("RunInstances", &params, |answer| {
-        let id = answer.descendants().find(|node| node.has_tag_name("instanceId"));
-        Ok(id.and_then(|node| node.text()).map(str::to_owned))
-    });
-    launched.await.unwrap().unwrap()
+async fn launch(account: &Account) -> String {
+    let tags = "TagSpecification.1.ResourceType=instance TagSpecification.1.Tag.1.Key=aws:eks:cluster-name \
+                TagSpecification.1.Tag.1.Value=base TagSpecification.1.Tag.2.Key=karpenter.sh/nodepool \
+                TagSpecification.1.Tag.2.Value=blue";
+    let instance = "Version=2016-11-15 ImageId=ami-12345678 InstanceType=m5.large MinCount=1 MaxCount=1";
+    let spot = "InstanceMarketOptions.MarketType=spot";
+    let launched = account.calls().call("ec2", "RunInstances", &format!("{instance} {spot} {tags}")).await;
+    launched.split(['<', '>']).skip_while(|part| *part != "instanceId").nth(1).unwrap().to_owned()
 }
 
 /// Karpenter comes to its queue once kibus has asked CloudWatch, and keeps the message.

@@ -8,16 +8,14 @@ use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
 use kibus::aws::{AwsCloud, Connect};
-use kibus::model::{Scope, Tags};
+use kibus::model::Scope;
 use kibus::sandbox::SandboxServer;
-use kibus::wire::ec2;
 use serde_json::{Value, json};
 
 use super::proxy::Proxy;
-use super::workload::Workload;
+use super::workload::{TaggedInstance, Workload};
 use crate::hostile::process::kibus;
 use crate::support::account::Account;
-use crate::support::create_tags::create_tags;
 use crate::support::emulator::private_server;
 
 const REGION: &str = "us-west-2";
@@ -71,17 +69,12 @@ impl TestBus {
         });
         let call = bus.sqs.set_queue_attributes().queue_url(bus.hub());
         call.attributes(QueueAttributeName::RedrivePolicy, redrive.to_string()).send().await.unwrap();
-        bus.tag(&ec2::Client::new(session.config()), workload).await;
-        bus
-    }
-
-    async fn tag(&self, ec2: &ec2::Client, workload: &Workload) {
         stream::iter(workload.instances())
-            .for_each_concurrent(8, async |instance| {
-                let tags = Tags(instance.tags.into_iter().collect());
-                create_tags(ec2, &instance.id, &tags).await.unwrap();
+            .for_each_concurrent(8, async |TaggedInstance { id, tags }| {
+                account.tag_instance(&id, tags.iter().map(|(key, value)| (key.as_str(), value.as_str()))).await;
             })
             .await;
+        bus
     }
 
     async fn kibus(&self, line: &str) {

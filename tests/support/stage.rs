@@ -53,16 +53,11 @@ impl Stage {
         Self { cloud, account, endpoint, kind, _functions }
     }
 
-    /// This account, behind the proxy at this endpoint.
-    async fn through(self, endpoint: String) -> Self {
-        Self { cloud: self.cloud_at(&endpoint).await, endpoint, ..self }
-    }
-
     /// A free account on a shared ministack behind the AWS-like proxy, whose behaviors are off.
     pub(crate) async fn like_aws() -> (Self, AwsLike) {
         let stage = Self::new().await;
         let Proxy { url, like } = Proxy::start(stage.port(), "none").await;
-        (stage.through(url).await, like)
+        (Self { cloud: stage.cloud_at(&url).await, endpoint: url, ..stage }, like)
     }
 
     /// The bus through the server at this endpoint, which passes calls on to the account.

@@ -22,11 +22,8 @@ pub async fn run(kibus: &Path, router: &Path, runs: usize) -> Result<(), Box<dyn
     emulator.bootstrap(ACCOUNT, router).await?;
     emulator.kibus(ACCOUNT, &["add-cluster", "--yes", CLUSTER]).await?;
     let account = emulator.account(ACCOUNT);
-    let tags = format!(
-        "ResourceId.1={INSTANCE} Tag.1.Key=karpenter.sh/nodepool Tag.1.Value=default \
-         Tag.2.Key=eks:eks-cluster-name Tag.2.Value={CLUSTER} Version=2016-11-15"
-    );
-    account.call("ec2", "CreateTags", &tags).await;
+    let tags = [("karpenter.sh/nodepool", "default"), ("eks:eks-cluster-name", CLUSTER)];
+    account.tag_instance(INSTANCE, tags).await;
     let event = json!({
         "version": "0", "id": "1", "source": "aws.ec2", "detail-type": "EC2 Spot Instance Interruption Warning",
         "account": ACCOUNT, "region": "us-west-2", "time": "2026-11-20T14:02:31Z", "resources": [],

@@ -73,6 +73,20 @@ impl Account {
         }
     }
 
+    /// Adds tags to an instance of EC2.
+    pub async fn tag_instance(&self, id: &str, tags: impl IntoIterator<Item = (&str, &str)>) {
+        let tag = |((key, value), at): ((&str, &str), usize)| format!(" Tag.{at}.Key={key} Tag.{at}.Value={value}");
+        let tags: String = tags.into_iter().zip(1..).map(tag).collect();
+        self.call("ec2", "CreateTags", &format!("Version=2016-11-15 ResourceId.1={id}{tags}")).await;
+    }
+
+    /// Creates a customer managed KMS key with this policy, or with the default policy, and returns its ARN.
+    pub async fn create_key(&self, policy: Option<&Value>) -> String {
+        let input = policy.map_or(json!({}), |policy| json!({ "Policy": policy.to_string() }));
+        let made = self.json("kms", "CreateKey", &input.to_string()).await;
+        made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned()
+    }
+
     /// Deletes the Lambda functions: an emulator keeps the environment of each that ran.
     pub async fn delete_functions(&self) {
         let list = self.json("lambda", "GET", "functions/").await;
