@@ -1,5 +1,5 @@
-//! What the tests share that is not about kibus: one local server, an AWS that answers late and throttles, calls to an account
-//! without kibus, answers of AWS in files, what a command wrote, and servers with TLS.
+//! What the tests and the benchmark share that is not about kibus: one local server, an AWS that answers late and throttles, calls to
+//! an account without kibus, answers of AWS in files, what a command wrote, servers with TLS, and what a router needs of Lambda and SQS.
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 pub mod account;
