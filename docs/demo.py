@@ -140,4 +140,5 @@ def main():
         PICTURE.write_text(made, encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

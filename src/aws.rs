@@ -53,7 +53,7 @@ use crate::model::{
 use crate::plan::{Action, Change, FieldChange};
 use crate::wire::aws_json::{self, EKS, JsonClient};
 use crate::wire::{ec2, sns};
-use error::failed;
+use error::{failed, rejected};
 use interceptor::{CallLog, FinalAnswers, NoEmptyAnswer};
 use pace::Pace;
 use wait::WaitReason;
@@ -79,6 +79,8 @@ pub struct AwsCloud {
     read_records: Arc<record::Gathered>,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
+    /// The services that did not answer in time, if metrics and logs are not waited for.
+    silent: Option<Arc<Mutex<BTreeSet<String>>>>,
     /// When the command began. What its plan creates did not exist then.
     began: Instant,
     /// When AWS last answered about what a change relies on: that what it creates is absent, or that a record was written.
@@ -137,6 +139,7 @@ impl AwsCloud {
             read_records: Arc::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
+            silent: None,
             began: Instant::now(),
             answered: Arc::default(),
             last_write: Arc::new(Mutex::new(Instant::now())),
@@ -160,6 +163,12 @@ impl AwsCloud {
     /// Adds an archive for the function's code. Without it, or with another archive than the planned one, no code is written.
     pub fn with_archive(mut self, archive: impl Into<Arc<[u8]>>) -> Self {
         self.archive = Some(archive.into());
+        self
+    }
+
+    /// Metrics and logs are waited for [`PATIENCE`]; a service that took longer is not asked again.
+    pub fn impatient(mut self) -> Self {
+        self.silent = Some(Arc::default());
         self
     }
 
@@ -241,7 +250,19 @@ impl AwsCloud {
     {
         let stop = self.stop.as_ref();
         let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
-        self.pace.call(action, waiting, attempt).await
+        let call = self.pace.call(action, waiting, attempt);
+        let service = action.split(':').next().unwrap_or_default();
+        let Some(silent) = self.silent.as_ref().filter(|_| ["cloudwatch", "logs"].contains(&service)) else {
+            return call.await;
+        };
+        let no_answer = || rejected(action, format!("no answer within {} s", PATIENCE.as_secs()));
+        if locked(silent).contains(service) {
+            return Err(no_answer());
+        }
+        tokio::time::timeout(PATIENCE, call).await.unwrap_or_else(|_| {
+            locked(silent).insert(service.to_owned());
+            Err(no_answer())
+        })
     }
 }
 
@@ -255,6 +276,9 @@ impl<T, E: ProvideErrorMetadata + StdError + 'static, F: Future<Output = Result<
 {
     type Error = E;
 }
+
+/// How long `status` waits for metrics and the log, which it can do without.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The items of a page, and the token of the next one.
 type Page<I> = (Option<Vec<I>>, Option<String>);
@@ -361,7 +385,7 @@ kinds! {
     Alias(function, name) => alias with Version;
     EventSourceMapping(queue, function, alias) => event_source_mapping with Mapping;
     Rule(name) => rule;
-    Alarm(name) => alarm;
+    Alarm(name) => alarm with Alarm;
     Dashboard(name) => dashboard;
 }
 

@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::model::{
     Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, FunctionMapping, FunctionName,
-    FunctionPermission, FunctionSettings, KmsKey, LastHeartbeat, ListedTarget, LiveTest, ParameterName, QueueActivity,
-    QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Status, Tags, Topic, TopicAttributes,
-    TopicKey, policy::InlinePolicy,
+    FunctionPermission, FunctionSettings, HubActivity, KmsKey, LastEvents, ListedTarget, LiveTest, ParameterName,
+    QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RouterDecision, RuleName, Status, Tags, Topic,
+    TopicAttributes, TopicKey, policy::InlinePolicy,
 };
 use crate::plan::Change;
 
@@ -60,7 +60,8 @@ macro_rules! questions {
                 function_permissions -> BTreeSet<FunctionPermission>;
                 /// The clusters whose events the router dropped in the last day because they are not on its bus, from its log.
                 dropped_clusters -> DroppedClusters;
-                last_heartbeat -> LastHeartbeat;
+                hub_activity -> HubActivity;
+                last_events -> LastEvents;
                 /// All rules of the default event bus, whoever created them.
                 event_rules -> Vec<EventRule>;
                 /// What the live version of the router says of itself, without waiting for anything that is in progress; absent if

@@ -337,13 +337,7 @@ impl From<&[Message]> for Error {
 
 /// Why calls failed, each with what it was for: a line for each cause, and what helps.
 pub fn explained<'a>(scope: &Scope, faults: impl IntoIterator<Item = (String, &'a Fault)>) -> (Vec<String>, Vec<Hint>) {
-    let mut causes: Vec<(&Fault, Vec<String>)> = Vec::new();
-    for (what, fault) in faults {
-        match causes.iter_mut().find(|(other, _)| other.has_cause_of(fault)) {
-            Some((_, others)) => others.push(what),
-            None => causes.push((fault, vec![what])),
-        }
-    }
+    let causes = by_cause(faults);
     let mut hints: Vec<Hint> = Vec::new();
     let denied = causes.iter().flat_map(|(fault, _)| fault.is_denied().then_some(*fault));
     let grants = printing(scope, denied)
@@ -357,6 +351,18 @@ pub fn explained<'a>(scope: &Scope, faults: impl IntoIterator<Item = (String, &'
         }
     }
     (notes, hints)
+}
+
+/// Calls that failed with the same cause are one, with what they were for.
+pub fn by_cause<'a>(faults: impl IntoIterator<Item = (String, &'a Fault)>) -> Vec<(&'a Fault, Vec<String>)> {
+    let mut causes: Vec<(&Fault, Vec<String>)> = Vec::new();
+    for (what, fault) in faults {
+        match causes.iter_mut().find(|(other, _)| other.has_cause_of(fault)) {
+            Some((_, others)) => others.push(what),
+            None => causes.push((fault, vec![what])),
+        }
+    }
+    causes
 }
 
 /// How many things with the same cause a line names.

@@ -65,7 +65,7 @@ pub(crate) use scope::{dns_suffix, partition_of};
 pub use settings::{BadDocument, Moment, Settings};
 pub use signal::{Signal, SubjectMember, sample_event, short_name};
 pub use status::{
-    Depth, DroppedClusters, DroppedEvents, LastHeartbeat, MappingState, ProbeResult, Probed, QueueActivity, Status,
-    VersionState,
+    AlarmState, Depth, DroppedClusters, DroppedEvents, HubActivity, LastEvents, LoggedEvent, MappingState, ProbeResult,
+    Probed, QueueActivity, Status, VersionState,
 };
 pub use tags::Tags;

@@ -24,7 +24,9 @@ pub use guards::unnamed_queues;
 pub use hub::{archive_need, check_dead_letters, check_log, options_afterwards, saved_settings};
 pub use roles::recorded_roles;
 pub use router::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use target::{Bootstrap, ClusterSetting, HubSetting, RemovedTags, RoleOption, Target, Wish, checked_clusters};
+pub use target::{
+    Bootstrap, Check, ClusterSetting, HubSetting, RemovedTags, RoleOption, Target, Wish, checked_clusters,
+};
 
 use clusters::FoundBy;
 

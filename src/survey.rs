@@ -300,14 +300,14 @@ impl Survey {
     pub fn mapping(&self) -> Option<&MappingState> {
         self.status.values().find_map(|status| match status {
             Status::Mapping(state) => Some(state),
-            Status::Queue(_) | Status::Version(_) => None,
+            _ => None,
         })
     }
 
     pub fn live_version(&self) -> Option<&VersionState> {
         self.status.values().find_map(|status| match status {
             Status::Version(state) => Some(state),
-            Status::Queue(_) | Status::Mapping(_) => None,
+            _ => None,
         })
     }
 }

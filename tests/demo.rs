@@ -59,7 +59,7 @@ fn without_chance(output: &str) -> String {
 
 fn draw(arguments: &[&str]) -> std::process::Output {
     let script = Path::new(ROOT).join("docs/demo.py");
-    Command::new("python3").arg(script).args(arguments).output().unwrap()
+    Command::new("python3").arg("-B").arg(script).args(arguments).output().unwrap()
 }
 
 #[test]
@@ -88,10 +88,12 @@ fn the_demo_succeeds_and_is_as_its_page_shows() {
 }
 
 #[test]
-fn the_picture_of_the_dashboard_is_drawn_from_its_definition() {
-    let script = Path::new(ROOT).join("docs/dashboard.py");
-    let output = Command::new("python3").arg(script).arg("--check").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+fn the_other_pictures_are_drawn_from_the_dashboard_and_from_a_scenario() {
+    for script in ["docs/dashboard.py", "docs/status.py"] {
+        let script = Path::new(ROOT).join(script);
+        let output = Command::new("python3").arg("-B").arg(script).arg("--check").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

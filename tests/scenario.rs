@@ -117,6 +117,7 @@ scenarios! {
     names
     new_conditions
     new_roles
+    night
     no_answer
     no_hub
     no_tag_conditions

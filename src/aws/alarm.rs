@@ -4,10 +4,11 @@ use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::error::if_present;
+use super::read::whole;
 use super::write::{Changes, Update, Writing};
 use super::{AwsCloud, still_absent};
 use crate::cloud::Fault;
-use crate::model::{Alarm, AlarmField, AlarmName, Document, ResourceId, Tags, WARM_UP, calls::cloudwatch};
+use crate::model::{Alarm, AlarmField, AlarmName, AlarmState, Document, ResourceId, Tags, WARM_UP, calls::cloudwatch};
 
 /// The members of an answer that are compared: those that kibus sends, and others that change when the alarm fires or what it
 /// notifies (CloudWatch API reference, `MetricAlarm`). CloudWatch gains members, and may answer with their defaults.
@@ -35,7 +36,7 @@ const COMPARED: [&str; 21] = [
     WARM_UP,
 ];
 
-pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Alarm>, Fault> {
+pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<(Alarm, AlarmState)>, Fault> {
     let tags = async {
         let input = json!({ "ResourceARN": cloud.scope.alarm_arn(name) });
         let answer = cloud.json::<Value>(&cloud.metrics, cloudwatch::LIST_TAGS_FOR_RESOURCE, input);
@@ -52,7 +53,12 @@ pub(super) async fn read(cloud: &AwsCloud, name: &AlarmName) -> Result<Option<Al
     let text = |tag: &Value, member: &str| tag[member].as_str().map(str::to_owned);
     let tags = tags["Tags"].as_array().into_iter().flatten();
     let tags = tags.filter_map(|tag| Some((text(tag, "Key")?, text(tag, "Value")?)));
-    Ok(Some(Alarm { name: name.clone(), definition: Document::new(definition(alarm)), tags: tags.collect() }))
+    let changed =
+        ["StateTransitionedTimestamp", "StateUpdatedTimestamp"].iter().find_map(|member| alarm.get(*member)?.as_f64());
+    let state =
+        AlarmState { fires: alarm.get("StateValue").is_some_and(|state| state == "ALARM"), since: changed.map(whole) };
+    let alarm = Alarm { name: name.clone(), definition: Document::new(definition(alarm)), tags: tags.collect() };
+    Ok(Some((alarm, state)))
 }
 
 /// The request that makes an alarm like the one in an answer. What is empty, and a window that is the default, was not given.

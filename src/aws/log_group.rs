@@ -8,7 +8,7 @@ use super::error::if_present;
 use super::write::{Changes, Update, Writing};
 use crate::cloud::{Fault, Read};
 use crate::events::{LogPage, RouterLog};
-use crate::model::{DroppedClusters, LogGroup, LogGroupField, LogGroupName, calls::logs, status::REASONS};
+use crate::model::{DroppedClusters, LastEvents, LogGroup, LogGroupField, LogGroupName, calls::logs, status::REASONS};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
@@ -99,6 +99,20 @@ pub(super) async fn dropped(cloud: &AwsCloud) -> Result<DroppedClusters, Fault> 
     let group = cloud.scope.router_log_group();
     let (lines, complete) = lines(cloud, &group, Some(&pattern), Some(since), CALLS).await?;
     Ok(DroppedClusters::read(lines.iter().map(String::as_str), complete))
+}
+
+/// The newest events of the last day that are about instances: at most one page.
+pub(super) async fn last_events(cloud: &AwsCloud) -> Result<LastEvents, Fault> {
+    let pattern =
+        r#"{ ($.message = "delivered" || $.message = "dropped") && $.signal != "heartbeat" && $.signal != "probe" }"#;
+    let since = cloud.now().saturating_sub(DAY) * 1000;
+    let input = json!({
+        "logGroupName": cloud.scope.router_log_group().as_str(), "filterPattern": pattern, "startTime": since, "startFromHead": false,
+    });
+    let page =
+        if_present(cloud.json::<LogPage>(&cloud.logs, logs::FILTER_LOG_EVENTS, input).await)?.unwrap_or_default();
+    let lines = page.events.iter().map(|event| (event.logged, event.text.as_str()));
+    Ok(LastEvents::read(lines, page.next_token.is_none_or(|token| token.is_empty())))
 }
 
 impl RouterLog for AwsCloud {

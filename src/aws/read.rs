@@ -16,15 +16,15 @@ use super::document::{decoded, read};
 use super::error::{if_present, rejected};
 use super::event_source_mapping::of_router as function_mappings;
 use super::invoke::live_test;
-use super::log_group::dropped as dropped_clusters;
+use super::log_group::{dropped as dropped_clusters, last_events};
 use super::parameter::buses;
 use super::rule::{all_rules as event_rules, all_targets as rule_targets, tags as rule_tags};
 use super::{AwsCloud, record, taken};
 use crate::cloud::{Fault, FaultKind, ListedRole, Questions, Read, Snapshot, questions};
 use crate::model::{
     Association, BusName, ClusterName, Document, DroppedClusters, EventRule, FunctionMapping, FunctionPermission,
-    FunctionSettings, KmsKey, LastHeartbeat, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName, Record,
-    ResourceId, RoleName, RuleName, Tags, Topic, TopicAttributes, TopicKey,
+    FunctionSettings, HubActivity, KmsKey, LastEvents, ListedTarget, LiveTest, ParameterName, QueueActivity, QueueName,
+    Record, ResourceId, RoleName, RuleName, Tags, Topic, TopicAttributes, TopicKey,
     calls::{cloudwatch, eks, iam, kms, lambda, sns, sqs, tag},
     karpenter::SERVICE_ACCOUNT,
     now,
@@ -195,18 +195,20 @@ fn active(queues: &[&QueueName], series: &[Value], now: u64) -> BTreeMap<QueueNa
     activities.collect()
 }
 
-fn activity([_, received, empty, deleted]: &[Vec<(u64, f64)>; METRICS.len()], now: u64) -> QueueActivity {
+fn activity([sent, received, empty, deleted]: &[Vec<(u64, f64)>; METRICS.len()], now: u64) -> QueueActivity {
     let hour = now.saturating_sub(HOUR) / PERIOD * PERIOD;
     let begin = hour.saturating_sub(PERIOD);
     let sum = |values: &[(u64, f64)]| whole(values.iter().map(|(_, count)| count).sum());
     let receives = [received.as_slice(), empty].concat();
     let recent: Vec<_> = receives.iter().copied().filter(|(time, _)| *time >= begin).collect();
     QueueActivity {
+        sent: sum(sent),
         receives: sum(&receives),
         deleted: sum(deleted),
         polled: empty.iter().filter(|(_, count)| *count >= POLLED).count() as u64,
         // A queue without data of the first minutes is new, or was idle.
         receives_of_last_hour: empty.iter().any(|(time, _)| (begin..=hour).contains(time)).then(|| sum(&recent)),
+        last_receive: receives.iter().filter(|(_, count)| *count > 0.0).map(|(time, _)| *time).max(),
     }
 }
 
@@ -218,17 +220,25 @@ pub(super) async fn metric_sum(cloud: &AwsCloud, queue: &QueueName, metric: &str
     Ok(whole(series.iter().flat_map(|series| numbers(series, "Values")).sum()))
 }
 
-/// The begins of the newest periods with a heartbeat, and with a message sent to the probe queue.
-async fn last_heartbeat(cloud: &AwsCloud) -> Result<Option<LastHeartbeat>, Fault> {
+/// The begins of the newest periods with a heartbeat, and with a message sent to the probe queue; and the slowest delivery.
+async fn hub_activity(cloud: &AwsCloud) -> Result<Option<HubActivity>, Fault> {
     let dimensions = json!([{"Name": "bus", "Value": cloud.scope.bus}]);
-    let metric = json!({"Namespace": "Kibus", "MetricName": "Heartbeat", "Dimensions": dimensions});
-    let counted = json!({"Id": "counted", "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": "Sum"}});
+    let of_router = |id: &str, name: &str, statistic: &str| {
+        let metric = json!({"Namespace": "Kibus", "MetricName": name, "Dimensions": dimensions});
+        json!({"Id": id, "MetricStat": {"Metric": metric, "Period": PERIOD, "Stat": statistic}})
+    };
+    let (counted, delay) = (of_router("counted", "Heartbeat", "Sum"), of_router("delay", "Delay", "Maximum"));
     let sent = query("sent".to_owned(), "NumberOfMessagesSent", &cloud.scope.probe_queue(), PERIOD);
     let now = cloud.now();
     // The end is not included, and a metric of this second counts.
-    let series = metrics(cloud, vec![counted, sent], now.saturating_sub(DAY), now + 60).await?;
-    let newest = |id: &str| newest(series.iter().filter(|series| series["Id"] == id));
-    Ok(Some(LastHeartbeat { counted: newest("counted"), sent: newest("sent") }))
+    let series = metrics(cloud, vec![counted, sent, delay], now.saturating_sub(DAY), now + 60).await?;
+    let of = |id: &'static str| series.iter().filter(move |series| series["Id"] == id);
+    let delays = of("delay").flat_map(|series| numbers(series, "Values"));
+    Ok(Some(HubActivity {
+        heartbeat: newest(of("counted")),
+        sent_to_probe_queue: newest(of("sent")),
+        slowest: delays.map(whole).max(),
+    }))
 }
 
 /// The begin of the newest period whose value is not zero, in seconds of the Unix epoch.
@@ -257,7 +267,7 @@ fn asked<'a>(id: &str, queues: &[&'a QueueName]) -> Option<(&'a QueueName, usize
     clippy::cast_sign_loss,
     reason = "a conversion from f64 saturates, and a count is whole and not negative"
 )]
-fn whole(sum: f64) -> u64 {
+pub(super) fn whole(sum: f64) -> u64 {
     sum.round() as u64
 }
 
@@ -455,9 +465,15 @@ mod tests {
             each.map(|(metric, values)| series(&format!("q{at}_{metric}"), values)).collect()
         };
         let zero: &[(u64, f64)] = &[(FIRST, 0.0), (99_900, 0.0)];
-        let activity =
-            |receives, deleted, polled, hour| QueueActivity { receives, deleted, polled, receives_of_last_hour: hour };
-        let idle = vec![("a", activity(0, 0, 0, Some(0)))];
+        let activity = |receives, deleted, polled, receives_of_last_hour| QueueActivity {
+            sent: 0,
+            receives,
+            deleted,
+            polled,
+            receives_of_last_hour,
+            last_receive: (receives > 0).then_some(99_900),
+        };
+        let idle = activity(0, 0, 0, Some(0));
         let polls: &[(u64, f64)] = &[(99_900, 15.0), (FIRST, 5.0), (FIRST - 300, 4.0), (50_000, 14.0)];
         let [gone, later, meanwhile]: [&[(u64, f64)]; 3] =
             [&[(50_000, 15.0), (FIRST, 0.0)], &[(FIRST + 300, 0.0)], &[(50_000, 15.0), (99_900, 1.0)]];
@@ -468,13 +484,17 @@ mod tests {
         let read: &[(u64, f64)] = &[(99_900, 2.0)];
         for (case, answer, expected) in [
             ("no data", all(0, [&[]; 4]), vec![]),
-            ("zeros", all(0, [zero; 4]), idle.clone()),
+            ("zeros", all(0, [zero; 4]), vec![("a", idle)]),
             ("a reader", all(1, [zero, read, polls, read]), vec![("b", activity(40, 2, 3, Some(26)))]),
-            ("one that has gone", all(0, [zero, zero, gone, zero]), vec![("a", activity(15, 0, 1, Some(0)))]),
+            (
+                "one that has gone",
+                all(0, [zero, zero, gone, zero]),
+                vec![("a", QueueActivity { last_receive: Some(50_000), ..activity(15, 0, 1, Some(0)) })],
+            ),
             ("since later", all(0, [zero, zero, later, zero]), vec![("a", activity(0, 0, 0, None))]),
             ("idle meanwhile", all(0, [zero, zero, meanwhile, zero]), vec![("a", activity(16, 0, 1, None))]),
             ("without the deletes", all(0, [zero, zero, zero, &[]]), vec![]),
-            ("two pages, and what was not asked", two_pages, idle),
+            ("two pages, and what was not asked", two_pages, vec![("a", QueueActivity { sent: 7, ..idle })]),
         ] {
             let expected = expected.into_iter().map(|(name, activity)| (name.parse().unwrap(), activity));
             assert_eq!(active(&queues, &answer, NOW), expected.collect(), "{case}");

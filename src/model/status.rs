@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::name::{ClusterName, QueueName};
-use super::router_line::{DROPPED, RouterLine};
+use super::notation::as_time;
+use super::router_line::{DELIVERED, DROPPED, RouterLine};
+use super::signal::Signal;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -15,6 +17,14 @@ pub enum Status {
     Mapping(MappingState),
     /// Of the version that an alias points to.
     Version(VersionState),
+    Alarm(AlarmState),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlarmState {
+    pub fires: bool,
+    /// Since when it is in its state, in seconds of the Unix epoch.
+    pub since: Option<u64>,
 }
 
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
@@ -69,6 +79,7 @@ impl VersionState {
 /// hours after a call or a message (SQS developer guide, "Monitoring queues using CloudWatch").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueActivity {
+    pub sent: u64,
     /// With messages or without.
     pub receives: u64,
     pub deleted: u64,
@@ -76,15 +87,70 @@ pub struct QueueActivity {
     pub polled: u64,
     /// The receives since an hour ago; `None` without data of the whole hour.
     pub receives_of_last_hour: Option<u64>,
+    /// The begin of the newest period with a receive, in seconds of the Unix epoch.
+    pub last_receive: Option<u64>,
 }
 
-/// When a heartbeat last went through the bus, in seconds of the Unix epoch, within the last day.
+/// What the metrics tell of a hub's last day. Times are in seconds of the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LastHeartbeat {
-    /// As the router counted it, in a metric that others may write too.
-    pub counted: Option<u64>,
+pub struct HubActivity {
+    /// The last heartbeat as the router counted it, in a metric that others may write too.
+    pub heartbeat: Option<u64>,
     /// When SQS counted a message sent to the probe queue: only the router may send one.
-    pub sent: Option<u64>,
+    pub sent_to_probe_queue: Option<u64>,
+    /// The longest time from an event to its delivery, in milliseconds.
+    pub slowest: Option<u64>,
+}
+
+/// What the log of a router tells of the newest events of each cluster: one page of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastEvents {
+    /// The newest first.
+    pub clusters: BTreeMap<ClusterName, Vec<LoggedEvent>>,
+    /// Whether the page has all events of the last day. Else, a cluster without an event may have had one.
+    pub complete: bool,
+}
+
+/// An event in the log of the router.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "LastEventObject"))]
+pub struct LoggedEvent {
+    /// When the router wrote it, in UTC.
+    // In milliseconds of the Unix epoch.
+    #[serde(rename = "time", serialize_with = "as_time")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub logged: i64,
+    pub signal: &'static str,
+    /// `delivered` or `dropped`.
+    pub outcome: &'static str,
+    pub instances: Vec<String>,
+    /// Milliseconds from the event to its delivery.
+    pub delay: Option<i64>,
+}
+
+impl LastEvents {
+    /// Reads a page of log lines, each with its time in milliseconds. If it is not the whole log, it counts only with the newest lines
+    /// first.
+    pub fn read<'a>(lines: impl IntoIterator<Item = (i64, &'a str)>, complete: bool) -> Self {
+        let mut all: Vec<(i64, &str)> = lines.into_iter().collect();
+        if !complete && !all.is_sorted_by(|one, next| one.0 >= next.0) {
+            return Self::default();
+        }
+        all.sort_by_key(|(logged, _)| std::cmp::Reverse(*logged));
+        let mut clusters: BTreeMap<ClusterName, Vec<LoggedEvent>> = BTreeMap::new();
+        for (logged, line) in all {
+            let Some(line) = RouterLine::read(line) else { continue };
+            let outcome = [DELIVERED, DROPPED].into_iter().find(|outcome| line.message == *outcome);
+            let signal = Signal::ALL.into_iter().find(|signal| line.signal.as_deref() == Some(signal.slug()));
+            let signal = signal.filter(|signal| signal.names_instances());
+            if let (Some(outcome), Some(signal), Ok(cluster)) = (outcome, signal, line.cluster.parse()) {
+                let instances = line.instances.iter().map(|id| id.to_string()).collect();
+                let event = LoggedEvent { logged, signal: signal.slug(), outcome, instances, delay: line.delay };
+                clusters.entry(cluster).or_default().push(event);
+            }
+        }
+        Self { clusters, complete }
+    }
 }
 
 /// Reasons of drops that may cost a Karpenter an event, as the router's log has them.

@@ -1,5 +1,4 @@
-//! What the alarms of a hub watch, and what its dashboard shows. An alarm goes off when events are lost or late, or are about to be, and comes back when they
-//! are not. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
+//! What the alarms of a hub watch, and what its dashboard shows. An alarm fires while events are lost or late, or are about to be. None watches the age of the oldest message: SQS leaves out messages that were received three times or more, which
 //! are those that the router returns (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 
 use std::collections::BTreeSet;
@@ -30,20 +29,20 @@ pub fn alarm_ids(scope: &Scope, options: &HubOptions) -> BTreeSet<ResourceId> {
 
 /// The templates of the alarms of a hub with these options, each with its values.
 fn templates(scope: &Scope, options: &HubOptions) -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
-    let bus = || ("bus", scope.bus.as_str().into());
-    let of_hub = vec![
-        bus(),
+    let bus = || [("bus", scope.bus.as_str().into()), ("region", scope.region.as_str().into())];
+    let of_hub = [
         ("function", scope.router_function().as_str().into()),
         ("hub", scope.hub_queue().as_str().into()),
         ("dead_letters", scope.dead_letter_queue().as_str().into()),
     ];
-    let mut templates = vec![(include_str!("../../templates/alarms/hub.json"), of_hub)];
+    let mut templates =
+        vec![(include_str!("../../templates/alarms/hub.json"), bus().into_iter().chain(of_hub).collect())];
     if options.has_heartbeat() {
-        templates.push((include_str!("../../templates/alarms/heartbeat.json"), vec![bus()]));
+        templates.push((include_str!("../../templates/alarms/heartbeat.json"), bus().into()));
     }
     for signal in Signal::ALL.into_iter().filter(|signal| options.has_rule(*signal)) {
-        let of_rule = vec![bus(), ("rule", scope.rule(signal).as_str().into())];
-        templates.push((include_str!("../../templates/alarms/rule.json"), of_rule));
+        let of_rule = bus().into_iter().chain([("rule", scope.rule(signal).as_str().into())]);
+        templates.push((include_str!("../../templates/alarms/rule.json"), of_rule.collect()));
     }
     templates
 }
@@ -54,7 +53,12 @@ pub fn reader_alarm_name(scope: &Scope, cluster: &ClusterName) -> AlarmName {
 
 /// The alarm of a cluster: nobody asks its queue for messages, also if SQS reports nothing of it.
 pub fn reader_alarm(scope: &Scope, options: &HubOptions, cluster: &ClusterName, queue: &QueueName) -> Option<Alarm> {
-    let values = [("bus", scope.bus.as_str().into()), ("queue", queue.as_str().into())];
+    let values = [
+        ("bus", scope.bus.as_str().into()),
+        ("region", scope.region.as_str().into()),
+        ("cluster", cluster.as_str().into()),
+        ("queue", queue.as_str().into()),
+    ];
     let template = include_str!("../../templates/alarms/reader.json");
     let alarm = filled(scope, options, template, &values).pop()?;
     let tags = alarm.tags.with(CLUSTER, cluster.as_str());

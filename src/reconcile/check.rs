@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::unanswered;
 use super::target::{Target, Wish, checked_by_queue, checked_clusters};
-use super::{Case, Say, clusters, external, hub, roles, router, traffic, unrecorded};
+use super::{Case, Check, Say, clusters, external, hub, roles, router, traffic, unrecorded};
 use crate::discover::{Removal, removals};
 use crate::error::{Hint, listed};
 use crate::message::{Fix, Message, MessageKind, Subject};
@@ -37,7 +37,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     findings.extend(refusals.into_iter().map(Message::into_finding));
     findings.extend(dropped(survey, findings));
     // If the live router cannot run, its state says why.
-    if survey.live_version().is_some_and(VersionState::can_run) {
+    if target.check >= Check::Test && survey.live_version().is_some_and(VersionState::can_run) {
         survey.live_test();
     }
     if let Some(fault) = survey.known.live_test.fault() {
@@ -54,7 +54,7 @@ pub(super) fn findings(case: &Case<'_>, say: &mut Say) {
     }
     say.findings.extend(senders(case, &by_queue));
     // Last, because it takes long: what is known by now says which clusters it is about.
-    if target.probes && !survey.is_open() {
+    if target.check == Check::Probe && !survey.is_open() {
         let bus = (target.others == Wish::Keep).then_some(None);
         bus.into_iter().chain(by_queue.into_values().map(Some)).for_each(|cluster| {
             survey.probes(&cluster);

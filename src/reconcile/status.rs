@@ -1,43 +1,52 @@
-//! `status`: what exists, what runs, and how many messages wait. It makes no judgment.
+//! `status`: what flows, what is wrong, and what to do first. The findings are those of a check that only reads.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Blocked, ClusterSummary, blocked, clusters, hub as hub_of_target, router};
-use crate::message::Message;
+use super::{Blocked, ClusterSummary, Intent, Target, blocked, clusters, hub as hub_of_target, reconcile, router};
+use crate::message::{Message, Subject, by_cause, explained};
 use crate::model::{
-    Alias, Architecture, ClusterName, Depth, Fact, HubOptions, LastHeartbeat, MappingState, Moment, QueueName,
-    ResourceId, RuleName, Signal, hub,
+    Alias, ClusterName, Fact, Fault, HubActivity, HubOptions, LastEvents, LoggedEvent, Moment, QueueName, ResourceId,
+    Status, first_of, hub,
 };
+use crate::plan::Plan;
 use crate::survey::{Query, Saved, Survey};
 
-/// The state of the hub and its clusters.
+/// By how many seconds a heartbeat may be counted later by SQS than by the router, which writes a metric that others may write too.
+const LATE: u64 = 900;
+/// How many things that are unknown for the same reason are named.
+const NAMED: usize = 2;
+/// How many events of a named cluster are shown.
+const EVENTS: usize = 5;
+
+/// The state of the hub and its clusters. What is null is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "StatusObject"))]
 pub struct StatusReport {
     pub router: Option<RouterReport>,
     /// An explanation if the live router is not the newest one.
     pub standing: Option<String>,
-    pub mapping: Option<MappingState>,
-    // Every queue that could be counted, the hub's first, without the probe queue.
-    pub queues: Vec<QueueReport>,
-    #[serde(skip)]
-    pub dead_letter_queue: Option<QueueName>,
-    pub rules: Vec<RuleReport>,
-    /// When the router last counted a heartbeat, of the last day. Null if there is none, or it is unknown.
+    /// Messages that wait in the hub queue.
+    pub waiting: Option<u64>,
+    pub dead_letters: Option<u64>,
+    /// When the router last counted a heartbeat, of the last day. Null also if there is none.
     pub last_heartbeat: Option<String>,
-    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null if there is none, or
-    /// it is unknown.
+    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null also if there is none.
     pub last_sent_to_probe_queue: Option<String>,
+    /// The longest time from an event to its delivery in the last day, in milliseconds. Null also if there was no delivery.
+    pub slowest_delivery: Option<u64>,
+    pub alarms: AlarmReport,
+    /// The clusters that are shown.
+    pub traffic: Vec<ClusterTraffic>,
+    /// What is unknown, and why: a line for each cause.
+    pub unknown: Vec<String>,
     /// The last heartbeat in words; `None` for a hub without one.
     #[serde(skip)]
     pub heartbeat: Option<String>,
-    pub missing: Vec<ResourceId>,
-    pub unreadable: Vec<ResourceId>,
-    /// What is unknown, and why.
+    /// Why the hub or a queue could not be read.
     #[serde(skip)]
-    pub unknown: Vec<String>,
+    pub unread: Vec<Fault>,
 }
 
 /// The live router.
@@ -48,45 +57,70 @@ pub struct RouterReport {
     pub version: String,
     /// The version number that Lambda assigned.
     pub published: Option<u64>,
-    #[cfg_attr(test, schemars(with = "String"))]
-    pub architecture: Architecture,
-    pub state: Option<String>,
     /// The version that was live before `kibus rollback`.
     pub rolled_back_from: Option<u64>,
 }
 
-/// A queue and the number of its messages.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "QueueObject"))]
-pub struct QueueReport {
-    pub name: QueueName,
-    #[serde(flatten)]
-    pub depth: Depth,
+/// The alarms of the hub and of the clusters that are shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "AlarmsObject"))]
+pub struct AlarmReport {
+    /// How many exist.
+    pub count: usize,
+    /// How many could not be read.
+    pub unknown: usize,
+    /// Those in the state ALARM, the longest first.
+    pub firing: Vec<FiringAlarm>,
 }
 
-/// A rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "RuleObject"))]
-pub struct RuleReport {
-    pub name: RuleName,
-    pub enabled: bool,
+/// An alarm in the state ALARM.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "AlarmObject"))]
+pub struct FiringAlarm {
+    /// Since when, in UTC.
+    pub since: Option<String>,
+    pub name: String,
 }
 
-/// What [`status`] will certainly ask for.
+/// What flows through the queue of a cluster. What is null is unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "TrafficObject"))]
+pub struct ClusterTraffic {
+    pub cluster: ClusterName,
+    #[serde(rename = "queue_name")]
+    pub queue: QueueName,
+    pub waiting: Option<u64>,
+    pub in_flight: Option<u64>,
+    /// Whether something asked the queue for messages in the last hour.
+    pub read: Option<bool>,
+    /// When something last did, of the last day, within five minutes. Null also if nothing did.
+    pub last_read: Option<String>,
+    /// Messages that were sent to the queue in the last day, as SQS counted them.
+    pub sent: Option<u64>,
+    /// The newest events of the last day, the newest first: one, or some of a named cluster.
+    pub last_events: Vec<LoggedEvent>,
+    /// Whether an event that is not here may be newer than these.
+    pub events_unknown: bool,
+    // For how many seconds nothing has read it.
+    #[serde(skip)]
+    pub unread_for: Option<u64>,
+}
+
+/// What [`listed`] will certainly ask for.
 pub fn guess(survey: &Survey) -> Query {
     Query { resources: hub::ids(&survey.scope, None), records: true, ..Query::default() }
 }
 
-/// The status of a hub, and its clusters; of these names only, unless there are none.
+/// The clusters of a hub.
 ///
 /// # Errors
-/// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
-pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
+/// When there is no hub, or it is unknown whether there is one.
+pub fn listed(survey: &Survey) -> Result<Vec<ClusterSummary>, Blocked> {
     hub_of_target::readings(survey, survey.options());
     survey.records();
     match survey.saved() {
         Saved::Kept(_) => {}
-        // The missing parameter is among what is missing.
+        // The missing parameter is a finding.
         Saved::Absent if survey.has_lost_settings() => {}
         Saved::Absent => return Err(blocked::no_hub(&survey.scope)),
         Saved::Bad(bad) => {
@@ -96,73 +130,144 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
             return Err(Message::unread(&survey.scope, [(survey.settings_id().into(), fault)]).into());
         }
     }
-    clusters::check_names(survey, names)?;
-    let shown = survey.recorded().into_iter().filter(|(name, _)| names.is_empty() || names.contains(name));
-    let summaries: Vec<_> = shown.map(|(_, record)| ClusterSummary::with_damage(survey, record)).collect();
-    let scope = &survey.scope;
-    // What waits in the probe queue is kibus's own and expires.
-    let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
-    let queues = hub_queues.into_iter().chain(summaries.iter().map(|cluster| cluster.queue.clone()));
-    let report = |name: QueueName| {
-        let depth = survey.depth(&name)?;
-        Some(QueueReport { name, depth })
-    };
-    let rule = |signal| {
-        let rule = survey.observed.rule(scope.rule(signal))?;
-        let (name, enabled) = (rule.name.clone(), rule.enabled);
-        Some(RuleReport { name, enabled })
-    };
-    let unread = survey.observed.faults().map(|(id, fault)| format!("{id} could not be read: {fault}"));
-    let unlisted = survey.records().fault().map(|fault| format!("the clusters are unknown: {fault}"));
-    let unusable = clusters::unusable(survey).into_iter().map(|(_, message)| message.sentence);
-    let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
-    let last_heartbeat = has_heartbeat.then(|| survey.last_heartbeat());
-    let time = |seconds: u64| String::from(Moment(seconds));
-    let last = |seconds: Option<u64>| {
-        seconds.map_or("none in the last day".to_owned(), |at| format!("the last at {}", time(at)))
-    };
-    let heartbeat = last_heartbeat.and_then(|found| match found {
-        Fact::Present(LastHeartbeat { counted, sent }) => {
-            Some(format!("{}; messages to {}, counted by SQS: {}", last(*counted), scope.probe_queue(), last(*sent)))
-        }
-        Fact::Unreadable(fault) => Some(format!("unknown: {fault}")),
-        Fact::Absent | Fact::NotAsked => None,
-    });
-    let last_heartbeat = last_heartbeat.and_then(Fact::present).copied().unwrap_or_default();
-    let report = StatusReport {
-        last_heartbeat: last_heartbeat.counted.map(time),
-        last_sent_to_probe_queue: last_heartbeat.sent.map(time),
-        heartbeat,
-        dead_letter_queue: Some(scope.dead_letter_queue()),
-        router: router(survey),
-        standing: router::why_not_newest(survey),
-        mapping: survey.mapping().cloned(),
-        queues: queues.filter_map(report).collect(),
-        rules: Signal::ALL.into_iter().filter_map(rule).collect(),
-        missing: missing(survey),
-        unreadable: survey.observed.faults().map(|(id, _)| id.clone()).collect(),
-        unknown: unread.chain(unlisted).chain(unusable).collect(),
-    };
-    Ok((report, summaries))
+    Ok(survey.recorded().into_values().map(|record| ClusterSummary::with_damage(survey, record)).collect())
 }
 
-/// The missing resources of the hub. An optional rule counts only if its option is set.
-fn missing(survey: &Survey) -> Vec<ResourceId> {
-    let options = survey.options().cloned().unwrap_or_default();
-    let optional = Signal::ALL.into_iter().filter(|signal| !options.has_rule(*signal));
-    let unset: Vec<_> = optional.map(|signal| ResourceId::Rule(survey.scope.rule(signal))).collect();
-    let missing = hub::ids(&survey.scope, [&options]).into_iter();
-    missing.filter(|id| *survey.observed.get(id) == Fact::Absent && !unset.contains(id)).collect()
+/// The status of a hub and of the clusters that the target checks, with the findings about them.
+///
+/// # Errors
+/// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
+pub fn status(survey: &Survey, target: &Target) -> Result<(StatusReport, Intent), Blocked> {
+    let mut listed = listed(survey)?;
+    clusters::check_names(survey, &target.clusters.keys().cloned().collect())?;
+    let intent = reconcile(survey, target)?;
+    listed.retain(|cluster| target.checks(&cluster.name));
+    let traffic = listed.iter().map(|cluster| traffic(survey, target, cluster)).collect();
+    let hub_activity = survey.hub_activity().present().copied();
+    let HubActivity { heartbeat, sent_to_probe_queue, slowest } = hub_activity.unwrap_or_default();
+    let has_heartbeat = survey.options().is_some_and(HubOptions::has_heartbeat);
+    let unread = intent.incomplete.iter().filter(|fault| !is_of_telemetry(fault));
+    let report = StatusReport {
+        router: router(survey),
+        standing: router::why_not_newest(survey),
+        waiting: survey.depth(&survey.scope.hub_queue()).map(|depth| depth.waiting),
+        dead_letters: survey.depth(&survey.scope.dead_letter_queue()).map(|depth| depth.messages()),
+        last_heartbeat: heartbeat.map(time),
+        last_sent_to_probe_queue: sent_to_probe_queue.map(time),
+        slowest_delivery: slowest,
+        heartbeat: has_heartbeat.then(|| match (hub_activity, heartbeat) {
+            (None, _) => "heartbeat ?".to_owned(),
+            (_, None) => "no heartbeat in a day".to_owned(),
+            (_, Some(at)) => {
+                let ago = |at: u64| format!("{} ago", minutes(survey.now.saturating_sub(at)));
+                let doubt = match sent_to_probe_queue {
+                    Some(sent) if sent + LATE >= at => String::new(),
+                    Some(sent) => format!(", but SQS counted the last {}", ago(sent)),
+                    None => ", but SQS counted none".to_owned(),
+                };
+                format!("heartbeat {}{doubt}", ago(at))
+            }
+        }),
+        alarms: alarms(survey),
+        traffic,
+        unknown: unknown(survey),
+        unread: unread.cloned().collect(),
+    };
+    Ok((report, Intent { clusters: listed, plan: Plan::default(), ..intent }))
+}
+
+fn time(seconds: u64) -> String {
+    Moment(seconds).into()
+}
+
+/// Seconds as people say how long ago something was.
+pub fn minutes(seconds: u64) -> String {
+    match seconds / 60 {
+        minutes @ 0..120 => format!("{minutes} min"),
+        minutes => format!("{} h", minutes / 60),
+    }
+}
+
+/// Whether metrics or the log could not be read, which leaves the state of the hub known.
+fn is_of_telemetry(fault: &Fault) -> bool {
+    ["cloudwatch:", "logs:"].iter().any(|service| fault.action.starts_with(service))
 }
 
 fn router(survey: &Survey) -> Option<RouterReport> {
     let alias = router::live_alias(&survey.scope, &survey.observed)?;
-    let version = survey.live_version();
+    let live = survey.live_version();
     Some(RouterReport {
         version: alias.settings.code.version.clone(),
-        published: alias.version.or(version.and_then(|version| version.version)),
-        architecture: alias.settings.architecture,
-        state: version.map(|version| version.state.clone()),
+        published: alias.version.or(live.and_then(|version| version.version)),
         rolled_back_from: router::rolled_back(survey).and_then(Alias::later),
     })
+}
+
+fn alarms(survey: &Survey) -> AlarmReport {
+    let states = survey.status.iter().filter_map(|(id, status)| match status {
+        Status::Alarm(state) if state.fires => Some(FiringAlarm { since: state.since.map(time), name: id.name() }),
+        _ => None,
+    });
+    let mut firing: Vec<FiringAlarm> = states.collect();
+    firing.sort();
+    let is_alarm = |id: &ResourceId| matches!(id, ResourceId::Alarm(_));
+    AlarmReport {
+        count: survey.observed.resources().filter(|resource| is_alarm(&resource.id())).count(),
+        unknown: survey.observed.faults().filter(|(id, _)| is_alarm(id)).count(),
+        firing,
+    }
+}
+
+fn traffic(survey: &Survey, target: &Target, cluster: &ClusterSummary) -> ClusterTraffic {
+    let depth = survey.depth(&cluster.queue);
+    let activity = survey.activity(&cluster.queue).present();
+    let last_read = activity.and_then(|seen| seen.last_receive);
+    let read = activity.and_then(|seen| seen.receives_of_last_hour).map(|receives| receives > 0);
+    let none = LastEvents::default();
+    let events = survey.last_events().present().unwrap_or(&none);
+    let shown = if target.clusters.contains_key(&cluster.name) { EVENTS } else { 1 };
+    let of_cluster: Vec<LoggedEvent> =
+        events.clusters.get(&cluster.name).into_iter().flatten().take(shown).cloned().collect();
+    ClusterTraffic {
+        cluster: cluster.name.clone(),
+        queue: cluster.queue.clone(),
+        waiting: depth.map(|depth| depth.waiting),
+        in_flight: depth.map(|depth| depth.in_flight),
+        read,
+        last_read: last_read.map(time),
+        sent: activity.map(|seen| seen.sent),
+        events_unknown: of_cluster.is_empty() && !events.complete,
+        last_events: of_cluster,
+        unread_for: last_read.map(|at| survey.now.saturating_sub(at)),
+    }
+}
+
+fn queues_are(count: usize) -> String {
+    if count == 1 { "a queue is".to_owned() } else { format!("{count} queues are") }
+}
+
+/// Why something is unknown, each cause once.
+fn unknown(survey: &Survey) -> Vec<String> {
+    let known = &survey.known;
+    let resources = survey.observed.faults().map(|(id, fault)| (Subject::from(id.clone()).to_string(), fault));
+    let activity: BTreeMap<&QueueName, &Fault> =
+        known.activity.iter().filter_map(|(queue, fact)| Some((queue, fact.fault()?))).collect();
+    let activity = activity.into_iter().map(|(queue, fault)| (format!("metrics of queue `{queue}`"), fault));
+    let lists = [
+        ("the clusters", known.records.fault()),
+        ("the metrics of the hub", known.hub_activity.fault()),
+        ("the last events", known.last_events.fault()),
+    ];
+    let lists = lists.into_iter().filter_map(|(what, fault)| Some((what.to_owned(), fault?)));
+    let why = |fault: &Fault| explained(&survey.scope, [(String::new(), fault)]).0.join("; ");
+    let line = |(fault, whats): (&Fault, Vec<String>)| format!("{}: {}", first_of(whats, NAMED), why(fault));
+    let mut lines: Vec<String> = by_cause(resources.chain(lists).chain(activity)).into_iter().map(line).collect();
+    let silent = known.activity.values().filter(|fact| **fact == Fact::Absent).count();
+    lines.extend((silent > 0).then(|| format!("whether {} read: CloudWatch has no metrics", queues_are(silent))));
+    let log_is_long = known.last_events.present().is_some_and(|events| !events.complete);
+    lines.extend(
+        log_is_long
+            .then(|| "the last events of some clusters: the newest page of the log has none of theirs".to_owned()),
+    );
+    lines
 }

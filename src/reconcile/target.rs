@@ -48,8 +48,19 @@ pub struct Target {
     pub others: Wish,
     /// Whether a cluster that is removed and does not exist is skipped without an error or a warning.
     pub ignore_missing: bool,
-    /// Whether a check also probes the bus and the clusters, once all else is known: that takes long.
-    pub probes: bool,
+    pub check: Check,
+}
+
+/// How far a check goes. Each also does what those before it do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Check {
+    /// It reads.
+    Look,
+    /// The live router tests itself, and messages that wait are counted again.
+    #[default]
+    Test,
+    /// The bus and the clusters are probed, once all else is known: that takes long.
+    Probe,
 }
 
 /// What is set of a hub.
@@ -200,7 +211,7 @@ impl Target {
             clusters: BTreeMap::new(),
             others,
             ignore_missing: false,
-            probes: false,
+            check: Check::default(),
         }
     }
 

@@ -363,7 +363,9 @@ fn a_check_of_named_clusters_tries_no_other_queues() {
     known.absent_records.insert(tenant, Fact::Present(true));
     known.dead_letter_sources.extend([&hub, &dlq, &probe, &queue].map(|queue| (queue.clone(), Fact::Absent)));
     for (names, probed) in [(&[][..], &[None, Some("base")][..]), (&["base"], &[Some("base")]), (&["tenant-1"], &[])] {
-        let asks = |survey: &Survey, probes| asked(survey, &Target { probes, ..verify_named(names) });
+        let asks = |survey: &Survey, probes| {
+            asked(survey, &Target { check: if probes { Check::Probe } else { Check::Test }, ..verify_named(names) })
+        };
         let again = Query { depth_later: [hub.clone()].into(), ..Query::default() };
         assert_eq!(asks(&survey, true), again, "{names:?}");
         let mut survey = survey.clone();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::blocked::unanswered;
-use super::{Case, LISTED, Say};
+use super::{Case, Check, LISTED, Say};
 use crate::error::{Hint, quoted};
 use crate::message::{Message, Subject};
 use crate::model::{
@@ -22,9 +22,11 @@ pub(super) fn findings(case: &Case<'_>, clusters: &BTreeMap<QueueName, ClusterNa
     say.findings.extend(survey.mapping().and_then(|mapping| of_mapping(scope, mapping)));
     say.findings.extend(survey.known.live_test.present().and_then(|live| of_live(scope, live)));
     say.findings.extend(survey.depth(&scope.dead_letter_queue()).and_then(|depth| of_dead_letters(scope, depth)));
-    say.findings.extend(backlog(survey));
+    if case.target.check >= Check::Test {
+        say.findings.extend(backlog(survey));
+    }
     // A probe tells more.
-    if !case.target.probes {
+    if case.target.check < Check::Probe {
         readers(survey, clusters, say);
     }
 }
@@ -67,7 +69,7 @@ fn readers(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>, say: &m
         }
         match survey.activity(queue) {
             Fact::Present(seen) if seen.receives_of_last_hour == Some(0) => {
-                let message = format!("nothing has read `{cluster}`'s queue for an hour");
+                let message = "nothing has read it for an hour";
                 let finding = Message::finding(scope, FindingCode::QueueNotReadForAnHour, queue.clone(), message);
                 let check = format!(
                     "check that Karpenter of {cluster} runs and has `{queue}` as its interruption queue; then probe it:"

@@ -8,15 +8,15 @@ use super::{Case, Rule, Say, clusters, external, hub, next_steps, router, traffi
 use crate::error::{Hint, listed};
 use crate::iam::grants::other_senders;
 use crate::model::{
-    ClusterName, Depth, Fact, Kind, LogGroup, Queue, Resource, WARM_UP, duration_text, hub::MAXIMUM_CONCURRENCY,
-    policy::KEPT_DATA_KEY, rule_limit,
+    ClusterName, Depth, Fact, Kind, LogGroup, Queue, Resource, WARM_UP, counted, duration_text,
+    hub::MAXIMUM_CONCURRENCY, policy::KEPT_DATA_KEY, rule_limit,
 };
 use crate::plan::{Action, Change};
 
 /// Each warning with the targets that it applies to, in the order in which they are shown.
 pub(super) const WARNINGS: &[Rule] = &[
     (Target::plans_hub, older_live_version),
-    (Target::sets_hub, cost_of_reader_alarms),
+    (Target::sets_hub, monthly_cost),
     (Target::plans_hub, unknown_concurrency),
     (Target::sets_hub, quotas),
     (Target::plans_hub, invoke_permissions),
@@ -53,12 +53,29 @@ fn older_live_version(case: &Case<'_>, say: &mut Say) {
     }
 }
 
-fn cost_of_reader_alarms(case: &Case<'_>, say: &mut Say) {
-    let had = case.before.as_ref().is_some_and(|before| before.options.has_reader_alarms());
-    if case.after.options.has_reader_alarms() && !had {
-        say.warn(Hint::text(
-            "--reader-alarms costs about $0.20 a month for each cluster: CloudWatch charges for both metrics of an alarm",
-        ));
+/// What the plan adds to the bill each month, in cents: CloudWatch charges for each metric of an alarm, of which one on a cluster has two,
+/// and for dashboards after the first three of an account (Amazon CloudWatch pricing).
+fn monthly_cost(case: &Case<'_>, say: &mut Say) {
+    let new: Vec<&Change> = case.applied().filter(|change| change.action == Action::Create).collect();
+    let alarms = new.iter().filter_map(|change| change.resource().as_alarm());
+    let (reader, hub): (Vec<_>, Vec<_>) = alarms.partition(|alarm| alarm.definition.value().get("Metrics").is_some());
+    let dashboards = new.iter().filter(|change| change.resource().as_dashboard().is_some()).count();
+    let parts = [
+        (hub.len() * 10, counted(hub.len(), "alarm")),
+        (reader.len() * 20, format!("{} on clusters", counted(reader.len(), "alarm"))),
+        (dashboards * 300, "the dashboard, if the account has three".to_owned()),
+    ];
+    let dollars = |cents: usize| format!("${}.{:02}", cents / 100, cents % 100);
+    let total: usize = parts.iter().map(|(cents, _)| cents).sum();
+    let parts = parts.iter().filter(|(cents, _)| *cents > 0);
+    let mut parts: Vec<String> = parts.map(|(cents, what)| format!("{} {what}", dollars(*cents))).collect();
+    let had = case.before.as_ref().is_some_and(|before| before.options.topic().is_some());
+    if case.after.options.topic().is_some() && !had {
+        parts.push("$0.50 a million notices, and what their subscriptions cost".to_owned());
+    }
+    if !parts.is_empty() {
+        let sum = if total > 0 { format!(" about {} a month", dollars(total)) } else { String::new() };
+        say.warn(Hint::text(format!("this adds{sum} to the bill: {}", parts.join(", "))));
     }
 }
 

@@ -14,9 +14,9 @@ use super::{SlowStep, Survey};
 use crate::cloud::{Fault, ListedRole, Probe, Read, RolePolicies, Snapshot, questions};
 use crate::model::{
     Association, BusName, ClusterName, Depth, Document, DroppedClusters, EventRule, Fact, FunctionMapping,
-    FunctionPermission, FunctionSettings, KmsKey, LastHeartbeat, ListedTarget, LiveTest, MOST_PAGES, ParameterName,
-    Probed, Queue, QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RuleName, Tags, Topic,
-    TopicAttributes, TopicKey, calls::ssm, policy::InlinePolicy, tags::MARK_COUNTS,
+    FunctionPermission, FunctionSettings, HubActivity, KmsKey, LastEvents, ListedTarget, LiveTest, MOST_PAGES,
+    ParameterName, Probed, Queue, QueueActivity, QueueName, Record, Resource, ResourceId, RoleName, RuleName, Tags,
+    Topic, TopicAttributes, TopicKey, calls::ssm, policy::InlinePolicy, tags::MARK_COUNTS,
 };
 use crate::probe;
 

@@ -49,7 +49,7 @@ pub struct Report {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum HublessBody {
-    /// Present for `explain` only: one entry per code.
+    /// Present for `explain` only: one entry per code, then one per alarm.
     Explanations(Vec<Explanation>),
     /// Present for `version` only.
     Build(Build),
@@ -323,11 +323,11 @@ pub struct DrillReport {
     pub left: bool,
 }
 
-/// What a finding means and how to fix it.
+/// What a finding or an alarm means and what to do.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Explanation {
-    /// The code of the finding.
+    /// The code of the finding, or the alarm without its bus.
     pub code: &'static str,
     pub title: String,
     /// Paragraphs of text. Indented lines are commands.

@@ -21,6 +21,8 @@ pub(super) enum Interference {
     Refuse(u16, String, String),
     /// Answers it with a body.
     Answer(String),
+    /// Never answers it.
+    Silence,
     /// Executes it and closes the connection without a response.
     Lose,
     /// Holds its response.
@@ -154,6 +156,7 @@ impl Proxy {
             Some(Interference::Refuse(status, code, message)) => {
                 return Ok(refusal(operation, status, &code, &message));
             }
+            Some(Interference::Silence) => std::future::pending().await,
             Some(Interference::Answer(body)) => return Ok(Response::new(body.into())),
             Some(Interference::Before(account, [service, operation, parameters])) => {
                 account.call(&service, &operation, &parameters).await;

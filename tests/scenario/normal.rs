@@ -15,7 +15,7 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
         .replace(&beside.display().to_string(), "BIN")
         .replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let lines = text.lines().filter(|line| !is_of_the_emulators_pace(line));
-    let lines = lines.map(|line| step_of_drill(&durations(&timestamps(&words(line)))));
+    let lines = lines.map(|line| step_of_drill(&durations(&hours(&timestamps(&words(line))))));
     let lines: Vec<String> = lines.collect();
     sorted_progress(last_of_probes(lines)).join("\n")
 }
@@ -64,6 +64,24 @@ fn words(line: &str) -> String {
         done.push(c);
     }
     done.pop();
+    done
+}
+
+/// Hours like `02:41 UTC`.
+fn hours(line: &str) -> String {
+    let mut parts = line.split(" UTC");
+    let mut done = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let hour = done.len().checked_sub(5).and_then(|at| done.get(at..)).unwrap_or_default();
+        let is_whole = !done[..done.len() - hour.len()].ends_with(':');
+        if is_whole
+            && hour.bytes().enumerate().all(|(at, b)| if at == 2 { b == b':' } else { b.is_ascii_digit() })
+            && hour.len() == 5
+        {
+            done.replace_range(done.len() - 5.., "HH:MM");
+        }
+        done = done + " UTC" + part;
+    }
     done
 }
 

@@ -150,6 +150,9 @@ impl Scenario {
             }
             ["pass", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Pass),
             ["lose", operation, times] => self.proxy.interfere(operation, times.parse().unwrap(), Interference::Lose),
+            ["silence", operation, times] => {
+                self.proxy.interfere(operation, times.parse().unwrap(), Interference::Silence);
+            }
             ["answer", operation, times, ..] => {
                 let answer = Interference::Answer(words[3..].join(" "));
                 self.proxy.interfere(operation, times.parse().unwrap(), answer);
@@ -185,6 +188,21 @@ impl Scenario {
                 account::upload(&self.account, &router).await;
             }
             ["publish"] => account::publish(&self.account).await,
+            // Sums that SQS reported of a queue, or the router of a bus: a metric, its value, and how long ago.
+            ["metric", of, ..] => {
+                let (name, value, namespace) =
+                    if of == "bus" { ("bus", "kibus", "Kibus") } else { ("QueueName", of, "AWS/SQS") };
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+                let datum = |one: &[&str]| {
+                    json!({
+                        "MetricName": one[0], "Value": one[1].parse::<f64>().unwrap(),
+                        "Timestamp": now - parse_duration(one[2]).unwrap(), "Dimensions": [{"Name": name, "Value": value}],
+                    })
+                };
+                let data: Vec<serde_json::Value> = words[2..].chunks(3).map(datum).collect();
+                let data = json!({ "Namespace": namespace, "MetricData": data });
+                self.account.call("cloudwatch", "PutMetricData", &data.to_string()).await;
+            }
             ["settle"] => self.account.settle("kibus-hub").await,
             ["settle", queue] => self.account.settle(queue).await,
             ["launch", cluster, pool, ..] => {

@@ -15,6 +15,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
+use super::explain::{Topic, sections};
 use crate::aws::{self, AwsCloud};
 use crate::cli::global::Global;
 use crate::cli::hub::Context;
@@ -183,11 +184,11 @@ fn finder(arg: &Arg) -> Option<Finder> {
         (is(TypeId::of::<ClusterName>()), |line| line.ask(clusters)),
         (is(TypeId::of::<BusName>()), |line| line.ask(buses)),
         (is(TypeId::of::<Region>()), |_| REGIONS.map(CompletionCandidate::new).into()),
-        (is(TypeId::of::<FindingCode>()), |_| {
+        (is(TypeId::of::<Topic>()), |_| {
             let codes = FindingCode::ALL.iter();
             let candidate =
                 |code: &FindingCode| CompletionCandidate::new(code.as_str()).help(Some(code.meaning().into()));
-            codes.map(candidate).collect()
+            codes.map(candidate).chain(sections().map(CompletionCandidate::new)).collect()
         }),
         (arg.get_id() == "profile", |_| {
             let profiles = runtime().map_or_else(Vec::new, |runtime| runtime.block_on(aws::profiles()));
@@ -263,6 +264,7 @@ mod tests {
             ("kibus --region=us-gov-", &["--region=us-gov-east-1", "--region=us-gov-west-1"]),
             ("kibus list --region us-west-2 --output ", &["text", "json"]),
             ("kibus explain K10", &["K101", "K102", "K103", "K104", "K105", "K106", "K107", "K108"]),
+            ("kibus explain dead", &["dead-letters"]),
             ("kibus completions ", &["bash", "elvish", "fish", "powershell", "zsh"]),
             ("kibus list --end", &["--endpoint-url"]),
             // Only `=` begins the value of a boolean.

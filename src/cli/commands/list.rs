@@ -1,14 +1,11 @@
-use std::collections::BTreeSet;
-
 use futures_util::future::join_all;
 
-use super::status::report_of;
 use crate::cli::hub::{ConnectedHub, Context};
 use crate::cli::stages;
 use crate::error::Error;
 use crate::message::Message;
 use crate::model::Scope;
-use crate::reconcile::status::{guess, status};
+use crate::reconcile::status::{guess, listed};
 use crate::survey;
 use crate::ui::{HubReport, text};
 
@@ -31,8 +28,7 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
     }
     buses.retain(|bus| !hub.names_bus || *bus == hub.scope.bus);
     let hubs: Vec<ConnectedHub<'_>> = buses.into_iter().map(|bus| hub.of_bus(bus)).collect();
-    let all = BTreeSet::new();
-    let surveys = hubs.iter().map(|hub| stages::survey(hub, guess, |survey| status(survey, &all)));
+    let surveys = hubs.iter().map(|hub| stages::survey(hub, guess, listed));
     let (mut reports, mut known) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.iter().zip(join_all(surveys).await) {
         match survey?.1 {
@@ -40,9 +36,9 @@ pub(super) async fn run(_: Args, context: &Context<'_>) -> Result<Vec<HubReport>
             Err(blocked) if blocked.is_no_hub() => {}
             // A bus that cannot be read does not hide the others.
             Err(blocked) => reports.push(hub.failed(Error::from(blocked))),
-            Ok((status, clusters)) => {
+            Ok(clusters) => {
                 known.push((hub.scope.clone(), clusters.clone()));
-                reports.push(report_of(hub, status, clusters));
+                reports.push(HubReport { clusters, ..HubReport::of(&hub.scope) });
             }
         }
     }

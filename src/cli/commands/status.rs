@@ -1,36 +1,35 @@
-use std::collections::BTreeSet;
-
-use crate::cli::hub::{ConnectedHub, Context};
+use crate::cli::hub::Context;
 use crate::cli::{failure, stages};
 use crate::error::Error;
+use crate::message::fixes;
 use crate::model::ClusterName;
-use crate::reconcile::ClusterSummary;
-use crate::reconcile::status::{StatusReport, guess, status};
+use crate::reconcile::status::status;
+use crate::reconcile::{Check, Target};
 use crate::ui::{Body, HubReport, text};
 
-/// Show the state of the hub and its clusters, and the messages in each queue.
+/// Show on one screen what flows, what is wrong, and what to do first; change nothing.
 ///
-/// `kibus verify` checks for drift. Exits with 1 if something could not be read.
+/// The findings are those of `kibus verify` without the self-test of the router and without probes, and do not change the exit
+/// code. It is 1 if the hub or a queue could not be read. Metrics and the log are waited for two seconds; what they do not
+/// tell is `?`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Names of EKS clusters to show [default: all].
+    /// Names of EKS clusters to show, with their last events [default: all clusters].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
 }
 
 pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, Error> {
-    let hub = context.hub().await?;
-    let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
-    let (survey, found) = stages::survey(hub, guess, |survey| status(survey, &names)).await?;
-    let (status, clusters) = found?;
-    status.unknown.iter().for_each(|text| hub.ui.warn_text(text));
-    hub.ui.result(&text::status(&hub.scope, &status, &clusters, hub.ui.result_style()))?;
-    let faults = survey.observed.faults().map(|(_, fault)| fault).chain(survey.records().fault());
-    let error = failure::incomplete(hub, status.unknown.len(), faults);
-    Ok(HubReport { error, ..report_of(hub, status, clusters) })
-}
-
-/// The report of a status.
-pub(super) fn report_of(hub: &ConnectedHub<'_>, status: StatusReport, clusters: Vec<ClusterSummary>) -> HubReport {
-    HubReport { clusters, ..HubReport::with(&hub.scope, Body::Status(status)) }
+    let mut hub = context.hub().await?.clone();
+    hub.cloud = hub.cloud.impatient();
+    let hub = &hub;
+    let target = Target { check: Check::Look, ..Target::keep(args.names) };
+    let (survey, mut guess) = target.survey(hub.scope.clone());
+    (guess.hub_activity, guess.last_events) = (true, true);
+    let (_, found) = stages::extended(hub, (survey, guess), |survey| status(survey, &target)).await?;
+    let (status, intent) = found?;
+    let fixes = fixes(&hub.scope, &intent.findings);
+    hub.ui.result(&text::status(&hub.scope, &status, &intent, &fixes, hub.ui.result_style()))?;
+    let error = failure::incomplete(hub, status.unread.len(), &status.unread);
+    Ok(HubReport { error, body: Some(Body::Status(status)), ..HubReport::new(&hub.scope, &intent) })
 }

@@ -6,7 +6,7 @@ use crate::cli::{failure, stages};
 use crate::error::Error;
 use crate::message::{Message, fixes};
 use crate::model::{ClusterName, Fact, FindingCode, Probed, counted};
-use crate::reconcile::{Intent, Target, reconcile};
+use crate::reconcile::{Check, Intent, Target, reconcile};
 use crate::survey::{Query, Survey};
 use crate::ui::json::Probe;
 use crate::ui::{HubReport, text};
@@ -36,7 +36,7 @@ pub(super) async fn run(args: Args, context: &Context<'_>) -> Result<HubReport, 
     let survey = stages::survey_for(hub, &target).await?;
     // Before what takes long: a router file that cannot be used ends the check.
     args.router.complete(hub.ui, &mut target, &survey)?;
-    target.probes = args.probe;
+    target.check = if args.probe { Check::Probe } else { Check::Test };
     let pass = |survey: &Survey| reconcile(survey, &target);
     let (survey, intent) = stages::extended(hub, (survey, Query::default()), pass).await?;
     show_probes(hub, &survey)?;

@@ -105,7 +105,7 @@ fn critical(damage: Damage, tags: &[(String, String)], statements: &[Value], fir
     see(&mut survey, Resource::Queue(queue));
     let critical = checked(&survey).findings.into_iter().filter(|finding| finding.severity == Severity::Critical);
     let of_base = critical.filter(|finding| finding.cluster == Some(base())).map(|finding| finding.name());
-    let (_, clusters) = status::status(&survey, &BTreeSet::new()).unwrap();
+    let clusters = status::listed(&survey).unwrap();
     let shown = clusters.iter().any(|cluster| cluster.damage.is_some()).then(|| "status".to_owned());
     of_base.chain(shown).collect()
 }

@@ -150,7 +150,7 @@ fn a_cluster_has_an_alarm_while_the_hub_wants_those() {
 
 #[test]
 fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
-    const FINDING: &str = "nothing has read `base`'s queue for an hour";
+    const FINDING: &str = "nothing has read it for an hour";
     const UNKNOWN: &str = "unknown whether Karpenter of `base` can read its queue";
     const DENIED: &str = "unknown whether the queues of clusters are read: AWS denied cloudwatch:GetMetricData";
     let seen = |receives_of_last_hour, deleted| {
@@ -173,15 +173,15 @@ fn whether_a_queue_is_read_is_shown_by_its_metrics_or_unknown() {
         let mut survey = if is_external { external::external_cluster() } else { survey() };
         survey.now = SINCE + minutes * 60;
         survey.known.activity.insert(QUEUE.parse().unwrap(), answer.clone());
-        let said = |probes| {
-            let intent = planned(&survey, &Target { probes, ..verify() });
+        let said = |check| {
+            let intent = planned(&survey, &Target { check, ..verify() });
             let found = intent.findings.into_iter().map(|finding| finding.sentence);
             let said = found.chain(intent.warnings.into_iter().map(|hint| hint.text));
             said.filter(|said| said.contains("read")).collect::<Vec<_>>()
         };
-        let found = said(false);
+        let found = said(Check::Test);
         let is_expected = found.iter().all(|said| said.starts_with(expected));
         assert!(is_expected && found.is_empty() == expected.is_empty(), "{answer:?} {minutes}: {found:?}");
-        assert_eq!(said(true), Vec::<String>::new(), "a probe tells more");
+        assert_eq!(said(Check::Probe), Vec::<String>::new(), "a probe tells more");
     }
 }

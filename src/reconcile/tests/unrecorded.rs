@@ -36,7 +36,7 @@ fn what_damages_a_recorded_cluster_is_found_by_every_command_that_reads() {
         let findings = checked(&survey).findings;
         assert_eq!(grades(&findings).join(" "), expected, "{name}");
         assert!(findings.iter().all(|finding| finding.cluster == Some(base())), "{name}");
-        let (_, clusters) = status::status(&survey, &BTreeSet::new()).unwrap();
+        let clusters = status::listed(&survey).unwrap();
         assert_eq!(clusters.iter().map(|one| one.damage.as_deref()).collect::<Vec<_>>(), [shown], "{name}");
     }
 }

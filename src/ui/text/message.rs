@@ -6,7 +6,7 @@ use super::layout::{Style, escape, fold, hanging, indented, name};
 use super::plan::{NAME_COLUMN, field_lines, heading_of};
 use crate::error::{Error, Hint};
 use crate::message::{Fix, Message, MessageKind, Subject};
-use crate::model::{Scope, Severity, counted};
+use crate::model::{Scope, Severity, counted, first_of};
 use crate::plan::Change;
 use crate::reconcile::Intent;
 
@@ -64,13 +64,23 @@ pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], 
         lines.extend(passed(&intent.passed, style));
     }
     let mut explained = BTreeSet::new();
-    for finding in findings {
-        lines.extend(row(finding, style));
+    // Those of several clusters with one cause; with -v each has its own line, for what differs.
+    let is_same = |one: &Message, other: &Message| {
+        let cause = |one: &Message| (one.code, one.severity, one.kind_of_subject(), one.cluster.is_some());
+        style.verbose == 0 && one.cluster.is_some() && cause(one) == cause(other) && one.sentence == other.sentence
+    };
+    for group in grouped(findings, is_same) {
+        let finding = group[0];
+        lines.extend(row(&group, style));
         // The meaning of a code is printed once.
         let meaning = finding.code.filter(|code| style.verbose > 0 && explained.insert(*code));
         lines.extend(meaning.into_iter().flat_map(|code| below(code.meaning(), style)));
         if let Fix::Advice(steps) = &finding.fix {
-            let starts = std::iter::once("fix: ").chain(std::iter::repeat(""));
+            let first = match (&finding.cluster, group.len()) {
+                (Some(cluster), 2..) => format!("fix each, like {cluster}: "),
+                _ => "fix: ".to_owned(),
+            };
+            let starts = std::iter::once(first.as_str()).chain(std::iter::repeat(""));
             lines.extend(starts.zip(steps).flat_map(|(start, step)| advice(start, step, style)));
         }
         let change = finding.change.and_then(|place| plan.changes.get(place)).filter(|_| style.verbose > 0);
@@ -84,16 +94,42 @@ pub fn findings(scope: &Scope, clusters: &str, intent: &Intent, fixes: &[Hint], 
 
 /// What was checked and has no problem.
 pub fn passed(messages: &[Message], style: Style) -> Vec<String> {
-    messages.iter().flat_map(|message| row(message, style)).collect()
+    messages.iter().flat_map(|message| row(&[message], style)).collect()
 }
 
-/// The severity or a tick, the code, the subject and the sentence.
-fn row(message: &Message, style: Style) -> Vec<String> {
-    let subject = match &message.about {
-        Subject::Resource(id) => format!("{} {}", id.label(), name(id)),
-        Subject::Cluster(cluster) => format!("cluster {cluster}"),
+/// Findings that are the same, together, in the order of the first of each.
+pub(super) fn grouped<'a>(
+    findings: impl IntoIterator<Item = &'a Message>,
+    is_same: impl Fn(&Message, &Message) -> bool,
+) -> Vec<Vec<&'a Message>> {
+    let mut groups: Vec<Vec<&Message>> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|group| is_same(group[0], finding)) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
+}
+
+/// How many subjects with the same finding a line names.
+const NAMED: usize = 3;
+
+/// The severity or a tick, the code, the subjects and the sentence, which is the same for all.
+fn row(messages: &[&Message], style: Style) -> Vec<String> {
+    let message = messages[0];
+    let names = messages.iter().map(|message| match &message.about {
+        Subject::Resource(id) => name(id),
+        Subject::Cluster(cluster) => cluster.to_string(),
         Subject::Other(what) => what.clone(),
+    });
+    let kind = match &message.about {
+        Subject::Resource(id) => id.label(),
+        Subject::Cluster(_) => "cluster",
+        Subject::Other(_) => "",
     };
+    let subject = format!("{kind} {}", first_of(names, NAMED));
+    let subject = subject.trim_start();
     let word = format!("{:8}", message.severity.as_str());
     let word = match (message.kind, message.severity) {
         (MessageKind::Passed, _) => style.paint.green(&format!("{:8}", "✓ ok")),

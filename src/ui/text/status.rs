@@ -1,46 +1,260 @@
-//! The status of a hub and its clusters, as text.
+//! The status of a hub and its clusters, as text: one screen, whatever the number of clusters.
 
-use super::layout::{Style, Table, escape, hanging, name};
-use crate::model::{Depth, Kind, Scope, by_count};
-use crate::reconcile::ClusterSummary;
-use crate::reconcile::status::{QueueReport, RouterReport, StatusReport};
+use std::collections::BTreeSet;
+
+use super::layout::{Style, Table, escape, hanging, indented, name};
+use super::message::grouped;
+use super::plan::heading_of;
+use crate::error::Hint;
+use crate::message::{Fix, Message, Subject};
+use crate::model::{
+    ClusterName, FindingCode, LoggedEvent, Scope, Severity, by_count, counted, first_of, short_name, time_text,
+};
+use crate::reconcile::status::{ClusterTraffic, FiringAlarm, StatusReport, minutes};
+use crate::reconcile::{ClusterSummary, Intent};
 use crate::ui::Paint;
 
 /// The indentation of tables.
 const INDENT: usize = 2;
-/// The column of the values about the hub.
-const FACTS: usize = 14;
+/// The column of what is said about the hub.
+const FACTS: usize = 11;
 /// The controller role of a cluster that was added with `--no-controller-role`.
 const NO_ROLE: &str = "not managed by kibus";
+/// Up to this many clusters, each has a line; of more, those that need a look.
+const ROWS: usize = 8;
+/// How many commands and alarms are named.
+const NAMED: usize = 5;
 
-/// The hub, its queues, and a line for each cluster. Message counts are approximate.
-pub fn status(scope: &Scope, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
+/// What flows through the hub, its findings and alarms, a line for each cluster, and the first commands.
+pub fn status(scope: &Scope, status: &StatusReport, intent: &Intent, fixes: &[Hint], style: Style) -> String {
     let paint = style.paint;
-    let mut lines = vec![super::heading(scope, style), String::new()];
+    let version = status.router.as_ref().map_or("", |router| router.version.as_str());
+    let router = if version.is_empty() { String::new() } else { format!(" · router {}", escape(version)) };
+    let mut lines = vec![heading_of("hub", scope, &router, style), String::new()];
     let mut fact = |title: &str, text: &str| lines.extend(hanging(&format!("  {title}"), FACTS, text, style));
-    let is_unknown = |kind| status.unreadable.iter().any(|id| id.of_kind() == kind);
-    let of_kind = |kind, text| if is_unknown(kind) { paint.yellow("unknown") } else { text };
-    fact("router", &of_kind(Kind::Alias, router(status.router.as_ref(), paint)));
-    status.standing.iter().for_each(|standing| fact("", &paint.yellow(&escape(standing))));
-    fact("mapping", &of_kind(Kind::EventSourceMapping, mapping(status, paint)));
-    fact("rules", &rules(status, paint));
-    status.heartbeat.iter().for_each(|last| fact("heartbeat", &escape(last)));
-    if !status.missing.is_empty() {
-        let ids = status.missing.iter().map(|id| format!("{} {}", id.label(), escape(&name(id))));
-        fact("missing", &paint.red(&ids.collect::<Vec<_>>().join(", ")));
+    fact("hub", &flow(status, paint));
+    status.standing.iter().for_each(|standing| fact("router", &paint.yellow(&escape(standing))));
+    for (title, text) in hub_findings(intent, paint) {
+        fact(&title, &text);
     }
-    let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
-    let mut queues = Table::with_numbers([1, 2]);
-    queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
-    let hub = status.queues.iter().filter(|queue| !of_cluster(&queue.name));
-    for QueueReport { name, depth } in hub {
-        let dead = status.dead_letter_queue.as_ref() == Some(name);
-        let after = if dead { "dead letters" } else { "" };
-        queues.row([name.to_string(), waiting(*depth, dead, paint), depth.in_flight.to_string(), paint.dim(after)]);
+    fact("alarms", &alarms(scope, status, paint));
+    lines.extend([String::new(), clusters(status, intent, style)]);
+    lines.extend(events(status, style));
+    if !status.unknown.is_empty() {
+        lines.push(String::new());
+        lines.extend(status.unknown.iter().flat_map(|why| hanging("  ?", 5, &escape(why), style)));
     }
-    lines.extend([String::new(), queues.render(INDENT, style.width), String::new()]);
-    lines.push(cluster_table(status, clusters, style));
+    let (commands, more) = first(scope, status, intent, fixes);
+    if !commands.is_empty() {
+        let more = if more > 0 { format!(" ({more} more: {})", scope.kibus("verify")) } else { String::new() };
+        lines.extend([String::new(), format!("First{more}:"), indented(&commands.join("\n"))]);
+    }
     lines.join("\n")
+}
+
+fn flow(status: &StatusReport, paint: Paint) -> String {
+    let count = |count: Option<u64>, text: &str, color: fn(Paint, &str) -> String| match count {
+        None => format!("? {text}"),
+        Some(0) => format!("0 {text}"),
+        Some(count) => color(paint, &format!("{count} {text}")),
+    };
+    let dead_letters = if status.dead_letters == Some(1) { "dead letter" } else { "dead letters" };
+    let counts = [
+        count(status.waiting, "waiting", |paint, text| paint.yellow(text)),
+        count(status.dead_letters, dead_letters, |paint, text| paint.red(text)),
+    ];
+    let slowest = status.slowest_delivery.map(|took| format!("slowest {took} ms"));
+    let rest = status.heartbeat.clone().into_iter().chain(slowest);
+    counts.into_iter().chain(rest).collect::<Vec<_>>().join(" · ")
+}
+
+/// What is about no cluster that is shown: a line for each code, with its kind. What could not be read is said once, below.
+fn hub_findings(intent: &Intent, paint: Paint) -> Vec<(String, String)> {
+    let rows: BTreeSet<&ClusterName> = intent.clusters.iter().map(|cluster| &cluster.name).collect();
+    let is_shown = |finding: &&Message| {
+        finding.cluster.as_ref().is_none_or(|cluster| !rows.contains(cluster)) && !is_unread(finding)
+    };
+    let line = |same: Vec<&Message>| {
+        let (title, subject) = match &same[0].about {
+            Subject::Resource(id) => (id.label(), name(id)),
+            Subject::Cluster(cluster) => ("cluster", cluster.to_string()),
+            Subject::Other(what) => ("", what.clone()),
+        };
+        let others = if same.len() > 1 { format!(", and {} more", same.len() - 1) } else { String::new() };
+        let text = escape(&format!("{subject}: {}{others}", same[0].sentence)).into_owned();
+        (title.to_owned(), format!("{text}  {}", code(same[0], paint)))
+    };
+    let all = intent.findings.iter().filter(is_shown);
+    grouped(all, |one, other| one.code == other.code).into_iter().map(line).collect()
+}
+
+fn is_unread(finding: &Message) -> bool {
+    matches!(finding.code, Some(FindingCode::Denied | FindingCode::Unreadable))
+}
+
+fn code(finding: &Message, paint: Paint) -> String {
+    let text = format!("{} {}", finding.code.map_or("", FindingCode::as_str), finding.severity.as_str());
+    if finding.severity == Severity::Warning { paint.yellow(&text) } else { paint.red(&text) }
+}
+
+fn alarms(scope: &Scope, status: &StatusReport, paint: Paint) -> String {
+    let alarms = &status.alarms;
+    let all = match alarms.unknown {
+        0 => alarms.count.to_string(),
+        unknown => format!("{}, {unknown} unknown", alarms.count + unknown),
+    };
+    let fires = |alarm: &FiringAlarm| {
+        let since = alarm.since.as_ref().map_or_else(String::new, |since| format!(" since {}", clock(since)));
+        paint.red(&escape(&format!("{}{since}", alarm.name)))
+    };
+    match (alarms.count + alarms.unknown, alarms.firing.as_slice()) {
+        (0, _) => format!("none; to create them: {}", scope.kibus("bootstrap-hub --alarms=TOPIC_ARN")),
+        (_, []) if alarms.count == 0 => "?".to_owned(),
+        (_, []) => format!("none of {all} in ALARM"),
+        (_, firing) => format!("{} ({} of {all})", first_of(firing.iter().map(fires), NAMED), firing.len()),
+    }
+}
+
+/// The hour of a time in UTC.
+fn clock(time: &str) -> String {
+    time.get(11..16).map_or_else(|| time.to_owned(), |hour| format!("{hour} UTC"))
+}
+
+/// A line for each cluster, or for those that need a look if there are many.
+fn clusters(status: &StatusReport, intent: &Intent, style: Style) -> String {
+    if status.traffic.is_empty() {
+        return "  no clusters".to_owned();
+    }
+    let mut all: Vec<Row<'_>> = status.traffic.iter().map(|traffic| Row::new(traffic, intent)).collect();
+    all.sort_by(|a, b| by_count(a.traffic.cluster.as_str(), b.traffic.cluster.as_str()));
+    let total = all.len();
+    let quiet = |row: &&Row<'_>| total > ROWS && style.verbose == 0 && !row.needs_a_look();
+    let read = match all.iter().filter(quiet).filter(|row| row.traffic.read.is_none()).count() {
+        0 => "read, ".to_owned(),
+        unknown => format!("read ? for {unknown}, "),
+    };
+    all.retain(|row| !quiet(&row));
+    let mut lines = Vec::new();
+    if !all.is_empty() {
+        let fits = |table: &Table| style.width.is_none_or(|width| table.width(INDENT) <= width);
+        let tables = COLUMNS.map(|columns| table(&all, columns, style.paint));
+        let table = tables.iter().find(|table| fits(table)).or(tables.last());
+        lines.extend(table.map(|table| table.render(INDENT, style.width)));
+    }
+    let others = total - all.len();
+    if others > 0 {
+        let what = if others == total { counted(others, "cluster") } else { format!("{others} more") };
+        lines.push(format!("  {what}: {read}nothing waits, no finding (-v shows each)"));
+    }
+    lines.join("\n")
+}
+
+/// A cluster with its findings, the most urgent first.
+struct Row<'a> {
+    traffic: &'a ClusterTraffic,
+    damage: Option<&'a str>,
+    findings: Vec<&'a Message>,
+}
+
+impl<'a> Row<'a> {
+    fn new(traffic: &'a ClusterTraffic, intent: &'a Intent) -> Self {
+        let of = |finding: &&Message| finding.cluster.as_ref() == Some(&traffic.cluster) && !is_unread(finding);
+        let summary = intent.clusters.iter().find(|cluster| cluster.name == traffic.cluster);
+        Self {
+            traffic,
+            damage: summary.and_then(|summary| summary.damage.as_deref()),
+            findings: intent.findings.iter().filter(of).collect(),
+        }
+    }
+
+    fn needs_a_look(&self) -> bool {
+        let ClusterTraffic { waiting, read, .. } = self.traffic;
+        !self.findings.is_empty() || *waiting != Some(0) || *read == Some(false)
+    }
+
+    fn read(&self, paint: Paint) -> String {
+        match (self.damage, self.traffic.read, self.traffic.unread_for) {
+            (Some(damage), ..) => paint.red(damage),
+            (_, None, _) => "?".to_owned(),
+            (_, Some(true), _) => "yes".to_owned(),
+            (_, Some(false), Some(time)) => paint.red(&format!("no, {}", minutes(time))),
+            (_, Some(false), None) => paint.red("no, over a day"),
+        }
+    }
+
+    /// The most urgent finding, else the last event.
+    fn last(&self, paint: Paint) -> String {
+        match (self.findings.as_slice(), self.traffic.last_events.first()) {
+            ([one], _) => code(one, paint),
+            ([one, others @ ..], _) => format!("{} +{}", code(one, paint), others.len()),
+            ([], Some(LoggedEvent { logged, signal, outcome, .. })) => {
+                let dropped = if *outcome == "dropped" { " dropped" } else { "" };
+                format!("{}{dropped} {}", short_name(signal), clock(&time_text(*logged)))
+            }
+            ([], None) if self.traffic.events_unknown => "?".to_owned(),
+            ([], None) => "none in a day".to_owned(),
+        }
+    }
+}
+
+/// The columns of all clusters, and of narrower and narrower terminals.
+const COLUMNS: [&[usize]; 3] = [&[0, 1, 2, 3, 4, 5], &[0, 2, 3, 4, 5], &[0, 3, 5]];
+
+fn table(rows: &[Row<'_>], columns: &[usize], paint: Paint) -> Table {
+    let numbers: Vec<usize> = (0..columns.len()).filter(|at| [2, 4].contains(&columns[*at])).collect();
+    let mut table = Table::with_numbers(numbers);
+    let mut row = |cells: [String; 6]| table.row(columns.iter().map(|column| cells[*column].clone()));
+    row(["cluster", "queue", "waiting", "read", "24 h", "last event"].map(|title| paint.dim(title)));
+    for one in rows {
+        let ClusterTraffic { cluster, queue, waiting, sent, .. } = one.traffic;
+        let number = |number: &Option<u64>| match number {
+            None if one.damage == Some("queue missing") => "-".to_owned(),
+            None => "?".to_owned(),
+            Some(number) => number.to_string(),
+        };
+        let waiting = match waiting {
+            Some(1..) => paint.yellow(&number(waiting)),
+            _ => number(waiting),
+        };
+        row([cluster.to_string(), queue.to_string(), waiting, one.read(paint), number(sent), one.last(paint)]);
+    }
+    table
+}
+
+/// The last events of the clusters that were named.
+fn events(status: &StatusReport, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    for traffic in status.traffic.iter().filter(|traffic| traffic.last_events.len() > 1) {
+        lines.extend([String::new(), format!("  Last events of {}:", traffic.cluster)]);
+        let mut table = Table::default();
+        for LoggedEvent { logged, signal, outcome, instances, delay } in &traffic.last_events {
+            let took = delay.map_or_else(String::new, |delay| format!(" after {delay} ms"));
+            let instances = escape(&first_of(instances, 1)).into_owned();
+            table.row([time_text(*logged), short_name(signal).to_owned(), instances, format!("{outcome}{took}")]);
+        }
+        lines.push(table.render(INDENT, style.width));
+    }
+    lines
+}
+
+/// The commands to begin with, and how many findings they leave: what repairs, what reads on, and what explains an alarm.
+fn first(scope: &Scope, status: &StatusReport, intent: &Intent, fixes: &[Hint]) -> (Vec<String>, usize) {
+    let repairs = fixes.first().into_iter().filter_map(|fix| fix.command.as_deref()).flat_map(str::lines);
+    let mut commands: Vec<String> = repairs.map(str::to_owned).collect();
+    let advised =
+        intent.findings.iter().filter(|finding| !is_unread(finding)).filter_map(|finding| match &finding.fix {
+            Fix::Advice(steps) => steps.iter().find_map(|step| step.command.clone()),
+            _ => None,
+        });
+    let alarms = status.alarms.firing.iter().map(|alarm| scope.kibus(format!("explain {}", alarm.name)));
+    for command in advised.filter(|command| command.starts_with("kibus ")).chain(alarms) {
+        if !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    let more = commands.len().saturating_sub(NAMED);
+    commands.truncate(NAMED);
+    (commands, more)
 }
 
 /// The buses of an account and Region, each with its clusters; `none` names what was not found, and where;
@@ -65,42 +279,6 @@ pub fn buses(buses: &[(Scope, Vec<ClusterSummary>)], none: &str, create: &str, s
     lines.join("\n")
 }
 
-/// The clusters, a line each; without queue names if the terminal is too narrow.
-fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
-    if clusters.is_empty() {
-        return "  no clusters".to_owned();
-    }
-    let whole = rows(status, clusters, true, style.paint);
-    if style.width.is_none_or(|width| whole.width(INDENT) <= width) {
-        return whole.render(INDENT, None);
-    }
-    let table = rows(status, clusters, false, style.paint).render(INDENT, style.width);
-    let rest = style.paint.dim("a wider terminal shows the names of the queues, too");
-    format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
-}
-
-fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint: Paint) -> Table {
-    let mut table = Table::with_numbers(if queues { [2, 3] } else { [1, 2] });
-    let mut row = |cluster: String, queue: String, rest: [String; 3]| {
-        table.row(std::iter::once(cluster).chain(queues.then_some(queue)).chain(rest));
-    };
-    let titles = ["waiting", "in flight", "controller role"];
-    row(paint.dim("cluster"), paint.dim("queue"), titles.map(|title| paint.dim(title)));
-    let mut sorted: Vec<&ClusterSummary> = clusters.iter().collect();
-    sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
-    for cluster in sorted {
-        let depth = status.queues.iter().find(|queue| queue.name == cluster.queue);
-        let number = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
-        let rest = [
-            number(depth.map(|queue| waiting(queue.depth, false, paint))),
-            number(depth.map(|queue| queue.depth.in_flight.to_string())),
-            reader(cluster, paint),
-        ];
-        row(cluster.name.to_string(), cluster.queue.to_string(), rest);
-    }
-    table
-}
-
 /// The controller role of a cluster; or what keeps events from it.
 fn reader(cluster: &ClusterSummary, paint: Paint) -> String {
     match (&cluster.damage, &cluster.controller_role) {
@@ -111,74 +289,71 @@ fn reader(cluster: &ClusterSummary, paint: Paint) -> String {
     }
 }
 
-/// The number of waiting messages, highlighted if it is not 0.
-fn waiting(depth: Depth, dead: bool, paint: Paint) -> String {
-    match depth.waiting {
-        0 => "0".to_owned(),
-        count if dead => paint.red(&count.to_string()),
-        count => paint.yellow(&count.to_string()),
-    }
-}
-
-fn router(router: Option<&RouterReport>, paint: Paint) -> String {
-    let Some(router) = router else {
-        return paint.red("none is live");
-    };
-    let version = match router.version.as_str() {
-        "" => paint.yellow("not managed by kibus"),
-        version => escape(version).into_owned(),
-    };
-    let published = router.published.map_or_else(String::new, |number| format!(", version {number} live"));
-    let state = match router.state.as_deref() {
-        None | Some("" | "Active") => String::new(),
-        Some(state) => format!(", {}", paint.yellow(&escape(state))),
-    };
-    format!("{version}{published}, {}{state}", router.architecture)
-}
-
-fn mapping(status: &StatusReport, paint: Paint) -> String {
-    let Some(mapping) = &status.mapping else {
-        return paint.red("none: nothing reads the hub queue");
-    };
-    let state = mapping.state.to_lowercase();
-    match mapping.state.as_str() {
-        "Enabled" => state,
-        "Disabled" => paint.red(&state),
-        _ => paint.yellow(&escape(&state)),
-    }
-}
-
-fn rules(status: &StatusReport, paint: Paint) -> String {
-    let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|rule| rule.enabled);
-    let unknown = status.unreadable.iter().filter(|id| id.of_kind() == Kind::Rule).count();
-    let unknown = if unknown > 0 { paint.yellow(&format!(", {unknown} unknown")) } else { String::new() };
-    let enabled = format!("{} enabled{unknown}", enabled.len());
-    if disabled.is_empty() {
-        return enabled;
-    }
-    let names: Vec<&str> = disabled.iter().map(|rule| rule.name.as_str()).collect();
-    format!("{enabled}, {}", paint.red(&format!("disabled: {}", names.join(", "))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
+    use crate::reconcile::status::AlarmReport;
     use crate::ui::text::tests::{assert_snapshot, cluster_summary};
 
-    fn shown(width: Option<usize>, standing: Option<&str>) -> String {
-        let report = StatusReport { standing: standing.map(str::to_owned), ..StatusReport::default() };
-        let first = cluster_summary("t-10", Some("KarpenterServiceAccount-t-10"));
-        let clusters = [first, cluster_summary("t-9", None)];
-        let style = Style { width, ..Style::default() };
-        status(&scope(), &report, &clusters, style)
+    /// As many clusters, of which nothing has read the queue of the second for three hours.
+    fn shown(clusters: usize, style: Style) -> String {
+        let names: Vec<String> = (1..=clusters).map(|number| format!("tenant-{number}")).collect();
+        let traffic = names.iter().enumerate().map(|(at, name)| ClusterTraffic {
+            cluster: name.parse().unwrap(),
+            queue: format!("karpenter-{name}").parse().unwrap(),
+            waiting: Some(0),
+            in_flight: Some(0),
+            read: Some(at != 1),
+            last_read: None,
+            sent: Some(31),
+            last_events: vec![LoggedEvent {
+                logged: 1_795_747_211_000,
+                signal: "spot-interruption",
+                outcome: "delivered",
+                instances: vec!["i-0a458f323d52c9380".to_owned()],
+                delay: Some(84),
+            }],
+            events_unknown: false,
+            unread_for: (at == 1).then_some(3 * 3_600),
+        });
+        let firing = ["kibus-dead-letters", "kibus-heartbeat"];
+        let since = Some("2026-11-27T02:41:00Z".to_owned());
+        let report = StatusReport {
+            standing: Some("on purpose: someone went back to it from version 3; so be it".to_owned()),
+            waiting: Some(12),
+            heartbeat: Some("heartbeat 2 min ago".to_owned()),
+            slowest_delivery: Some(210),
+            alarms: AlarmReport {
+                count: 26,
+                unknown: 1,
+                firing: firing.map(|name| FiringAlarm { since: since.clone(), name: name.to_owned() }).into(),
+            },
+            traffic: traffic.collect(),
+            unknown: vec!["AWS denied sqs:GetQueueAttributes (queue `kibus-hub-dlq`)".to_owned()],
+            ..StatusReport::default()
+        };
+        let clusters = names.iter().map(|name| cluster_summary(name, None)).collect();
+        status(&scope(), &report, &Intent { clusters, ..Intent::default() }, &[], style)
     }
 
     #[test]
-    fn a_narrow_terminal_is_spared_the_queues_and_what_is_said_of_the_router_is_folded_below_it() {
-        assert_snapshot("status-narrow.txt", &shown(Some(78), None));
-        assert!(shown(Some(79), None).contains("karpenter-t-9"));
-        let standing = "on purpose: someone went back to it from version 3; so be it";
-        assert_snapshot("status-folded.txt", &shown(Some(60), Some(standing)));
+    fn a_narrow_terminal_is_spared_the_queues() {
+        assert_snapshot("status-narrow.txt", &shown(2, Style { width: Some(60), ..Style::default() }));
+    }
+
+    #[test]
+    fn a_thousand_clusters_are_one_screen_and_all_with_v() {
+        let style = Style { width: Some(80), ..Style::default() };
+        let text = shown(1_000, style);
+        assert_snapshot("status-many.txt", &text);
+        assert!(text.lines().count() <= 24 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(shown(1_000, Style { verbose: 1, ..style }).contains("tenant-777 "));
+    }
+
+    #[test]
+    fn forty_columns_are_enough() {
+        let text = shown(3, Style { width: Some(40), ..Style::default() });
+        assert!(text.lines().filter(|line| !line.contains("kibus ")).all(|line| line.chars().count() <= 40), "{text}");
     }
 }
