@@ -8,7 +8,7 @@
 //! EKS has every cluster that an `add-cluster` names, in all Regions, unless the scenario creates clusters itself.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2|eks|ssm|sns|cloudwatch OPERATION PARAMETERS`: a call by someone else
-//! - `% alarms QUEUE`: every alarm of the account goes off and comes back; QUEUE receives their notices. Only the threshold is evaluated
+//! - `% alarms QUEUE`: every alarm of the account fires and ends; QUEUE receives their notices. Only the threshold is evaluated
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown

@@ -119,7 +119,11 @@ fn holds(operator: &str, values: &[&str], known: Known<'_>) -> Applies {
         Known::OneOf(possible) => {
             let fits = |text: &str| values.iter().any(|value| compares(value, text));
             let held = possible.iter().filter(|text| text.is_some_and(fits) != negates).count();
+            // AWS compares each of the six parts of an ARN, and does not document what fewer match.
+            let is_part = |value: &&&str| operator.starts_with("Arn") && value.matches(':').count() < 5;
+            let mut parts = values.iter().filter(is_part);
             match held {
+                _ if parts.any(|value| possible.iter().flatten().any(|text| compares(value, text))) => Applies::Unclear,
                 0 => Applies::No,
                 all if all == possible.len() => Applies::Yes,
                 _ => Applies::Unclear,

@@ -101,7 +101,7 @@ macro_rules! with_kinds {
         ];
         Alarm(name: AlarmName) {alarm, as_alarm, "alarm", "alarm", name.to_string(), tags} [
             AlarmMissing("K114", Error, "nobody is woken by what the alarm watches"),
-            AlarmChanged("K212", Error, "the alarm may go off late, without reason, or not at all"),
+            AlarmChanged("K212", Error, "the alarm may fire late, without reason, or not at all"),
         ];
         Dashboard(name: DashboardName) {dashboard, as_dashboard, "dashboard", "dashboard", name.to_string()} [
             DashboardMissing("K115", Error, "nobody sees the metrics of the bus on one page; events are routed"),

@@ -44,6 +44,9 @@ pub struct StatusReport {
     /// The last heartbeat in words; `None` for a hub without one.
     #[serde(skip)]
     pub heartbeat: Option<String>,
+    /// Whether the records of all clusters were read.
+    #[serde(skip)]
+    pub has_all_clusters: bool,
     /// Why the hub or a queue could not be read.
     #[serde(skip)]
     pub unread: Vec<Fault>,
@@ -171,6 +174,7 @@ pub fn status(survey: &Survey, target: &Target) -> Result<(StatusReport, Intent)
         alarms: alarms(survey),
         traffic,
         unknown: unknown(survey),
+        has_all_clusters: survey.records().present().is_some(),
         unread: unread.cloned().collect(),
     };
     Ok((report, Intent { clusters: listed, plan: Plan::default(), ..intent }))

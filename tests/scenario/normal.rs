@@ -67,22 +67,23 @@ fn words(line: &str) -> String {
     done
 }
 
-/// Hours like `02:41 UTC`.
+/// Hours like `02:41 UTC`, and ages like `4 min ago`.
 fn hours(line: &str) -> String {
-    let mut parts = line.split(" UTC");
-    let mut done = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let hour = done.len().checked_sub(5).and_then(|at| done.get(at..)).unwrap_or_default();
-        let is_whole = !done[..done.len() - hour.len()].ends_with(':');
-        if is_whole
-            && hour.bytes().enumerate().all(|(at, b)| if at == 2 { b == b':' } else { b.is_ascii_digit() })
-            && hour.len() == 5
-        {
-            done.replace_range(done.len() - 5.., "HH:MM");
+    let replaced = |line: &str, end: &str, is_one: fn(&str) -> bool, place: &str| {
+        let mut parts = line.split(end);
+        let mut done = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let at = done.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':').len();
+            if is_one(&done[at..]) {
+                done.replace_range(at.., place);
+            }
+            done = done + end + part;
         }
-        done = done + " UTC" + part;
-    }
-    done
+        done
+    };
+    let is_hour = |text: &str| text.len() == 5 && text.as_bytes()[2] == b':';
+    let line = replaced(line, " UTC", is_hour, "HH:MM");
+    replaced(&line, " min ago", |text| !text.is_empty(), "N")
 }
 
 /// Timestamps like `2026-12-08T17:00:00Z`, whatever is around them.

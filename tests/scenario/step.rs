@@ -84,7 +84,7 @@ impl Scenario {
                 if writes.is_empty() { "none".to_owned() } else { writes.join("\n") }
             }
             ["compare"] => differences(&self.saved, &account::dump(&self.account).await),
-            ["alarms", queue] => alarms_go_off_and_come_back(&self.account, queue).await,
+            ["alarms", queue] => alarms_fire_and_end(&self.account, queue).await,
             ["messages", queue] => match self.account.messages(queue).await.join("\n") {
                 none if none.is_empty() => "none".to_owned(),
                 some => some,
@@ -266,7 +266,7 @@ const BREACH: Duration = Duration::from_secs(8);
 
 /// Sends to the metric of every alarm what is beyond its threshold, and what is not once that is too old to count. Returns the states
 /// of each alarm in the messages of its topic, which this queue receives.
-async fn alarms_go_off_and_come_back(account: &Account, queue: &str) -> String {
+async fn alarms_fire_and_end(account: &Account, queue: &str) -> String {
     let alarms = account.json("cloudwatch", "DescribeAlarms", "{}").await;
     let alarms = alarms["MetricAlarms"].as_array().unwrap();
     account.take_messages(queue).await;

@@ -306,6 +306,7 @@ fn a_key_policy_allows_eventbridge_or_not_or_is_unclear() {
     let only_own = when("StringNotEquals", "aws:SourceAccount", "111122223333");
     let beside = |denial: Value| json!([allow(json!({})), denial]);
     let two = json!({"Service": ["sns.amazonaws.com", "events.amazonaws.com"]});
+    let all_but = json!({"Effect": "Allow", "Principal": "*", "NotAction": "kms:Create*", "Resource": "*"});
     for (name, statements, expected) in [
         ("nothing", json!([]), neither()),
         ("the default policy of a key", json!([root]), neither()),
@@ -322,6 +323,8 @@ fn a_key_policy_allows_eventbridge_or_not_or_is_unclear() {
         ("another account", json!([allow_if(when("StringEquals", "aws:SourceAccount", "1"))]), neither()),
         ("rules of ours", json!([from("ArnLike", "kibus-*")]), LetsIn::Yes),
         ("one rule of ours", json!([from("ArnEquals", "kibus-probe")]), neither()),
+        ("a part of an ARN", json!([allow_if(when("ArnLike", "aws:SourceArn", "arn:aws:events:*"))]), LetsIn::Unclear),
+        ("all but some actions", json!([all_but]), LetsIn::Unclear),
         ("rules of two statements", json!(split), LetsIn::Yes),
         ("another key", json!([allow_if(when("StringEquals", "aws:PrincipalOrgID", "o"))]), LetsIn::Unclear),
         ("another test", json!([allow_if(when("StringEqualsIgnoreCase", "aws:SourceAccount", "1"))]), LetsIn::Unclear),

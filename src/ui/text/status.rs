@@ -123,7 +123,7 @@ fn clock(time: &str) -> String {
 /// A line for each cluster, or for those that need a look if there are many.
 fn clusters(status: &StatusReport, intent: &Intent, style: Style) -> String {
     if status.traffic.is_empty() {
-        return "  no clusters".to_owned();
+        return format!("  {} clusters", if status.has_all_clusters { "no" } else { "?" });
     }
     let mut all: Vec<Row<'_>> = status.traffic.iter().map(|traffic| Row::new(traffic, intent)).collect();
     all.sort_by(|a, b| by_count(a.traffic.cluster.as_str(), b.traffic.cluster.as_str()));
