@@ -79,15 +79,21 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn every_decision_is_listed_once_and_in_order() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let mut expected: Vec<_> = fs::read_dir(docs.join("decisions"))
-        .unwrap()
-        .map(|entry| format!("decisions/{}", entry.unwrap().file_name().display()))
-        .collect();
-    expected.sort();
-    let text = fs::read_to_string(docs.join("README.md")).unwrap();
-    let listed: Vec<_> = prose(&text).flat_map(targets).filter(|t| t.starts_with("decisions/")).collect();
-    assert_eq!(listed, expected);
+    let decisions = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/decisions");
+    let names = fs::read_dir(&decisions).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != "README.md").collect();
+    names.sort();
+    // The number and the title of each, which its name repeats.
+    let titled = (1..).zip(&names).map(|(number, name)| {
+        let text = fs::read_to_string(decisions.join(name)).unwrap();
+        let title =
+            text.lines().next().and_then(|line| line.strip_prefix(&format!("# {number}. "))).unwrap_or_default();
+        (format!("{number:04}-{}.md", anchor(title)), format!("- {number}: [{title}]({name})"))
+    });
+    let (expected, lines): (Vec<_>, Vec<_>) = titled.unzip();
+    assert_eq!(names, expected);
+    let index = fs::read_to_string(decisions.join("README.md")).unwrap();
+    assert_eq!(index.lines().filter(|line| line.starts_with("- ")).collect::<Vec<_>>(), lines);
 }
 
 #[test]

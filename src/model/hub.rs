@@ -32,8 +32,8 @@ pub(crate) const RECEIVES: u32 = 20;
 /// How often EventBridge sends a heartbeat. Three of them fit into the time after which silence is an alarm.
 const HEARTBEAT_SCHEDULE: &str = "rate(5 minutes)";
 
-/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more; a storm drains
-/// no faster with more than 5 (decision 24).
+/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more. With more than 5,
+/// EC2 throttles more calls when events come within a minute, because each environment of the function has its own cache.
 pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.

@@ -26,8 +26,7 @@ const LONGEST_ANSWER: usize = 8;
 
 /// The connector of all clients. This loads the trusted root certificates.
 ///
-/// It uses ring: the SDK's default cryptography takes most of a cold start before its first handshake
-/// (docs/decisions/0013-kibus-speaks-tls-with-ring.md).
+/// It uses ring: the SDK's default cryptography takes most of a cold start before its first handshake.
 pub(super) fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT).build();
     let mut builder = Connector::builder().connector_settings(settings);

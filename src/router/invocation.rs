@@ -2,7 +2,7 @@
 //!
 //! Lambda passes ten messages at a time, and each batch of new instances costs a `DescribeTags`, of which EC2 allows few. So
 //! in a storm the router receives as many more messages of the hub queue as one call covers, and deletes them or returns
-//! them as Lambda does with its own (docs/decisions/0035-the-router-receives-more.md).
+//! them as Lambda does with its own (docs/decisions/0008-the-router-has-small-batches-and-receives-more.md).
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! Notices: what was delivered, for people, to the SNS topic of the hub. A notice is tried once, after everything else, and
-//! never delays or fails a delivery (docs/decisions/0064-a-notice-costs-no-delivery.md).
+//! never delays or fails a delivery (docs/decisions/0020-parts-are-optional-and-cost-no-delivery.md).
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

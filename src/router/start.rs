@@ -141,8 +141,7 @@ struct NotSet(&'static str);
 
 /// The SDK's configuration. Lambda provides it in environment variables (Lambda guide, "Defined runtime environment
 /// variables"), and the function has no other source: the part of the SDK that reads them all would only make the binary
-/// larger (docs/decisions/0056-the-router-is-configured-by-its-environment.md). It has no retries, because only the router
-/// knows how much time is left.
+/// larger. It has no retries, because only the router knows how much time is left.
 fn configuration(env: Env, connector: &SharedHttpConnector) -> Result<SdkConfig, NotSet> {
     let required = |name| env.get(name).map_err(|_| NotSet(name));
     let credentials = Credentials::new(
