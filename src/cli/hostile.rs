@@ -8,7 +8,8 @@ use crate::model::table::rows;
 #[path = "../../tests/hostile/shown.rs"]
 mod shown;
 
-/// The options and names that a command takes; `{}` is the place of the hostile text.
+/// The options and names that a command takes; `{}` is the place of the hostile text. `--untag` takes any printable key, since others may
+/// have set the tag.
 const PLACES: &str = "
     add-cluster         | {} base·{} base·--controller-role={} base·--karpenter-version={} base·--tag={}
     remove-cluster      | {}
@@ -17,6 +18,7 @@ const PLACES: &str = "
     events              | {} --since={} --signal={} --node-pool={} --limit={}
     list                | --bus={} --region={} --endpoint-url={} --{}
     discover            | {}
+    drill               | {} base·--instance={} base·--warning={}
     export              | {} cluster·{} cluster·base·--format={} cluster·base·--controller-role={} hub·--format={}
     rollback            | {}
     explain             | {}
@@ -26,7 +28,7 @@ const PLACES: &str = "
     bootstrap-hub       | --tag=x={} --tag={}=x --kms-key={} --kms-key=arn:aws:kms:us-west-2:111122223333:key/{} --role-path={}
     bootstrap-hub       | --permissions-boundary=arn:aws:iam::111122223333:policy/{} --role-path=/{}/ --cluster-metrics={} --notify={}
     bootstrap-hub       | --queue-name={} --queue-name={}{cluster} --memory={} --arch={} --retention={} --log-retention={}
-    bootstrap-hub       | --reserved-concurrency={} --router-sha256={}";
+    bootstrap-hub       | --reserved-concurrency={} --router-sha256={} --alarms={}";
 
 fn places() -> Vec<String> {
     let each = |[command, places]: [&str; 2]| {
@@ -49,7 +51,7 @@ fn refused(place: &str, hostile: &str) {
 #[test]
 fn a_hostile_argument_is_wrong_usage() {
     let (places, long) = (places(), "x".repeat(3_000));
-    assert_eq!(places.len(), 49);
+    assert_eq!(places.len(), 53);
     for hostile in [
         "a\nerror: b",
         "\u{1b}[2J",

@@ -4,6 +4,7 @@ Arguments: the answer, and the command. An answer is keys, the name of a signal,
 After `...`, more of the text that is shown is awaited; after another `...`, the next answer is given.
 """
 
+import codecs
 import fcntl
 import os
 import pty
@@ -13,6 +14,8 @@ import struct
 import sys
 import termios
 
+# A part of what is shown may end within a character.
+decoder = codecs.getincrementaldecoder("utf-8")()
 (answer, *more), command = sys.argv[1].split("..."), sys.argv[2:]
 process, terminal = pty.fork()
 if process == 0:
@@ -22,7 +25,7 @@ if process == 0:
 def read():
     """What the terminal shows next; nothing when the command has ended."""
     try:
-        return os.read(terminal, 65536).decode()
+        return decoder.decode(os.read(terminal, 65536)) or read()
     except OSError:
         return ""
 
