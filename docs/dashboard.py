@@ -9,7 +9,8 @@ import html
 import json
 import math
 import pathlib
-import sys
+
+from demo import write_or_check
 
 DOCS = pathlib.Path(__file__).parent
 TEMPLATE = DOCS.parent / "templates" / "dashboard.json"
@@ -203,15 +204,4 @@ def picture(definition):
     )
 
 
-def main():
-    new = picture(TEMPLATE.read_text(encoding="utf-8"))
-    if sys.argv[1:] == ["--check"]:
-        if PICTURE.read_text(encoding="utf-8") != new:
-            sys.exit("docs/dashboard.svg is not made from templates/dashboard.json; run docs/dashboard.py")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        PICTURE.write_text(new, encoding="utf-8")
-
-
-main()
+write_or_check(picture(TEMPLATE.read_text(encoding="utf-8")), PICTURE, "templates/dashboard.json")

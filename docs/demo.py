@@ -129,16 +129,17 @@ def picture(lines):
 """
 
 
-def main():
-    made = picture(recording(PAGE.read_text(encoding="utf-8")))
+def write_or_check(made, picture, source):
+    """Writes a picture; with `--check`, fails if the file is not the picture. `source` is what it is made from."""
+    script = pathlib.Path(sys.argv[0]).name
     if sys.argv[1:] == ["--check"]:
-        if PICTURE.read_text(encoding="utf-8") != made:
-            sys.exit("docs/demo.svg is not made from docs/demo.md; run docs/demo.py")
+        if picture.read_text(encoding="utf-8") != made:
+            sys.exit(f"docs/{picture.name} is not made from {source}; run docs/{script}")
     elif sys.argv[1:]:
-        sys.exit(__doc__)
+        sys.exit(f"usage: docs/{script} [--check]")
     else:
-        PICTURE.write_text(made, encoding="utf-8")
+        picture.write_text(made, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check(picture(recording(PAGE.read_text(encoding="utf-8"))), PICTURE, "docs/demo.md")

@@ -4,9 +4,8 @@ are wrong. With `--check`, only compares them."""
 
 import pathlib
 import re
-import sys
 
-from demo import LETTER, LINE, MARGIN, SIZE, STYLE, drawn
+from demo import LETTER, LINE, MARGIN, SIZE, STYLE, drawn, write_or_check
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs/status.svg"
@@ -37,16 +36,4 @@ def picture(lines):
 """
 
 
-def main():
-    made = picture(screen())
-    if sys.argv[1:] == ["--check"]:
-        if PICTURE.read_text(encoding="utf-8") != made:
-            sys.exit("docs/status.svg is not what the scenario prints; run docs/status.py")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        PICTURE.write_text(made, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+write_or_check(picture(screen()), PICTURE, "tests/scenarios/night.txt")

@@ -242,7 +242,7 @@ impl Scenario {
         }
     }
 
-    /// Plays it, and deletes the functions that it leaves on the shared emulator, also if it fails.
+    /// Plays it, and deletes the functions that it leaves on the shared emulator, even if it fails.
     async fn played(self, text: &str) -> String {
         let (account, proxy) = (self.account.clone(), self.proxy.clone());
         let played = AssertUnwindSafe(self.play(text)).catch_unwind().await;

@@ -237,7 +237,7 @@ async fn hub_activity(cloud: &AwsCloud) -> Result<Option<HubActivity>, Fault> {
     Ok(Some(HubActivity {
         heartbeat: newest(of("counted")),
         sent_to_probe_queue: newest(of("sent")),
-        slowest: delays.map(whole).max(),
+        slowest: delays.map(|delay| delay.round() as i64).max(),
     }))
 }
 

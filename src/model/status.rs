@@ -99,7 +99,7 @@ pub struct HubActivity {
     /// When SQS counted a message sent to the probe queue: only the router may send one.
     pub sent_to_probe_queue: Option<u64>,
     /// The longest time from an event to its delivery, in milliseconds.
-    pub slowest: Option<u64>,
+    pub slowest: Option<i64>,
 }
 
 /// What the log of a router tells of the newest events of each cluster: one page of it.
@@ -145,7 +145,13 @@ impl LastEvents {
             let signal = signal.filter(|signal| signal.names_instances());
             if let (Some(outcome), Some(signal), Ok(cluster)) = (outcome, signal, line.cluster.parse()) {
                 let instances = line.instances.iter().map(|id| id.to_string()).collect();
-                let event = LoggedEvent { logged, signal: signal.slug(), outcome, instances, delay: line.delay };
+                let event = LoggedEvent {
+                    logged,
+                    signal: signal.slug(),
+                    outcome,
+                    instances,
+                    delay: line.delay.filter(|delay| *delay >= 0),
+                };
                 clusters.entry(cluster).or_default().push(event);
             }
         }

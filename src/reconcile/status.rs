@@ -30,12 +30,12 @@ pub struct StatusReport {
     /// Messages that wait in the hub queue.
     pub waiting: Option<u64>,
     pub dead_letters: Option<u64>,
-    /// When the router last counted a heartbeat, of the last day. Null also if there is none.
+    /// When the router last counted a heartbeat, of the last day. Null, too, if there is none.
     pub last_heartbeat: Option<String>,
-    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null also if there is none.
+    /// When SQS last counted a message sent to the probe queue, of the last day: a heartbeat or another probe. Null, too, if there is none.
     pub last_sent_to_probe_queue: Option<String>,
-    /// The longest time from an event to its delivery in the last day, in milliseconds. Null also if there was no delivery.
-    pub slowest_delivery: Option<u64>,
+    /// The longest time from an event to its delivery in the last day, in milliseconds. Null, too, if there was no delivery.
+    pub slowest_delivery: Option<i64>,
     pub alarms: AlarmReport,
     /// The clusters that are shown.
     pub traffic: Vec<ClusterTraffic>,
@@ -96,7 +96,7 @@ pub struct ClusterTraffic {
     pub in_flight: Option<u64>,
     /// Whether something asked the queue for messages in the last hour.
     pub read: Option<bool>,
-    /// When something last did, of the last day, within five minutes. Null also if nothing did.
+    /// When something last did, of the last day, within five minutes. Null, too, if nothing did.
     pub last_read: Option<String>,
     /// Messages that were sent to the queue in the last day, as SQS counted them.
     pub sent: Option<u64>,

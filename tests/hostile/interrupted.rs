@@ -140,7 +140,7 @@ impl Interruptible {
         inventory::all(&self.account).await
     }
 
-    /// Cuts each command once, at the write that is chosen for it, and runs it again.
+    /// Cuts each command once, at one of its writes, and runs it again.
     async fn survives(&self, choose: impl Fn(usize) -> (usize, Cut)) {
         let nothing = self.inventory().await;
         let mut hub = Vec::new();

@@ -53,7 +53,7 @@ const QUEUE: &[Row] = &[
 const ROLES: &[Row] = &[
     ("trust of the role", |b| b.role(|r| r.trust = other()), "~role(trust)"),
     (
-        "a boundary that was not chosen",
+        "a boundary that is not an option",
         |b| b.role(|r| r.permissions_boundary = BOUNDARY.parse().ok()),
         "~role(permissions_boundary)",
     ),

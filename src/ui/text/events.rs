@@ -103,7 +103,7 @@ fn row(event: &EventLine, wanted: &Wanted, names_cluster: bool, paint: Paint) ->
 }
 
 /// A time in milliseconds.
-fn took(millis: i64) -> String {
+pub(super) fn took(millis: i64) -> String {
     match millis {
         ..1_000 => format!("{millis} ms"),
         1_000..100_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),

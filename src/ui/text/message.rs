@@ -115,7 +115,7 @@ pub(super) fn grouped<'a>(
 /// How many subjects with the same finding a line names.
 const NAMED: usize = 3;
 
-/// The severity or a tick, the code, the subjects and the sentence, which is the same for all.
+/// The severity or a tick, the code, the subjects and the sentence that they share.
 fn row(messages: &[&Message], style: Style) -> Vec<String> {
     let message = messages[0];
     let names = messages.iter().map(|message| match &message.about {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::events::took;
 use super::layout::{Style, Table, escape, hanging, indented, name};
 use super::message::grouped;
 use super::plan::heading_of;
@@ -63,7 +64,7 @@ fn flow(status: &StatusReport, paint: Paint) -> String {
         count(status.waiting, "waiting", |paint, text| paint.yellow(text)),
         count(status.dead_letters, dead_letters, |paint, text| paint.red(text)),
     ];
-    let slowest = status.slowest_delivery.map(|took| format!("slowest {took} ms"));
+    let slowest = status.slowest_delivery.map(|millis| format!("slowest {}", took(millis)));
     let rest = status.heartbeat.clone().into_iter().chain(slowest);
     counts.into_iter().chain(rest).collect::<Vec<_>>().join(" · ")
 }
@@ -228,9 +229,9 @@ fn events(status: &StatusReport, style: Style) -> Vec<String> {
         lines.extend([String::new(), format!("  Last events of {}:", traffic.cluster)]);
         let mut table = Table::default();
         for LoggedEvent { logged, signal, outcome, instances, delay } in &traffic.last_events {
-            let took = delay.map_or_else(String::new, |delay| format!(" after {delay} ms"));
+            let after = delay.map_or_else(String::new, |delay| format!(" in {}", took(delay)));
             let instances = escape(&first_of(instances, 1)).into_owned();
-            table.row([time_text(*logged), short_name(signal).to_owned(), instances, format!("{outcome}{took}")]);
+            table.row([time_text(*logged), short_name(signal).to_owned(), instances, format!("{outcome}{after}")]);
         }
         lines.push(table.render(INDENT, style.width));
     }

@@ -264,7 +264,7 @@ impl At<'_> {
         self.account().form_request("iam", format!("{form}&Version=2010-05-08")).await.into()
     }
 
-    /// Gets something of Lambda.
+    /// Reads something of Lambda.
     async fn get_lambda(&self, path: &str) -> Value {
         let request = Request::get(format!("/2015-03-31/{path}"));
         Reply::from(self.account().request("lambda", request, "").await).json()
