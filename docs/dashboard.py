@@ -13,7 +13,7 @@ import pathlib
 from demo import write_or_check
 
 DOCS = pathlib.Path(__file__).parent
-TEMPLATE = DOCS.parent / "templates" / "dashboard.json"
+TEMPLATES = DOCS.parent / "templates"
 PICTURE = DOCS / "dashboard.svg"
 
 # Pixels: a column and a row of the grid, and the space between widgets.
@@ -23,6 +23,14 @@ POINTS = 72  # twelve hours in steps of ten minutes
 HOURS = ["06:00", "09:00", "12:00", "15:00"]
 COLORS = ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf", "#393b79", "#ad494a", "#637939"]
 
+
+def thresholds():
+    """The threshold of each alarm of the hub, by its name without that of the bus."""
+    alarms = [json.loads((TEMPLATES / "alarms" / f"{name}.json").read_text(encoding="utf-8")) for name in ("hub", "heartbeat")]
+    return {alarm["AlarmName"].removeprefix("${bus}-"): alarm["Threshold"] for alarm in sum(alarms, [])}
+
+
+ALARMS = thresholds()
 VALUES = {
     "marker": "kibus manages this dashboard of bus `kibus` in us-west-2",
     "bus": "kibus",
@@ -31,6 +39,11 @@ VALUES = {
     "hub": "kibus-hub",
     "dead_letters": "kibus-hub-dlq",
     "heartbeat": "one every 5 minutes",
+    "waiting": ALARMS["waiting"],
+    "in_flight": ALARMS["in-flight"],
+    "dead": ALARMS["dead-letters"],
+    "failed": ALARMS["errors"],
+    "beats": ALARMS["heartbeat"],
     "delivered": [[{"label": label, "sample": label}] for label in ("base", "tenant-1", "tenant-2")],
 }
 
@@ -41,6 +54,9 @@ text { font-size: %dpx; font-family: "Helvetica Neue", Arial, "DejaVu Sans", san
 .axis { fill: #687078 }
 .widget { fill: #ffffff; stroke: #d5dbdb }
 .grid { stroke: #eaeded }
+.code { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace }
+.threshold { fill: #d13212 }
+.sample { fill: #8a4b00; font-size: 16px; font-weight: bold; letter-spacing: 1px }
 """
 
 
@@ -82,7 +98,7 @@ SAMPLES = {
     "tenant-2": plus(wave(3, 9, 4), burst(45)),
     "Received": plus(wave(4, 74, 14), burst(230)),
     "Delivered": plus(wave(5, 45, 9), burst(165)),
-    "Dropped": plus(wave(6, 29, 7), burst(24)),
+    "Dropped": plus(wave(6, 29, 7), burst(24, 43, 6)),
     "Retried": burst(10, 45, 2),
     "DroppedNoKarpenterMarker": wave(7, 17, 5),
     "DroppedAutoMode": wave(8, 6, 2),
@@ -94,7 +110,7 @@ SAMPLES = {
     "ApproximateNumberOfMessagesVisible kibus-hub": plus(wave(13, 1, 2), burst(38, 44, 2)),
     "ApproximateNumberOfMessagesNotVisible kibus-hub": plus(wave(14, 3, 3), burst(70, 44, 3)),
     "ApproximateNumberOfMessagesVisible kibus-hub-dlq": burst(2, 52, 9),
-    "Errors": burst(1, 45, 1),
+    "Errors": burst(1, 68, 1),
     "Duration p50": wave(15, 48, 9),
     "Duration p99": plus(wave(16, 160, 40), burst(240)),
     "ConcurrentExecutions": plus(lambda point: 1, burst(4)),
@@ -118,9 +134,10 @@ def text(x, y, words, kind="", anchor="start"):
 
 
 def rounded(most):
-    """The end of an axis that has this value."""
+    """The end of an axis that has this value. It is even, because its middle has a number too, and what is counted is whole."""
     step = 10 ** math.floor(math.log10(most))
-    return next(end * step for end in (1, 2, 2.5, 3, 4, 5, 6, 8, 10) if end * step >= most * 1.02)
+    ends = (round(end * step, 1) for end in (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10, 12))
+    return next(end for end in ends if end >= most * 1.02 and end % 2 == 0)
 
 
 def number(value):
@@ -147,7 +164,8 @@ def graph(properties, left, top, width, height):
     stacked = properties["stacked"]
     totals = [sum(values) for values in zip(*(points for _, points in entries))]
     most = max(totals) if stacked else max(max(points) for _, points in entries)
-    end = rounded(max(most, 1))
+    thresholds = properties.get("annotations", {}).get("horizontal", [])
+    end = rounded(max(most, 1, *(line["value"] for line in thresholds)))
     place = lambda point, value: f"{x + w * point / (POINTS - 1):.1f},{y + h - h * value / end:.1f}"
     drawn = ""
     for share in (0, 0.5, 1):
@@ -171,15 +189,30 @@ def graph(properties, left, top, width, height):
         else:
             path = " ".join(place(point, value) for point, value in enumerate(points))
             drawn += f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.6"/>\n'
+    for line in thresholds:
+        at = y + h - h * line["value"] / end
+        drawn += f'<path stroke="{line["color"]}" stroke-dasharray="4 3" d="M{x:.0f} {at:.1f}h{w:.0f}"/>\n'
+        drawn += text(x + 4, at - 5, line["label"], "threshold")
     if right:
         return drawn + legend(entries, x + w + 18, y + 6, True)
     return drawn + legend(entries, x, y + h + 38, False)
 
 
 def markdown(properties, left, top):
-    heading, words = properties["markdown"].split("\n\n")
-    drawn = text(left + 14, top + 32, heading.removeprefix("# "), "heading")
-    return drawn + text(left + 14, top + 60, words.replace("`", ""))
+    heading, *paragraphs = properties["markdown"].split("\n\n")
+    drawn = text(left + 14, top + 34, heading.removeprefix("# "), "heading")
+    for index, paragraph in enumerate(paragraphs):
+        words = html.escape(paragraph, quote=False).split("`")
+        words = "".join(f'<tspan class="code">{part}</tspan>' if at % 2 else part for at, part in enumerate(words))
+        drawn += f'<text x="{left + 14}" y="{top + 68 + 30 * index}" style="font-size: 14px">{words}</text>\n'
+    return drawn
+
+
+def note(width):
+    """What the picture must say of itself, in the corner of its first widget."""
+    x, y, w, h = width - GAP - 174, GAP + 14, 160, 34
+    box = f'<rect x="{x}" y="{y}" width="{w}" height="{h}" rx="6" fill="#fff3d6" stroke="#e09b2d"/>\n'
+    return box + text(x + w / 2, y + 23, "SAMPLE DATA", "sample", "middle")
 
 
 def drawn(widget):
@@ -196,12 +229,12 @@ def picture(definition):
     widgets = filled(json.loads(definition))["widgets"]
     width = max(w["x"] + w["width"] for w in widgets) * COLUMN + GAP
     height = max(w["y"] + w["height"] for w in widgets) * ROW + GAP
-    label = "The dashboard of a bus: " + ", ".join(w["properties"].get("title", "what it is") for w in widgets)
+    label = "The dashboard of a bus with sample data: " + ", ".join(w["properties"].get("title", "what it is") for w in widgets)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">\n'
         f"<title>{html.escape(label)}</title>\n<style>{STYLE % (SMALL, SIZE)}</style>\n"
-        f'<rect width="{width}" height="{height}" fill="#f2f3f3"/>\n' + "".join(map(drawn, widgets)) + "</svg>\n"
+        f'<rect width="{width}" height="{height}" fill="#f2f3f3"/>\n' + "".join(map(drawn, widgets)) + note(width) + "</svg>\n"
     )
 
 
-write_or_check(picture(TEMPLATE.read_text(encoding="utf-8")), PICTURE, "templates/dashboard.json")
+write_or_check(picture((TEMPLATES / "dashboard.json").read_text(encoding="utf-8")), PICTURE, "templates/dashboard.json")

@@ -191,10 +191,51 @@ fn a_dashboard_follows_the_metrics_of_the_hub() {
     let default = shown(HubOptions::default()).body.compact();
     assert!(default.contains(r#"NumberOfMessagesSent\" QueueName=karpenter'"#), "{default}");
     assert!(default.contains("switched off"), "{default}");
+    let check = "`kibus status --bus kibus --region us-west-2`";
+    assert!(default.contains(check) && default.contains("`kibus explain ALARM --region us-west-2`"), "{default}");
     let cluster_metrics = Some(ClusterMetrics::Cluster);
     let metrics = shown(HubOptions { cluster_metrics, heartbeat: Some(true), ..HubOptions::default() }).body.compact();
     assert!(metrics.contains("{Kibus,bus,cluster}") && !metrics.contains("QueueName=karpenter"), "{metrics}");
     assert!(metrics.contains("one every 5 minutes"), "{metrics}");
+}
+
+/// CloudWatch API reference, "Dashboard Body Structure and Syntax": a line has a number, and may have a label.
+#[test]
+fn the_lines_of_the_dashboard_are_the_thresholds_of_the_alarms_of_what_it_shows() {
+    let dashboard = shown(all_parts());
+    let alarms = alarms_with(&all_parts());
+    let metric_of = |alarm: &Alarm| {
+        let of = alarm.definition.value();
+        let dimension = &of["Dimensions"][0];
+        [&of["Namespace"], &of["MetricName"], &dimension["Name"], &dimension["Value"]].map(Value::clone)
+    };
+    let mut seen = BTreeSet::new();
+    for widget in dashboard.body.value()["widgets"].as_array().unwrap() {
+        let properties = &widget["properties"];
+        for line in properties["annotations"]["horizontal"].as_array().into_iter().flatten() {
+            let (side, names) = line["label"].as_str().unwrap().split_once(": ").unwrap();
+            for name in names.split(", ") {
+                let alarm = alarms.iter().find(|alarm| alarm.name.as_str() == name).unwrap();
+                let of = alarm.definition.value();
+                assert!(line["value"].is_number() && line["value"] == of["Threshold"], "{line}");
+                let fires = if side == "above" { "GreaterThanThreshold" } else { "LessThanThreshold" };
+                assert_eq!(of["ComparisonOperator"], fires, "{line}");
+                // The graph has the metric of the alarm, with the same statistic and period.
+                let mut rows = properties["metrics"].as_array().unwrap().iter();
+                assert!(rows.any(|row| row.as_array().unwrap()[..4] == metric_of(alarm)), "{name}");
+                for (ours, theirs) in [("stat", "Statistic"), ("period", "Period")] {
+                    assert_eq!(properties[ours], of[theirs], "{name}");
+                }
+                assert!(seen.insert(name.to_owned()), "{name}");
+            }
+        }
+    }
+    // One reason of a drop or a retry is a part of a graph, and no graph shows a rule.
+    let has_line = |alarm: &&Alarm| {
+        let of = alarm.definition.value();
+        of["Namespace"] != "AWS/Events" && (of["Namespace"] != "Kibus" || of["MetricName"] == "Heartbeat")
+    };
+    assert_eq!(seen, alarms.iter().filter(has_line).map(|alarm| alarm.name.to_string()).collect());
 }
 
 /// CloudWatch has a grid of 24 columns.
