@@ -6,7 +6,8 @@
 # The emulator ends when its standard input is closed. The kernel closes it when the process that holds it ends for any
 # reason; the emulator and its functions (its process group) are then killed.
 #
-# With the argument `account` the emulator begins with two EKS clusters, whose Karpenter it plays.
+# With the argument `account` the emulator begins with two EKS clusters, whose Karpenter it plays. One of them already has
+# rules and a queue of its own.
 import asyncio
 import contextlib
 import contextvars
@@ -347,6 +348,29 @@ def play_karpenter():
                     threading.Timer(3.5, in_scope, (sqs._delete_messages_for_esm, url, taken)).start()
 
 
+# What a cluster has before it is on a bus: `kibus discover` finds it. Nothing reads this queue.
+RULES = {
+    "capacity-reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
+    "instance-state": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
+    "scheduled-change": ("aws.health", "AWS Health Event"),
+    "spot-interruption": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
+}
+
+
+def create_own_setup(cluster, queue):
+    arn = f"arn:aws:sqs:{get_region()}:{get_account_id()}:{queue}"
+    sender = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}}
+    policy = {"Version": "2012-10-17", "Statement": [{**sender, "Action": "sqs:SendMessage", "Resource": arn}]}
+    attributes, tags = {"Policy": json.dumps(policy)}, {"ClusterName": cluster}
+    sqs._HANDLERS["CreateQueue"]({"QueueName": queue, "Attributes": attributes, "tags": tags}, "")
+    eventbridge._ensure_default_bus()
+    for name, (source, detail_type) in RULES.items():
+        rule, pattern = f"karpenter-{name}", json.dumps({"source": [source], "detail-type": [detail_type]})
+        eventbridge._put_rule({"Name": rule, "EventPattern": pattern})
+        eventbridge._put_targets({"Rule": rule, "Targets": [{"Id": "karpenter", "Arn": arn}]})
+
+
 if "account" in sys.argv:
     trust = {"Effect": "Allow", "Principal": {"Service": "pods.eks.amazonaws.com"}, "Action": "sts:AssumeRole"}
     trust = json.dumps({"Version": "2012-10-17", "Statement": [trust]})
@@ -354,6 +378,7 @@ if "account" in sys.argv:
         for cluster in ("base", "tenant-1"):
             eks._create_cluster({"name": cluster})
             iam._create_role({"RoleName": f"KarpenterServiceAccount-{cluster}", "AssumeRolePolicyDocument": trust})
+        create_own_setup("tenant-1", "node-interruptions")
     threading.Thread(target=play_karpenter, daemon=True).start()
 
 # Each running function takes some files and connections.
