@@ -1,42 +1,86 @@
 #!/usr/bin/env python3
-"""Draws docs/demo.svg from the output in docs/demo.md. With `--check`, only compares them.
+"""Draws docs/demo.svg from the output in docs/demo.txt. With `--check`, only compares them.
+
+The picture shows some of the commands, with their output as recorded. A line with an ellipsis stands for the lines between them.
 
 The picture is a terminal with a background of its own. The animation is CSS in the file: no script, no font to load. It uses
 one group that scrolls, one cover below the newest line, and one cover over a command that is being typed. Without animation,
-or where the reader prefers reduced motion, the picture is the last screen.
+or where the reader prefers reduced motion, the picture is the last screen. The animation also begins with the last screen, for
+programs that keep its first frame only.
 """
 
 import html
 import pathlib
 import sys
 
-PAGE = pathlib.Path(__file__).with_name("demo.md")
+OUTPUT = pathlib.Path(__file__).with_name("demo.txt")
 PICTURE = pathlib.Path(__file__).with_name("demo.svg")
 
-# Pixels. A monospaced letter is 0.6 of its size wide; `textLength` makes it so for every font.
-SIZE, LINE, LETTER, MARGIN, ROWS = 13, 18, 7.8, 16, 34
+# The commands that the picture shows, each with the line of its output after which the rest is left out, if any.
+SHOWN = {
+    "discover": None,
+    "add-cluster": "Created ",
+    "sandbox send spot": None,
+    "sandbox send scheduled": None,
+    "events": None,
+    "drill": None,
+}
+LEFT_OUT = "\u2026"
+
+# Pixels. A monospaced letter is 0.6 of its size wide, or a little more where `textLength`, which makes it so for every font, is
+# not known.
+SIZE, LINE, LETTER, MARGIN, ROWS = 13, 18, 7.83, 16, 20
 
 # Seconds: a letter of a command, a line of output, before and after a command, for the end of a paragraph and for each of its
-# lines, and on the last screen.
-TYPED, PRINTED, THOUGHT, PARAGRAPH, READ, REST = 0.03, 0.06, 0.5, 0.9, 0.1, 6.0
+# lines, on the last screen, and how much of this is at the beginning. All of it takes no longer than a reader waits.
+TYPED, PRINTED, THOUGHT, PARAGRAPH, READ, REST, POSTER = 0.02, 0.03, 0.3, 0.3, 0.08, 5.0, 1.0
+LONGEST = 25
 
 STYLE = """
 text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #d1d7e0; white-space: pre }
 .command { fill: #ffffff; font-weight: bold }
 .create { fill: #57ab5a }
 .delete { fill: #f47067 }
+.left-out { fill: #768390 }
 .paper { fill: #1c2128 }
 """
 
 
-def recording(page):
-    """The lines of the first block of text in the page."""
-    text = page.split("```text\n", 1)[1].split("\n```", 1)[0]
-    return text.split("\n")
+def sections(output):
+    """Each command with its output, and before it the sentence that says what it is for: a paragraph of one line."""
+    found, after_sentence = [], False
+    paragraphs = output.strip().split("\n\n")
+    for paragraph, following in zip(paragraphs, [*paragraphs[1:], ""]):
+        is_command = paragraph.startswith("$ ")
+        is_sentence = not is_command and "\n" not in paragraph and following.startswith("$ ")
+        if is_sentence or is_command and not after_sentence:
+            found.append([])
+        found[-1].append(paragraph)
+        after_sentence = is_sentence
+    return ["\n\n".join(section).split("\n") for section in found]
+
+
+def shown(output):
+    """The lines of the picture."""
+    lines, wanted, left_out = [], dict(SHOWN), False
+    for section in sections(output):
+        command = next(line for line in section if line.startswith("$ "))
+        name = next((name for name in wanted if command.startswith(f"$ kibus {name} ") or command == f"$ kibus {name}"), None)
+        if name is None:
+            left_out = True
+            continue
+        if lines:
+            lines += ["", LEFT_OUT, ""] if left_out else [""]
+        last = wanted.pop(name)
+        at = next(at for at, line in enumerate(section) if line.startswith(last)) + 1 if last else len(section)
+        lines += section[:at]
+        left_out = at < len(section)
+    assert not wanted, f"the output has no {', '.join(wanted)}"
+    return lines
 
 
 def kind(line):
-    for start, name in [("$ ", "command"), ("  + ", "create"), ("  - ", "delete")]:
+    for start, name in [("$ ", "command"), ("  + ", "create"), ("  - ", "delete"), (LEFT_OUT, "left-out")]:
         if line.startswith(start):
             return f' class="{name}"'
     return ""
@@ -94,6 +138,7 @@ def picture(lines):
     letters = max(len(line) for line in lines)
     width, height = 2 * MARGIN + letters * LETTER, 2 * MARGIN + ROWS * LINE
     found, total = scenes(lines)
+    assert total <= LONGEST, f"the picture takes {total:.1f} s"
     scroll = [(now, f"0, {scrolled(shown)}px", None) for now, shown, _ in found]
     cover = [(now, f"0, {shown * LINE}px", None) for now, shown, _ in found]
     typing = []
@@ -108,22 +153,22 @@ def picture(lines):
     # A cover is as large as all lines, so that nothing shows below it.
     rows = len(lines) * LINE + height
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img" aria-labelledby="title">
-<title id="title">One run of `kibus sandbox demo` in a terminal</title>
+<title id="title">Parts of one run of `kibus sandbox demo` in a terminal: discover, add clusters, trace events, run a drill</title>
 <style>{STYLE % SIZE}.scroll {{ transform: {end} }}
 .cover, .typing {{ display: none }}
 @media (prefers-reduced-motion: no-preference) {{
 .cover, .typing {{ display: inline }}
-.scroll, .cover, .typing {{ animation: scroll {total:.1f}s step-end infinite }}
+.scroll, .cover, .typing {{ animation: scroll {total:.1f}s step-end -{total - POSTER:.1f}s infinite }}
 .cover {{ animation-name: cover }}
 .typing {{ animation-name: typing }}
 {moves}
 }}
 </style>
-<clipPath id="screen"><rect x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{ROWS * LINE}"/></clipPath>
+<clipPath id="screen"><rect x="1" y="{MARGIN}" width="{width - 2:g}" height="{ROWS * LINE}"/></clipPath>
 <rect class="paper" x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8" stroke="#444c56"/>
 <g clip-path="url(#screen)"><g class="scroll" xml:space="preserve">
-{text}<rect class="paper cover" x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{rows}"/>
-<rect class="paper typing" x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{LINE}"/>
+{text}<rect class="paper cover" x="{MARGIN}" y="{MARGIN}" width="{width - MARGIN - 1:g}" height="{rows}"/>
+<rect class="paper typing" x="{MARGIN}" y="{MARGIN}" width="{width - MARGIN - 1:g}" height="{LINE}"/>
 </g></g>
 </svg>
 """
@@ -142,4 +187,4 @@ def write_or_check(made, picture, source):
 
 
 if __name__ == "__main__":
-    write_or_check(picture(recording(PAGE.read_text(encoding="utf-8"))), PICTURE, "docs/demo.md")
+    write_or_check(picture(shown(OUTPUT.read_text(encoding="utf-8"))), PICTURE, "docs/demo.txt")

@@ -27,8 +27,8 @@ pub(in crate::cli) struct Args {
 enum SandboxCommand {
     /// Run the sandbox until Ctrl-C; the first time, install the emulator from a Python package index.
     ///
-    /// In us-west-2 it has the EKS clusters `base` and `tenant-1`, each with a Karpenter controller that reads its queue. It
-    /// keeps everything in memory.
+    /// In us-west-2 it has the EKS clusters `base` and `tenant-1`, each with a Karpenter controller that reads its queue on the
+    /// bus. `tenant-1` also has rules and a queue of its own, which `kibus discover` finds. Everything is in memory.
     Up,
     /// Print the variables that point SDKs and the AWS CLI at the sandbox: eval "$(kibus sandbox env)".
     ///
@@ -36,7 +36,7 @@ enum SandboxCommand {
     Env,
     /// Send an event about an instance to the default event bus of the sandbox, as AWS does.
     Send(SendArgs),
-    /// Run a demo in a sandbox of its own: create a hub and two clusters, send events, delete all.
+    /// Run a demo in a sandbox of its own: discover, create a hub, run a drill, delete all.
     Demo,
 }
 
@@ -107,12 +107,13 @@ async fn send(SendArgs { signal, about }: SendArgs, context: &Context<'_>) -> Re
 }
 
 /// What the demo says, the command that it runs, and what this must write. `INSTANCE` is the one that the last event was about.
-const DEMO: [(&str, &str, &[&str]); 10] = [
+const DEMO: [(&str, &str, &[&str]); 11] = [
     (
-        "Two EKS clusters run in this account: base and tenant-1. Create one hub for both.",
-        "bootstrap-hub --rebalance --yes",
-        &["Created 16 in "],
+        "Two EKS clusters run in this account: base and tenant-1. Find the rules and queues that they have.",
+        "discover",
+        &["karpenter-spot-interruption", "add-cluster tenant-1"],
     ),
+    ("Create one hub for both clusters.", "bootstrap-hub --rebalance --yes", &["Created 16 in "]),
     (
         "Create one queue per cluster, and allow its Karpenter controller to read it.",
         "add-cluster base tenant-1 --yes",
