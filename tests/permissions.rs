@@ -12,6 +12,7 @@ mod eks;
 mod emulators_own;
 mod many_clusters;
 mod parameters;
+mod published;
 mod queue_locks;
 mod reference;
 mod stand_alone;

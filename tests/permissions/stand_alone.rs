@@ -20,7 +20,7 @@ fn role(name: &str) -> String {
     format!("arn:aws:iam::{ACCOUNT}:role/{name}")
 }
 
-fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
+pub(super) fn documents(options: &HubOptions) -> BTreeMap<String, Document> {
     let scope = scope();
     let controllers = BTreeSet::from([role(CONTROLLER)]);
     let of_purpose = |purpose: &Purpose| match purpose {
