@@ -7,7 +7,7 @@ use crate::cli::stages;
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy::{self, Purpose, RolePattern};
 use crate::model::{
-    ClusterName, Document, HubOptions, KmsKey, ResourceId, RoleCandidates, RoleName, Settings,
+    ClusterName, Document, HubOptions, KmsKey, Moment, ResourceId, RoleCandidates, RoleName, Settings,
     calls::lambda,
     policy::{self, KeyUse},
 };
@@ -191,7 +191,11 @@ async fn known(hub: &ConnectedHub<'_>, given: HubOptions, used: &[&str]) -> Resu
     if !printed.is_empty() {
         hub.ui.note(&format!("Saved options in this document, from {parameter}:"), &printed);
     }
-    Ok(Settings { options: given.or(saved.options), ..saved })
+    let current = saved.options.key().cloned();
+    let mut known = Settings { options: given.or(saved.options), ..saved };
+    // Messages stay encrypted with the current key, even after a change to the given one.
+    known.old_keys.extend(current.map(|key| (key, Moment::default())));
+    Ok(known)
 }
 
 /// The same for a document about all cluster queues.
