@@ -1,32 +1,41 @@
 //! The cost of one bus for all clusters, compared with rules for each cluster, from list prices of us-east-1 in US dollars, without free
-//! tiers, as of November 2026. `docs/faq.md` has the formulas, which a test computes again, and `docs/performance.md` a table of this
-//! file. `KIBUS_TEST_UPDATE=1` writes the numbers of both.
+//! tiers, as of November 2026. `KIBUS_TEST_UPDATE=1` writes the table of `docs/evaluate.md`.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use kibus::model::{GlobalOptions, HubOptions, Scope, watch};
 
-/// The prices in the formulas of the page, with AWS's price pages. EventBridge events of AWS services are free, and so is their delivery
-/// within an account: <https://aws.amazon.com/eventbridge/pricing/>.
-const PRICES: [(&str, &str); 8] = [
-    ("$0.40 a million", "requests of a standard queue, each of up to 64 KB: https://aws.amazon.com/sqs/pricing/"),
-    ("$0.50 a million", "requests that publish, each of up to 64 KB: https://aws.amazon.com/sns/pricing/"),
-    ("$0.30", "a custom metric for a month: https://aws.amazon.com/cloudwatch/pricing/"),
-    ("$0.10", "an alarm on one metric of standard resolution for a month: https://aws.amazon.com/cloudwatch/pricing/"),
-    ("$3.00", "a dashboard for a month: https://aws.amazon.com/cloudwatch/pricing/"),
-    ("$1.00", "a customer managed key for a month: https://aws.amazon.com/kms/pricing/"),
-    ("$0.03 per 10,000", "requests of KMS: https://aws.amazon.com/kms/pricing/"),
-    ("$3.63 a million", "events through one bus, computed here"),
-];
+use crate::kinds_in_docs::assert_between;
 
-/// A million SQS requests, and a million invocations: <https://aws.amazon.com/lambda/pricing/>.
+/// A million SQS requests, each of up to 64 KB: <https://aws.amazon.com/sqs/pricing/>.
 const SQS_REQUESTS: f64 = 0.40;
+/// A million requests that publish, each of up to 64 KB: <https://aws.amazon.com/sns/pricing/>.
+const NOTICES: f64 = 0.50;
+/// A million invocations: <https://aws.amazon.com/lambda/pricing/>.
 const INVOCATIONS: f64 = 0.20;
 /// One gigabyte-second on x86_64.
 const GB_SECOND: f64 = 0.000_016_666_7;
-/// One gigabyte of ingested logs: <https://aws.amazon.com/cloudwatch/pricing/>.
+/// A gigabyte of ingested logs, a custom metric, an alarm on one metric of standard resolution, and a dashboard, the last three for a
+/// month: <https://aws.amazon.com/cloudwatch/pricing/>.
 const LOG_GB: f64 = 0.50;
+const METRIC: f64 = 0.30;
+const ALARM: f64 = 0.10;
+const DASHBOARD: f64 = 3.00;
+/// A customer managed key for a month, and 10,000 requests: <https://aws.amazon.com/kms/pricing/>.
+const KEY: f64 = 1.00;
+const KEY_REQUESTS: f64 = 0.03;
+const MILLION: f64 = 1.0e6;
+
+/// Each cluster ends 100 instances a day. EventBridge events of AWS services are free, and so is their delivery within an account:
+/// <https://aws.amazon.com/eventbridge/pricing/>.
+const INSTANCES: f64 = 3_000.0;
+/// The long polls of a consumer that waits 20 seconds for a message, in a month of 30 days.
+const POLLS: f64 = 3.0 * 60.0 * 24.0 * 30.0;
+/// What a hub without options writes: ten metrics of an invocation that delivers, and five of reasons that occur.
+const METRICS: f64 = 15.0;
+/// The five pollers with which Lambda begins: <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>.
+const POLLERS: f64 = 5.0;
+const HEARTBEATS: f64 = 12.0 * 24.0 * 30.0;
 
 /// The duration of a round trip of an invocation, in seconds. This is an assumption; the benchmark measures the router.
 const ROUND_TRIP: f64 = 0.025;
@@ -41,22 +50,8 @@ enum Arrival {
     Burst,
 }
 
-/// The messages and the SQS requests of a million events, in millions, and their cost.
-type Cost = [f64; 3];
-
-/// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it. Karpenter receives up to
-/// ten at a time, and deletes one at a time.
-fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
-    let receives = match arrival {
-        Arrival::Single => 1.0,
-        Arrival::Burst => 0.1,
-    };
-    let requests = clusters * (1.0 + receives + 1.0);
-    [clusters, requests, requests * SQS_REQUESTS]
-}
-
-/// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
-fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
+/// A million events through one bus: each goes to the hub queue, through the router, and to the queue of its own cluster.
+fn routing(clusters: f64, arrival: Arrival) -> f64 {
     // Events per invocation, events per receive and per send, clusters and round trips per invocation.
     let (routed, batch, together, served, round_trips) = match arrival {
         Arrival::Single => (1.0, 1.0, 1.0, 1.0, 2.0),
@@ -66,84 +61,37 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
     let requests = 1.0 + 2.0 / batch + 2.0 / together + 1.0;
     let invocations = 1.0 / routed;
     let memory: f64 = HubOptions::default().memory().to_string().parse().unwrap();
-    let function = invocations * (INVOCATIONS + 1.0e6 * round_trips * ROUND_TRIP * memory / 1024.0 * GB_SECOND);
-    let log = 1.0e6 * invocations * (LOG + served * LOG_OF_CLUSTER) * LOG_GB + logged_deliveries();
-    [2.0, requests, requests * SQS_REQUESTS + function + log]
+    let function = invocations * (INVOCATIONS + MILLION * round_trips * ROUND_TRIP * memory / 1024.0 * GB_SECOND);
+    let log = MILLION * invocations * (LOG + served * LOG_OF_CLUSTER) * LOG_GB + logged_deliveries();
+    requests * SQS_REQUESTS + function + log
 }
 
 /// The lines of a million deliveries, whose size a test of the router measures.
 fn logged_deliveries() -> f64 {
     let (_, rest) = include_str!("../docs/router.md").split_once("The line above has ").unwrap();
     let bytes: f64 = rest.split(' ').next().unwrap().parse().unwrap();
-    bytes * 1.0e6 / 1.0e9 * LOG_GB
+    bytes * MILLION / 1.0e9 * LOG_GB
 }
 
-/// What a formula of the page says for a number of clusters: a sum of products. What stands after a number says what it counts.
-fn value(formula: &str, clusters: f64) -> f64 {
-    let formula = formula.replace("(N + 1)", &(clusters + 1.0).to_string());
-    let factor = |factor: &str| {
-        let known = PRICES.iter().any(|(price, _)| *price == factor) || factor == "$3.43 a million";
-        assert!(known || !factor.starts_with('$'), "{factor} is not a price");
-        let number = factor.split(' ').next().unwrap().trim_start_matches('$').replace(',', "");
-        let number =
-            if number == "N" { clusters } else { number.parse().unwrap_or_else(|_| panic!("{formula}: {factor}")) };
-        number
-            / [(" a million", 1.0e6), (" per 10,000", 1.0e4)]
-                .iter()
-                .find(|(per, _)| factor.ends_with(per))
-                .map_or(1.0, |per| per.1)
-    };
-    formula.split(" + ").map(|product| product.split(" × ").map(factor).product::<f64>()).sum()
+/// The long polls of the Karpenters, whatever created their queues.
+fn polls_of_karpenter(clusters: f64) -> f64 {
+    clusters * POLLS * SQS_REQUESTS / MILLION
 }
 
-/// The formulas of the bill with this sum.
-fn formulas<'a>(page: &'a str, sum: &str) -> Vec<&'a str> {
-    let (before, _) = page.split_once(&format!("| **{sum}** |")).unwrap();
-    let (_, bill) = before.rsplit_once("computed as |\n").unwrap();
-    bill.lines().skip(1).map(|line| line.rsplit(" | ").next().unwrap().trim_end_matches(" |")).collect()
+/// Every queue receives all four states of every instance, and each copy is sent, received and deleted.
+fn rules_for_each(clusters: f64) -> f64 {
+    polls_of_karpenter(clusters) + clusters * INSTANCES * 4.0 * clusters * 3.0 * SQS_REQUESTS / MILLION
 }
 
-fn total(formulas: &[&str], clusters: f64) -> f64 {
-    formulas.iter().map(|formula| value(formula, clusters)).sum()
+/// Two events of an instance are routed, each in an invocation of its own, which is the worst case.
+fn one_bus(clusters: f64) -> f64 {
+    let events = clusters * INSTANCES * 2.0;
+    let polls = polls_of_karpenter(clusters) + POLLERS * POLLS * SQS_REQUESTS / MILLION;
+    polls + events * routing(clusters, Arrival::Single) / MILLION + METRICS * METRIC
 }
 
-/// Compares a page with what it should be, line by line.
-fn assert_page(page: &str, expected: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
-    if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {
-        std::fs::write(&path, expected).unwrap();
-    }
-    let text = std::fs::read_to_string(path).unwrap();
-    let differing = text.lines().zip(expected.lines()).filter(|(found, expected)| found != expected);
-    assert_eq!(differing.collect::<Vec<_>>(), [], "{page} differs; `KIBUS_TEST_UPDATE=1` writes it");
-}
-
-#[test]
-fn the_bills_are_what_their_formulas_say() {
-    let page = include_str!("../docs/faq.md");
-    let (mut expected, mut bill) = (String::new(), Vec::new());
-    for line in page.lines() {
-        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let rewritten = match cells[..] {
-            ["", what, few, _, _, how, ""] if few.starts_with('$') => {
-                bill.push(how);
-                let formulas = if how.is_empty() { &bill[..bill.len() - 1] } else { &[how] };
-                let [few, some, many] = [10.0, 50.0, 200.0].map(|clusters| total(formulas, clusters));
-                format!("| {what} | ${few:.2} | ${some:.2} | ${many:.2} | {how} |")
-            }
-            _ => {
-                bill.clear();
-                line.to_owned()
-            }
-        };
-        writeln!(expected, "{rewritten}").unwrap();
-    }
-    assert_page("docs/faq.md", &expected);
-}
-
-#[test]
-fn the_formulas_and_sentences_have_the_numbers_of_the_product() {
-    let page = include_str!("../docs/faq.md");
+/// The alarms of a hub, with the heartbeat and its metric.
+fn alarms(_: f64) -> f64 {
     let scope = Scope {
         bus: "kibus".parse().unwrap(),
         account: "111122223333".parse().unwrap(),
@@ -152,49 +100,78 @@ fn the_formulas_and_sentences_have_the_numbers_of_the_product() {
         options: GlobalOptions::default(),
     };
     let options = HubOptions { alarms: Some("true".parse().unwrap()), ..HubOptions::default() };
-    let alarms = watch::alarms(&scope, &options).len();
-    let of_a_cluster = include_str!("../templates/alarms/reader.json").matches("\"MetricStat\"").count();
-    let [_, _, routed] = one_bus(1.0, Arrival::Single);
-    let (one, each) = (formulas(page, "one bus"), formulas(page, "rules and a queue per cluster"));
-    let saves = |clusters: &u32| total(&one, f64::from(*clusters)) < total(&each, f64::from(*clusters));
-    let first = (1..=200).find(saves).unwrap();
-    assert!((first..=1_000).all(|clusters| saves(&clusters)));
-    let bill = total(&one, 50.0);
-    for expected in [
-        format!("| {alarms} × $0.10 |"),
-        // An alarm costs as much as the metrics that it evaluates.
-        format!("| N × {of_a_cluster} metrics × $0.10 |"),
-        format!("events × ${routed:.2} a million |"),
-        format!("events × ${:.2} a million + 1 × $0.30 |", routed - logged_deliveries()),
-        format!("costs ${routed:.2} a million events"),
-        format!("one bus costs less from {first} clusters on"),
-        format!("the bill of 50 clusters rises from ${bill:.2} to ${:.2}", bill + value("50 × $0.30", 50.0)),
-    ] {
-        assert!(page.contains(&expected), "docs/faq.md should have: {expected}");
-    }
+    let count = f64::from(u32::try_from(watch::alarms(&scope, &options).len()).unwrap());
+    let heartbeat = HEARTBEATS * (routing(1.0, Arrival::Single) - logged_deliveries()) / MILLION + METRIC;
+    count * ALARM + heartbeat
+}
+
+/// An alarm costs as much as the metrics that it evaluates.
+fn reader_alarms(clusters: f64) -> f64 {
+    let metrics = include_str!("../templates/alarms/reader.json").matches("\"MetricStat\"").count();
+    clusters * f64::from(u32::try_from(metrics).unwrap()) * ALARM
+}
+
+/// With the alarms of the setup for many clusters.
+fn recommended(clusters: f64) -> f64 {
+    one_bus(clusters) + alarms(clusters) + reader_alarms(clusters)
+}
+
+/// SQS requests a data key for each queue every five minutes while messages flow; each request is three of KMS:
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-key-management.html>.
+fn customer_key(clusters: f64) -> f64 {
+    KEY + (clusters + 1.0) * HEARTBEATS * 3.0 * KEY_REQUESTS / 1.0e4
+}
+
+/// The cost of a month for a number of clusters.
+type Bill = fn(f64) -> f64;
+
+/// The rows of the page, each with what it bills.
+const BILLS: [(&str, Bill); 9] = [
+    ("rules and a queue per cluster", rules_for_each),
+    ("**one bus**", one_bus),
+    ("one bus, [recommended setup](get-started.md#many-clusters)", recommended),
+    ("`--alarms`, with the heartbeat", alarms),
+    ("`--reader-alarms`", reader_alarms),
+    ("`--cluster-metrics=cluster`", |clusters| clusters * METRIC),
+    ("`--dashboard`", |_| DASHBOARD),
+    ("`--notify`, without its subscriptions", |clusters| clusters * INSTANCES * 2.0 * NOTICES / MILLION),
+    ("`--kms-key`", customer_key),
+];
+
+#[test]
+fn the_bills_are_computed() {
+    let row = |(what, bill): &(&str, Bill)| {
+        let cells = [10.0, 50.0, 200.0].map(|clusters| format!("${:.2}", bill(clusters)));
+        format!("| {what} | {} |", cells.join(" | "))
+    };
+    let rows: Vec<String> = BILLS.iter().map(row).collect();
+    let heads = "| a month | 10 clusters | 50 clusters | 200 clusters |\n| --- | --- | --- | --- |\n";
+    assert_between("docs/evaluate.md", [heads, "\n\n"], &rows.join("\n"));
 }
 
 #[test]
-fn the_table_of_a_million_events_is_computed() {
-    let page = include_str!("../docs/performance.md");
-    let mut table = String::new();
-    for clusters in [10.0, 50.0, 200.0] {
-        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "in full batches")] {
-            let cells = [rules_for_each(clusters, arrival), one_bus(clusters, arrival)];
-            let cells =
-                cells.map(|[messages, requests, cost]| format!("{messages:.0} M | {requests:.1} M | ${cost:.2}"));
-            writeln!(table, "| {clusters} | {how} | {} |", cells.join(" | ")).unwrap();
-        }
+fn the_sentences_have_the_numbers_of_the_product() {
+    let from = |bill: Bill| {
+        let saves = |clusters: &u32| bill(f64::from(*clusters)) < rules_for_each(f64::from(*clusters));
+        let first = (1..=200).find(saves).unwrap();
+        assert!((first..=1_000).all(|clusters| saves(&clusters)));
+        first
+    };
+    let [first, with_alarms] = [one_bus, recommended].map(from);
+    let event = routing(1.0, Arrival::Single);
+    let storms = [10.0, 200.0].map(|clusters| format!("${:.2}", routing(clusters, Arrival::Burst)));
+    for (page, expected) in [
+        (
+            "docs/evaluate.md",
+            format!(
+                "One bus costs less from {first} clusters on, and with the recommended alarms from {with_alarms} on"
+            ),
+        ),
+        ("README.md", format!("Fewer than {first} clusters")),
+        ("docs/performance.md", format!("${event:.2} a million events, and {} in a storm", storms.join(" to "))),
+    ] {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(&expected), "{page} should have: {expected}");
     }
-    let faq = include_str!("../docs/faq.md");
-    let [polls, metrics] = [1, 3].map(|row| value(formulas(faq, "one bus")[row], 1.0));
-    write!(table, "\nStanding, a month at most: ${polls:.2} for polling the hub queue, and ${metrics:.2} for metrics.")
-        .unwrap();
-    let (before, rest) = page.split_once("| clusters | events come |").unwrap();
-    let (heads, rest) = rest.split_once("| --- |\n").unwrap();
-    let (_, after) = rest.split_once(" for metrics.").unwrap();
-    assert_page(
-        "docs/performance.md",
-        &[before, "| clusters | events come |", heads, "| --- |\n", &table, after].concat(),
-    );
 }

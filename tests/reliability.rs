@@ -1,5 +1,5 @@
-//! `docs/reliability.md` has one row for each behavior of AWS that kibus depends on, and each row names a test that exists
-//! or says why there is none.
+//! `tests/aws-behavior.md` has one row for each behavior of AWS that kibus depends on, and `docs/reliability.md` a line for each promise.
+//! Each names a test that exists, or a row says why there is none.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn rows() -> Vec<(&'static str, [&'static str; 4])> {
         let cells: Vec<_> = cells.split(" | ").collect();
         Some((id, cells.try_into().unwrap_or_else(|_| panic!("{id} has another number of cells"))))
     };
-    include_str!("../docs/reliability.md").lines().filter_map(row).collect()
+    include_str!("aws-behavior.md").lines().filter_map(row).collect()
 }
 
 /// The ids of the rows with a part that no source proves, in the order of the document.
@@ -35,6 +35,15 @@ fn every_behavior_of_aws_has_one_row() {
 #[test]
 fn every_row_names_a_test_that_exists_or_a_reason() {
     let problems: Vec<_> = rows().iter().flat_map(|(id, cells)| problems(id, cells[3])).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn every_promise_names_a_test_that_exists() {
+    let page = include_str!("../docs/reliability.md");
+    let promises: Vec<_> = page.split("\n\n## ").skip(1).flat_map(|section| section.split("\n- ").skip(1)).collect();
+    assert!(promises.len() > 20);
+    let problems: Vec<_> = promises.iter().flat_map(|promise| problems(promise, promise)).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 

@@ -282,20 +282,14 @@ mod tests {
     }
 
     #[test]
-    fn every_exit_code_is_listed_also_in_the_readme() {
+    fn every_exit_code_is_listed() {
         use crate::error::ErrorKind::{
             self, Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage,
         };
-        let readme = include_str!("../../README.md").replace('`', "").to_lowercase();
-        let mut listed = Vec::new();
-        for (codes, meaning) in EXIT_CODES {
-            let row = format!("| {codes} | {} |", meaning.to_lowercase());
-            assert!(readme.contains(&row), "{row}");
-            listed.extend(codes.split(", ").map(|code| code.parse::<u8>().unwrap()));
-        }
+        let listed = EXIT_CODES.iter().flat_map(|(codes, _)| codes.split(", ")).map(|code| code.parse::<u8>().unwrap());
         let kinds = [Failed, Differences, NotConfirmed, Refused, Usage, Interrupted, Terminated];
-        let expected: Vec<u8> = std::iter::once(0).chain(kinds.map(ErrorKind::exit_code)).collect();
-        assert_eq!(listed, expected);
+        let expected = std::iter::once(0).chain(kinds.map(ErrorKind::exit_code));
+        assert_eq!(listed.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 
     /// `docs/command-line.md`: the help of every command. That of kibus has the global options and the exit codes of all.

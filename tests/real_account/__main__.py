@@ -3,7 +3,8 @@
 
     python3 tests/real_account --account 111122223333
 
-docs/real-account.md says what it does, what it costs, and how to clean up by hand. It needs boto3 (tests/bench/requirements.txt).
+docs/real-account.md says what it does, what it costs, and how to clean up by hand. by_hand.sh, in this folder, records what needs more. It
+needs boto3 (tests/bench/requirements.txt).
 """
 
 import argparse
@@ -28,7 +29,7 @@ def main():
     parser.add_argument("--account", metavar="ID", help="the account to run in, which must be that of the credentials")
     parser.add_argument("--kibus", type=pathlib.Path, default=TARGET / "debug/kibus", help="the command line's binary")
     parser.add_argument("--recordings", type=pathlib.Path, default=TARGET / "real-account", help="the directory for the answers of AWS")
-    parser.add_argument("--row", action="append", help="observe this row of docs/reliability.md only, without the story")
+    parser.add_argument("--row", action="append", help="observe this row of tests/aws-behavior.md only, without the story")
     parser.add_argument("--second", type=float, default=1.0, help="the length of a second, for emulators, where nothing is late")
     options = parser.parse_args()
     run = connect(options.account, options.kibus.resolve(), options.second)
@@ -67,7 +68,7 @@ def whole(run, options):
         raise Failed(f"The run {why}. {left}" if why else str(left)) from left
     if why:
         raise Failed(f"The run {why}. Nothing is left.")
-    say("what this account did where no source proves it (docs/reliability.md):")
+    say("what this account did where no source proves it (tests/aws-behavior.md):")
     lines = {} if options.row else {row: f"not seen here, because {why}" for row, why in observations.NOT_HERE.items()}
     for part in observed:
         lines |= part.result()

@@ -1,4 +1,4 @@
-"""What AWS does where docs/reliability.md has only a likely answer. Each observation gives a line for each of its rows."""
+"""What AWS does where tests/aws-behavior.md has only a likely answer. Each observation gives a line for each of its rows."""
 
 import collections
 import concurrent.futures
@@ -589,5 +589,5 @@ def observe(run, rows, observation, directory):
 
 
 def in_order(lines):
-    """A line for each row, in the order of docs/reliability.md."""
+    """A line for each row, in the order of tests/aws-behavior.md."""
     return [f"{row}: {line}" for row, line in sorted(lines.items(), key=lambda one: ("SELMIGTWFRPN".index(one[0][0]), int(one[0][1:])))]

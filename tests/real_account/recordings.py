@@ -1,4 +1,4 @@
-"""Answers of AWS in files, without what nobody else should see. docs/real-account.md describes the format."""
+"""Answers of AWS in files, without what nobody else should see. tests/harness/src/recorded.rs describes the format."""
 
 import json
 import re

@@ -11,7 +11,7 @@ use crate::survey::{Query, Survey};
 use crate::ui::{Body, HubReport};
 
 /// The page with the steps for each tool.
-const PAGE: &str = "docs/infrastructure-as-code.md";
+const PAGE: &str = "docs/terraform.md";
 
 /// Print a cluster or the hub for Terraform or CloudFormation.
 ///

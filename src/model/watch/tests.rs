@@ -118,7 +118,7 @@ fn the_bounds_of_the_hub_queue_are_what_the_router_takes() {
 /// the default concurrency, the queue is empty before the second.
 #[test]
 fn a_storm_at_once_is_over_before_a_second_sample() {
-    let page = include_str!("../../../docs/performance.md");
+    let page = include_str!("../../../tests/bench/drain.md");
     let rows = page.lines().filter(|line| line.contains("| at once | 40 ms | 200 | 5 |"));
     let drained = rows.map(|row| row.split(" | ").nth(7).unwrap().trim_end_matches(" s"));
     let drained: Vec<u64> = drained.map(|seconds| seconds.parse().unwrap()).collect();
@@ -154,9 +154,9 @@ fn the_runbook_has_a_section_for_each_alarm_and_no_other() {
 }
 
 #[test]
-fn the_page_of_the_router_has_each_alarm() {
-    let page = include_str!("../../../docs/router.md");
-    let (_, page) = page.split_once("### Alarms").unwrap();
+fn the_monitor_page_has_each_alarm() {
+    let page = include_str!("../../../docs/monitor.md");
+    let (_, page) = page.split_once("## Alarms").unwrap();
     let row = |line: &str| Some(line.strip_prefix("| [`BUS-")?.split_once('`')?.0.to_owned());
     let rows: BTreeSet<String> = page.lines().filter_map(row).collect();
     let name = |alarm: &Alarm| {

@@ -1,5 +1,5 @@
 //! A loopback proxy that adds to an emulator what only AWS does: late deletes, late grants, transitional states,
-//! throttling. Each behavior has the id of its row in docs/reliability.md, can be switched alone, and counts how often it
+//! throttling. Each behavior has the id of its row in tests/aws-behavior.md, can be switched alone, and counts how often it
 //! struck. `all` switches every behavior on; some strike only in certain Regions, or with certain keys.
 //!
 //! Times are scaled down. What is refused for some time, in the same way, is a row of [`refusals`]. The other behaviors of a service

@@ -1,4 +1,4 @@
-//! The behaviors, named by the ids of docs/reliability.md.
+//! The behaviors, named by the ids of tests/aws-behavior.md.
 
 use std::time::Duration;
 
