@@ -92,7 +92,7 @@ macro_rules! with_kinds {
         EventSourceMapping(queue: QueueName, function: FunctionName, alias: String)
             {mapping, as_mapping, "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}")} [
             MappingMissing("K107", Critical, "nothing reads the hub queue, and events pile up in it"),
-            MappingChanged("K207", Error, "events may be delivered late, or again if one event of a batch fails"),
+            MappingChanged("K207", Error, "events may be delivered late, or lost if they cannot be routed at once"),
         ];
         /// An EventBridge rule on the default bus, with its one target.
         Rule(name: RuleName) {rule, as_rule, "rule", "rule", name.to_string(), tags} [

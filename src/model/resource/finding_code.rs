@@ -125,7 +125,7 @@ macro_rules! with_codes_of_kinds {
             ProbeNotDelivered("K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe");
             QueueNotRead("K512", Critical, "Karpenter is not reading this queue and misses every interruption", "after a change, repeat the probe");
             ForeignRedrive("K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy");
-            InvokePermission("K517", Critical, "who may invoke the router can route any event, and so drain any node");
+            InvokePermission("K517", Critical, "anyone who can invoke the router can route any event, and so drain any node");
             EventsDropped("K518", Warning, "the cluster is not on this bus, and its Karpenter receives no interruption");
             QueueNotReadForAnHour("K519", Error, "no Karpenter reads this queue, and each message expires after 300 seconds");
             ProbeUnknown("K513", Error, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe");
