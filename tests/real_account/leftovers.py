@@ -41,7 +41,7 @@ def found(run, prefix):
     for group in run.all("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=f"/aws/lambda/{prefix}"):
         name = group["logGroupName"]
         add("log group", name.removeprefix("/aws/lambda/"), ("logs", "delete_log_group", {"logGroupName": name}))
-    for parameter in run.all("ssm", "get_parameters_by_path", "Parameters", Path="/kibus/", Recursive=True):
+    for parameter in run.all("ssm", "get_parameters_by_path", "Parameters", Path="/kibus", Recursive=True):
         name = parameter["Name"]
         add("parameter", name.removeprefix("/kibus/"), ("ssm", "delete_parameter", {"Name": name}))
     for alarm in run.all("cloudwatch", "describe_alarms", "MetricAlarms", AlarmNamePrefix=prefix):
