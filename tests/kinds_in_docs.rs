@@ -1,6 +1,6 @@
 //! What pages repeat of the product's output and names. `KIBUS_TEST_UPDATE=1` writes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use kibus::model::{Code, GlobalOptions, Hub, HubOptions, Kind, ResourceId, Scope, default_queue_template, hub};
@@ -72,10 +72,36 @@ fn the_names_of_every_kind_are_in_the_concepts() {
 }
 
 #[test]
-fn the_readme_shows_what_discover_finds() {
-    let (_, output) = include_str!("../docs/demo.txt").split_once("$ kibus discover\n").unwrap();
-    let (output, _) = output.split_once("\n\nCreate one hub").unwrap();
-    assert_between("README.md", ["```console\n$ kibus discover\n", "\n```"], output);
+fn pages_show_parts_of_the_demo() {
+    for (page, command, end) in [
+        ("README.md", "kibus discover\n", "\n\nCreate one hub"),
+        ("docs/drill.md", "kibus drill tenant-1", "\nTo see what Karpenter did"),
+    ] {
+        let (_, output) = include_str!("../docs/demo.txt").split_once(&format!("$ {command}")).unwrap();
+        let (output, _) = output.split_once(end).unwrap();
+        assert_between(page, [&format!("```console\n$ {command}"), "\n```"], output);
+    }
+}
+
+/// Numbers and spaces aside.
+#[test]
+fn pages_show_lines_that_scenarios_have() {
+    let plain = |line: &str| {
+        let line = line.trim_start_matches("! ").replace(|c: char| c.is_ascii_digit() || c == '.', "N");
+        let words: Vec<_> = line.split_whitespace().map(|word| word.replace("NN", "N").replace("NN", "N")).collect();
+        words.join(" ")
+    };
+    let scenarios = [include_str!("scenarios/discover.txt"), include_str!("scenarios/events_of_clusters.txt")];
+    let recorded: BTreeSet<String> = scenarios.iter().flat_map(|text| text.lines()).map(plain).collect();
+    for (name, page) in
+        [("migrate", include_str!("../docs/migrate.md")), ("monitor", include_str!("../docs/monitor.md"))]
+    {
+        let (_, shown) = page.split_once("\nkibus · account ").unwrap();
+        let (shown, _) = shown.split_once("\n```").unwrap();
+        for line in shown.lines().skip(1).filter(|line| line.trim() != "...") {
+            assert!(recorded.contains(&plain(line)), "docs/{name}.md shows what no scenario has: {line}");
+        }
+    }
 }
 
 #[test]
