@@ -1,6 +1,6 @@
-//! The cost of one bus for all clusters, compared with rules for each cluster, from list prices of us-east-1 in US dollars, without free
-//! tiers, as of November 2026. `docs/faq.md` has the formulas, which a test computes again, and `docs/performance.md` a table of this
-//! file. `KIBUS_TEST_UPDATE=1` writes the numbers of both.
+//! The cost of one bus for all clusters, compared with separate rules for each cluster, from list prices of us-east-1 in US dollars,
+//! without free tiers, as of November 2026. `docs/faq.md` has the formulas, which a test computes again, and `docs/performance.md` a
+//! table of this file. `KIBUS_TEST_UPDATE=1` writes the numbers of both.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -28,9 +28,10 @@ const GB_SECOND: f64 = 0.000_016_666_7;
 /// One gigabyte of ingested logs: <https://aws.amazon.com/cloudwatch/pricing/>.
 const LOG_GB: f64 = 0.50;
 
-/// The duration of a round trip of an invocation, in seconds. This is an assumption; the benchmark measures the router.
+/// The duration of a round trip in an invocation, in seconds. This is an assumption; the benchmark measures the router.
 const ROUND_TRIP: f64 = 0.025;
-/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda. And more for each cluster that receives an event.
+/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda. Then the addition for each
+/// cluster that receives an event.
 const LOG: f64 = 1.0e-6;
 const LOG_OF_CLUSTER: f64 = 0.25e-6;
 
@@ -44,8 +45,8 @@ enum Arrival {
 /// The messages and the SQS requests of a million events, in millions, and their cost.
 type Cost = [f64; 3];
 
-/// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it. Karpenter receives up to
-/// ten at a time, and deletes one at a time.
+/// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it.
+/// Karpenter receives up to ten messages at a time, and deletes one at a time.
 fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
     let receives = match arrival {
         Arrival::Single => 1.0,
@@ -62,7 +63,7 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
         Arrival::Single => (1.0, 1.0, 1.0, 1.0, 2.0),
         Arrival::Burst => (200.0, 10.0, (200.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 200.0), 4.0),
     };
-    // Lambda, or in a storm the router, receives and deletes a batch at a time.
+    // Lambda or, in a storm, the router receives and deletes a batch at a time.
     let requests = 1.0 + 2.0 / batch + 2.0 / together + 1.0;
     let invocations = 1.0 / routed;
     let memory: f64 = HubOptions::default().memory().to_string().parse().unwrap();
@@ -78,7 +79,7 @@ fn logged_deliveries() -> f64 {
     bytes * 1.0e6 / 1.0e9 * LOG_GB
 }
 
-/// What a formula of the page says for a number of clusters: a sum of products. What stands after a number says what it counts.
+/// The value of a formula on the page for a number of clusters: a sum of products. The text after a number names what it counts.
 fn value(formula: &str, clusters: f64) -> f64 {
     let formula = formula.replace("(N + 1)", &(clusters + 1.0).to_string());
     let factor = |factor: &str| {
@@ -96,7 +97,7 @@ fn value(formula: &str, clusters: f64) -> f64 {
     formula.split(" + ").map(|product| product.split(" × ").map(factor).product::<f64>()).sum()
 }
 
-/// The formulas of the bill with this sum.
+/// The formulas of the bill with this total.
 fn formulas<'a>(page: &'a str, sum: &str) -> Vec<&'a str> {
     let (before, _) = page.split_once(&format!("| **{sum}** |")).unwrap();
     let (_, bill) = before.rsplit_once("computed as |\n").unwrap();
@@ -107,7 +108,7 @@ fn total(formulas: &[&str], clusters: f64) -> f64 {
     formulas.iter().map(|formula| value(formula, clusters)).sum()
 }
 
-/// Compares a page with what it should be, line by line.
+/// Compares a page with its expected content, line by line.
 fn assert_page(page: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
     if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {

@@ -1,4 +1,4 @@
-//! Answers of AWS in files: `tests/real_account` records them, and the AWS-like proxy plays them back. The format is
+//! AWS answers in files: `tests/real_account` records them, and the AWS-like proxy plays them back. The format is
 //! described in `docs/real-account.md`.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Recording {
     pub rows: Vec<String>,
     /// Where: a Region of AWS, or an emulator.
     pub place: String,
-    /// What was seen, a line for each row.
+    /// The observations, one line per row.
     pub seen: Vec<String>,
     /// The answers.
     pub answers: Vec<RecordedAnswer>,
@@ -35,7 +35,7 @@ pub struct RecordedAnswer {
     pub operation: String,
     /// The HTTP status.
     pub status: u16,
-    /// The headers that say what the answer means.
+    /// The headers that define the meaning of the answer.
     pub headers: BTreeMap<String, String>,
     /// The body, without account ids and secrets.
     pub body: String,
@@ -45,7 +45,7 @@ impl Recording {
     /// Reads a file.
     ///
     /// # Panics
-    /// When it has another format.
+    /// If it has another format.
     pub fn read(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap();
         let recording: Self = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
